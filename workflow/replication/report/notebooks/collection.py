@@ -21,7 +21,7 @@ from replication.engines.catalogue import ENGINES
 from replication.explore.study import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
-from replication.report.notebooks.picture import Text
+from replication.report.notebooks.picture import NOT_CONCLUDED, Text
 from replication.report.notebooks.region_data import (
     RegionData,
     read_region,
@@ -44,8 +44,6 @@ from replication.verdicts.verdict_table import read_table
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
 _RUN = ("experiment", "engine", "replicate", "scenario")
-#: Replaces a conclusion that these results do not support.
-NOT_CONCLUDED = "Not concluded from these results."
 
 
 @dataclass(frozen=True)

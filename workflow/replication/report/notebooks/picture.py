@@ -33,6 +33,8 @@ from replication.report.charts.topology import Json, topology_lines
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 #: The mark of published values in all charts.
 PUBLISHED = PUBLISHED_MARK
+#: Replaces what these results do not support.
+NOT_CONCLUDED = "Not concluded from these results."
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import pandas as pd
 from replication.design.start import run_single
 from replication.report.charts.data import flow_algorithm
 from replication.report.notebooks.notebook import assigned_names
-from replication.report.notebooks.picture import Html
+from replication.report.notebooks.picture import NOT_CONCLUDED, Html, Text
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
 
@@ -37,6 +37,30 @@ def prepare() -> None:
         # IPython asks an exception for its own lines before it formats a traceback.
         setattr(kind, "_render_traceback_", _one_line)  # noqa: B010
     _refuse_unknown([str(cell) for cell in _namespace().get("In", [])])
+
+
+def go_on() -> None:
+    """Let a cell that fails say that these results do not support it, and the notebook go on.
+
+    An error of ours stays an error: it says what to do.
+    """
+    from IPython.core.getipython import get_ipython
+    from IPython.display import display
+
+    def say(shell: Any, kind: type[BaseException], error: Exception, trace: Any, **_: Any) -> None:
+        if isinstance(error, InputError | RunError):
+            shell.showtraceback((kind, error, trace))
+        else:
+            display(Text(f"{NOT_CONCLUDED} ({kind.__name__}: {error})"))  # type: ignore[no-untyped-call]
+
+    def forgive(result: Any) -> None:
+        if not isinstance(result.error_in_exec, InputError | RunError):
+            result.error_in_exec = None
+
+    shell = get_ipython()
+    if shell is not None:
+        shell.set_custom_exc((Exception,), say)  # type: ignore[no-untyped-call]
+        shell.events.register("post_run_cell", forgive)
 
 
 def interact(function: Callable[..., Any], **controls: Any) -> Any:
