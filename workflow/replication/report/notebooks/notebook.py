@@ -34,11 +34,17 @@ _ALLOWED_TAGS = (
     *("table", "caption", "thead", "tbody", "tr", "th", "td"),
     *("details", "summary"),
 )
+#: Without them a row that has no head of its own would begin a column too far left.
+_ALLOWED_ATTRIBUTES = {"th": ["rowspan", "colspan"]}
 #: What sanitising makes of a quotation's mark in Markdown.
 _QUOTED = re.compile(r"^&gt;", re.MULTILINE)
 #: A link to another notebook, whose page is in the same folder.
 _LINK = re.compile(r'(href="\w+)\.ipynb"')
-_STYLE = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
+#: Code that no style colours: names, punctuation and spaces.
+_PLAIN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
+#: The style of all pages, beside them.
+STYLE = "notebook.css"
+_SCOPED = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}
 
 
@@ -180,31 +186,37 @@ def _relative(value: Any) -> Any:
 
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:
-    """Write an executed notebook as one page that needs nothing but itself.
+    """Write an executed notebook as one page, and beside it the style that all of them share.
 
     Its foot says `whose` results it shows. InputError if the file is no notebook.
     """
     from nbconvert import HTMLExporter
     from nbconvert.preprocessors.sanitize import SanitizeHTML
-    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 
     document = _unstyled(read_notebook(notebook))
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
-    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
+    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes=_ALLOWED_ATTRIBUTES)  # type: ignore[no-untyped-call]
     document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]
     for cell in document.cells:
         if cell.cell_type == "markdown":
             cell.source = _QUOTED.sub(">", cell.source)
     exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])  # type: ignore[no-untyped-call]
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    resources = {
-        "title": _title(document, notebook.stem),
-        "whose": whose,
-        "light": HtmlFormatter(style="default").get_style_defs(".highlight"),
-        "dark": HtmlFormatter(style="github-dark").get_style_defs(".highlight"),
-    }
+    resources = {"title": _title(document, notebook.stem), "whose": whose}
     page, _ = exporter.from_notebook_node(document, resources)
-    write_text(output, _LINK.sub(r'\1.html"', page))
+    write_text(output, _PLAIN.sub(r"\1", _LINK.sub(r'\1.html"', page)))
+    write_text(output.parent / STYLE, _style())
+
+
+def _style() -> str:
+    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+
+    own = read_text(_TEMPLATES / "notebook" / STYLE)
+    light, dark = (
+        HtmlFormatter(style=name).get_style_defs(".highlight")
+        for name in ("default", "github-dark")
+    )
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n{own}"
 
 
 def _unstyled(notebook: NotebookNode) -> NotebookNode:
@@ -212,7 +224,7 @@ def _unstyled(notebook: NotebookNode) -> NotebookNode:
     outputs = (o for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
     for output in outputs:
         if "text/html" in output.get("data", {}):
-            output.data["text/html"] = _STYLE.sub("", output.data["text/html"])
+            output.data["text/html"] = _SCOPED.sub("", output.data["text/html"])
     return notebook
 
 
