@@ -205,7 +205,8 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     path = write(
         "x = 1",
         "from IPython.display import HTML, Javascript\n"
-        "HTML('<script>alert(1)</script><b onclick=x()>b</b><th rowspan=2 onclick=x()>c</th>')",
+        "HTML('<script>alert(1)</script><b onclick=x()>b</b>"
+        "<table><tr><th rowspan=2 onclick=x()>c</th></tr></table>')",
         "Javascript('alert(2)')",
     )
     execute(path, tmp_path / "out.ipynb", {})
