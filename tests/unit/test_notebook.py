@@ -217,7 +217,7 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     assert "&lt;script&gt;alert(1)" in page and "<b>b</b>" in page
     # A head of several rows stays one; the code is folded, and coloured by the style beside it.
     assert '<th rowspan="2">c</th>' in page and page.count('<details class="code">') == 3
-    assert ".highlight .k " in (tmp_path / "notebook.css").read_text()
+    assert ".k, " in (tmp_path / "notebook.css").read_text()
     claims = collection.claims("nishitha", "homogeneous_dumbbell").assign(
         quote="<img src=x onerror=alert(1)>", verdict="direction only"
     )
