@@ -222,8 +222,8 @@ def test_other_parts_give_another_name_that_is_safe_in_files_and_pages(one, othe
 
 def test_a_picture_is_the_same_bytes_each_time():
     specification = figures("liang_shen", "sweep")[0].specification()
-    small = to_png(specification, scale=1)
-    assert small.startswith(b"\x89PNG") and to_png(specification, scale=1) == small
+    small = to_png(specification)
+    assert small.startswith(b"\x89PNG") and to_png(specification) == small
 
 
 # -- a network in words --------------------------------------------------------------------------

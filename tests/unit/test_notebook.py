@@ -205,7 +205,8 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     path = write(
         "x = 1",
         "from IPython.display import HTML, Javascript\n"
-        "HTML('<script>alert(1)</script><b onclick=x()>b</b>')",
+        "HTML('<script>alert(1)</script><b onclick=x()>b</b>"
+        "<table><tr><th rowspan=2 onclick=x()>c</th></tr></table>')",
         "Javascript('alert(2)')",
     )
     execute(path, tmp_path / "out.ipynb", {})
@@ -214,6 +215,9 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in page
     assert "<script" not in page and "<b onclick" not in page
     assert "&lt;script&gt;alert(1)" in page and "<b>b</b>" in page
+    # A head of several rows stays one; the code is folded, and coloured by the style beside it.
+    assert '<th rowspan="2">c</th>' in page and page.count('<details class="code">') == 3
+    assert ".k, " in (tmp_path / "notebook.css").read_text()
     claims = collection.claims("nishitha", "homogeneous_dumbbell").assign(
         quote="<img src=x onerror=alert(1)>", verdict="direction only"
     )

@@ -11,6 +11,7 @@ What is particular to one paper's question stands in its notebook; here is what 
 from __future__ import annotations
 
 from replication.design.new_study import example
+from replication.report.charts.figure import PUBLISHED_MARK as PUBLISHED
 from replication.report.notebooks.collection import (
     Collection,
     column_of,
@@ -21,7 +22,6 @@ from replication.report.notebooks.collection import (
 from replication.report.notebooks.law import pressure
 from replication.report.notebooks.paper import numbers, question, unstated, verdicts
 from replication.report.notebooks.picture import (
-    PUBLISHED,
     levels,
     look,
     mean_interval,

@@ -124,13 +124,13 @@ def refresh_notebooks() -> None:
 
     Example: replicate refresh-notebooks
     """
-    from replication.report.notebooks.notebook import refresh, to_html
+    from replication.report.notebooks.notebook import execute, to_html
     from replication.report.pages.page import ran
     from replication.report.pages.source import read_provenance
     from replication.report.released import NOTEBOOK_PAGES, PROVENANCE, RELEASED
 
     whose = ran(read_provenance(ROOT / RELEASED / PROVENANCE))["whose"]
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        refresh(path)
+        execute(path, path, {})
         to_html(path, ROOT / NOTEBOOK_PAGES / f"{path.stem}.html", whose)
         print(path)

@@ -95,15 +95,15 @@ class Figure:
         return dict(self.chart.to_dict(validate=False))
 
 
-def to_png(specification: dict[str, Any], scale: float = 1.25) -> bytes:
+def to_png(specification: dict[str, Any]) -> bytes:
     """Return a Vega-Lite specification as a PNG on white."""
     import oxipng
     import vl_convert
 
     drawn = specification | {"background": "white"}
-    rendered = vl_convert.vegalite_to_png(drawn, scale=scale)
+    rendered = vl_convert.vegalite_to_png(drawn)
     # The renderer compresses for speed, and notebooks are kept in Git.
-    return oxipng.optimize_from_memory(bytes(rendered), level=1)
+    return oxipng.optimize_from_memory(bytes(rendered), level=2)
 
 
 def make_figure(

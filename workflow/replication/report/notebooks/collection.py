@@ -63,12 +63,11 @@ class Collection:
             The release no longer supports one. Other results may: then the list says so, and the
             notebook goes on.
         """
-        found = []
-        for holds, sentence in conclusions:
+        lines = []
+        for place, (holds, sentence) in enumerate(conclusions, start=1):
             if not holds and self.is_release:
                 raise RunError(f"the release no longer supports this conclusion: {sentence}")
-            found.append(sentence if holds else NOT_CONCLUDED)
-        lines = [f"{place}. {said}" for place, said in enumerate(found, start=1)]
+            lines.append(f"{place}. {sentence if holds else NOT_CONCLUDED}")
         return Text("\n".join(lines) or NOT_CONCLUDED)
 
     @property
