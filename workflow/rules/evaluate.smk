@@ -12,7 +12,6 @@ rule evaluate_study:
     output:
         verdicts=f"{PATHS.data}/evaluation/{{study}}/verdicts.parquet",
         audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
-        quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
     log:
         f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
     benchmark:
