@@ -78,7 +78,6 @@ rule compare_engines:
         features=expand(rules.collect_results.output.features, study=PIPE.studies),
         verdicts=expand(rules.evaluate_study.output.verdicts, study=PIPE.studies),
     output:
-        rates=f"{PATHS.data}/agreement.csv",
         pairs=f"{PATHS.data}/agreement_pairs.csv",
         contrasts=f"{PATHS.data}/agreement_contrasts.csv",
     log:

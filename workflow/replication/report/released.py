@@ -49,7 +49,7 @@ PLAIN = (
     "results/*/*.parquet",
     VERDICTS,
     *("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv"),
-    *("agreement*.csv", "trace_*.csv", "trace_*.parquet"),
+    *("agreement_*.csv", "trace_*.csv", "trace_*.parquet"),
     *("regions.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
     "sensitivity/*/*.csv",
     *("sensitivity/*/explanation.json", "sensitivity/*/made_from.json"),

@@ -101,17 +101,17 @@ def agreement_view(source: Source, known: Mapping[str, EngineDifference]) -> dic
         return None
     tables = {name: read_rows(source.data / name, TABLES[name]) for name in TABLES}
     pairs, contrasts = tables["agreement_pairs.csv"], tables["agreement_contrasts.csv"]
-    left_out = dict.fromkeys(
-        (row["study"], row["reason"])
-        for row in tables["agreement.csv"]
-        if row["study"] and row["reason"]
-    )
     return {
         # How many of the items that both decide have the same verdict.
         "agreed": sum(row["agree"] == "true" for row in pairs),
         "compared": sum(row["agree"] != "" for row in pairs),
-        # What an engine refuses of a whole study, and why, each once.
-        "left_out": [(source.studies[study], reason) for study, reason in left_out],
+        # What an engine refuses of a whole study, and why.
+        "left_out": [
+            (source.studies[study], f"{name} {part.why_not()}")
+            for study, parts in source.parts.items()
+            for name, part in parts.items()
+            if not part.ran
+        ],
         "disagreements": list(_disagreements(source, pairs, contrasts, known)),
     }
 
