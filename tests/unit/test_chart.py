@@ -19,7 +19,7 @@ from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study, study_ids
 from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples, thin
-from replication.report.charts.cells import column_figures
+from replication.report.charts.cells import column_figures, ratio_figure
 from replication.report.charts.data import (
     Display,
     PublishedValue,
@@ -27,7 +27,7 @@ from replication.report.charts.data import (
     display_factor,
     read_cells,
 )
-from replication.report.charts.experiment import figures_of
+from replication.report.charts.experiment import figures_of, published_figures
 from replication.report.charts.figure import (
     INK,
     MAXIMUM_POINTS,
@@ -36,10 +36,8 @@ from replication.report.charts.figure import (
     name_of,
     to_png,
 )
-from replication.report.charts.points import published_figures
-from replication.report.charts.ratio import ratio_figure
+from replication.report.charts.time import trace_figures
 from replication.report.charts.topology import topology_lines
-from replication.report.charts.trace import trace_figures
 from replication.report.pages.page import environment
 from replication.report.pages.source import Source
 from replication.report.pages.traces import figures_of_traces, trace_section

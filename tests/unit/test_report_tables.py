@@ -5,9 +5,9 @@ import csv
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from replication.report.pages.cell_table import shade
 from replication.report.pages.figure import copy_download
-from replication.report.pages.verdict import answer
+from replication.report.pages.shown import answer
+from replication.report.pages.study import shade
 from replication.report.render import DICTIONARY
 from replication.study.study import Study
 

@@ -23,13 +23,17 @@ from replication.metrics.results import Results
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.notebooks.notebook import to_html
-from replication.report.pages.changes import DOWN, MOVES, STAYED, UP, changes_view
 from replication.report.pages.engines import OUTCOMES, differences_of, engines_page
 from replication.report.pages.evidence import robust_view, why_view
 from replication.report.pages.figure import copy_download, study_downloads, write_figures
-from replication.report.pages.finding import conclusions
-from replication.report.pages.ledger import ledger
-from replication.report.pages.overview import all_numbers, lead_findings, overview, primary_cells
+from replication.report.pages.ledger import DOWN, MOVES, STAYED, UP, changes_view, ledger
+from replication.report.pages.overview import (
+    all_numbers,
+    conclusions,
+    lead_findings,
+    overview,
+    primary_cells,
+)
 from replication.report.pages.page import environment, ran
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import regions_page

@@ -10,8 +10,8 @@ from replication.compare.agreement import TABLES, EngineDifference, load_differe
 from replication.engines.catalogue import ENGINES, family_of, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
+from replication.report.pages.shown import Badge
 from replication.report.pages.source import Source, grouped
-from replication.report.pages.verdict import Badge
 from replication.study.storage.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
 from replication.study.study import CONFORMANCE, DIFFERENCES
 

@@ -9,7 +9,7 @@ from replication.compare.raw_samples import SAMPLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.metrics.cwnd import LABELS
 from replication.report.charts.figure import Figure, name_of, with_prefix
-from replication.report.charts.trace import trace_figures
+from replication.report.charts.time import trace_figures
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
