@@ -12,9 +12,16 @@ from replication.compare.agreement import (
     pairs_of,
     write_agreement,
 )
-from replication.compare.verdicts import BEYOND, CELL, CLAIM, WITHIN, Compared, compare_results
-from replication.report.difference import results_at, tier_of, write_differences
-from replication.report.released import RELEASED
+from replication.compare.verdicts import (
+    BEYOND,
+    CELL,
+    CLAIM,
+    WITHIN,
+    Compared,
+    compare_results,
+    write_differences,
+)
+from replication.report.released import RELEASED, results_in
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.storage.table import DIFFERENCE_COLUMNS, read_rows
@@ -243,7 +250,7 @@ def test_a_verdict_that_moved_is_in_the_table(results, tmp_path):
 def test_what_one_side_lacks_has_not_changed_and_other_tiers_are_said(results, tmp_path):
     table = pd.read_csv(results[1] / "cells.csv", dtype=str, keep_default_na=False)
     table.iloc[3:].to_csv(results[1] / "cells.csv", index=False)
-    tiers = tuple(map(tier_of, results))
+    tiers = [results_in(folder)[1] for folder in results]
     out = tmp_path / "out.csv"
     numbers, _ = write_differences(compare_results(*results), out, tiers)
     assert numbers.startswith(f"Of {len(table) - 3} numbers, 0 changed in value")
@@ -251,15 +258,14 @@ def test_what_one_side_lacks_has_not_changed_and_other_tiers_are_said(results, t
     quick = json.loads((results[1] / "provenance.json").read_text())
     quick["tier"]["id"] = "quick"
     write_text(results[1] / "provenance.json", json.dumps(quick))
-    tiers = tuple(map(tier_of, results))
+    tiers = [results_in(folder)[1] for folder in results]
     said = write_differences(compare_results(*results), out, tiers)[0]
     assert "paper and quick" in said
 
 
-@pytest.mark.parametrize("name", ["/nowhere", "no-such-tag", "--upload-pack=x", "a b"])
-def test_what_has_no_results_is_named(name):
-    with pytest.raises(InputError, match=r"no folder with cells\.csv"), results_at(ROOT, name):
-        pass
+def test_what_has_no_results_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere: is no folder with cells\.csv"):
+        results_in(tmp_path / "nowhere")
 
 
 def test_every_large_difference_of_one_flow_has_a_cause_and_every_cause_shows():

@@ -25,7 +25,7 @@ from replication.report.charts.figure import Figure
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages.engines import OUTCOMES, differences_of, engines_page
 from replication.report.pages.evidence import robust_view, why_view
-from replication.report.pages.figure import copy_download, study_downloads, write_figures
+from replication.report.pages.figure import study_downloads, write_figures
 from replication.report.pages.ledger import DOWN, MOVES, STAYED, UP, changes_view, ledger
 from replication.report.pages.overview import (
     all_numbers,
@@ -88,7 +88,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
             list(pool.map(write, names))
         if downloads == COPIED:
             _copy_data(source, folder / COPIED)
-        copy_download(DICTIONARY, folder / DICTIONARY.name)
+        shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
         _write_assets(folder)
 
 
@@ -271,13 +271,15 @@ def _downloads(source: Source) -> list[str]:
 
 
 def _copy_data(source: Source, folder: Path) -> None:
+    folder.mkdir()
     for name in _downloads(source):
-        copy_download(source.data / name, folder / name)
+        shutil.copyfile(source.data / name, folder / name)
     for study in source.studies:
         for name, path, _ in study_downloads(source.data, study):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".csv":
                 # A tenth of the size; every number is the same.
                 table = pa.Table.from_pandas(read_frame(path), preserve_index=False)
                 write_parquet(table, folder / name)
             else:
-                copy_download(path, folder / name)
+                shutil.copyfile(path, folder / name)

@@ -8,12 +8,9 @@ drawn many times are drawn once and used, which makes it a third as large.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
@@ -24,10 +21,6 @@ from markupsafe import Markup
 
 from replication.report.charts.figure import Figure, short
 from replication.study.files import write_text
-
-#: What makes a spreadsheet read a field as a formula, or as the field after it.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-
 
 #: Results of a study that a reader can download: name for readers, file in the data, what they are.
 _STUDY_DOWNLOADS = (
@@ -49,34 +42,6 @@ def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
         for name, file, meaning in _STUDY_DOWNLOADS
     )
     return [found for found in every if found[1].is_file()]
-
-
-def copy_download(source: Path, target: Path) -> None:
-    """Copy a file into the report; in a CSV a text that were a formula follows a `'`."""
-    if source.suffix != ".csv":
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-        return
-    text = source.read_bytes().decode("utf-8")
-    rows = list(csv.reader(io.StringIO(text, newline="")))
-    if any(_is_formula(field) for row in rows for field in row):
-        safe = io.StringIO()
-        # Every field is quoted: the writer by itself would not quote a lone carriage return.
-        writer = csv.writer(safe, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        writer.writerows([f"'{f}" if _is_formula(f) else f for f in row] for row in rows)
-        text = safe.getvalue()
-    write_text(target, text)
-
-
-def _is_formula(field: str) -> bool:
-    if not field.startswith(_FORMULA):
-        return False
-    try:
-        float(field)
-    except ValueError:
-        return True
-    # A number with a line break before it is a text to us.
-    return field[0] not in "+-"
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
