@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from replication.explore.study import (
     read_made_from,
     robustness_table,
 )
+from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import (
     PALETTE,
     WIDTH,
@@ -26,12 +28,14 @@ from replication.report.charts.figure import (
     tips,
 )
 from replication.report.pages.figure import write_figures
+from replication.report.pages.shown import significant
 from replication.report.pages.source import Source, of_study
 from replication.study.files import read_json
 from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
 from replication.study.verdict import Verdict
+from replication.verdicts.cause import Cause, load_explanations
 from replication.verdicts.wording import table_names
 
 
@@ -51,10 +55,12 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     names = table_names(study)
     decided = {claim for one in sides for claim, v in one.items() if v != Verdict.NOT_TESTABLE}
     tested = decided & {claim.id for claim in study.claims if claim.is_counted}
+    known = load_explanations(root, study.id)
+    causes = known.by_id if known else {}
     return document | {
         "is_found": document["result"] != NONE_FOUND,
         "rows": rows,
-        "titles": [title_of(one) for one in document["causes"]],
+        "titles": [title_of(one, causes) for one in document["causes"]],
         "total": {
             what: int(document["seen"][what] + document["held_out"][what])
             for what in ("before", "after", "cells")
@@ -67,12 +73,28 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     }
 
 
-def title_of(cause: Mapping[str, Any]) -> str:
-    """Return what a change says, with its value where its title has none, and its one table."""
-    title, (_, _, table) = str(cause["title"]), cause["cause"].partition("@")
-    if cause["kind"] == "set-up" and title == cause["cause_title"]:
-        title = f"{title} ({cause['level']})"
+def title_of(change: Mapping[str, Any], causes: Mapping[str, Cause]) -> str:
+    """Return what a change says, with the number where its title has none, and its one table."""
+    name, _, table = change["cause"].partition("@")
+    number = number_of(causes[name], change["level"]) if name in causes else ""
+    title = f"{change['title']} ({number})" if number else str(change["title"])
     return f"{title} (table {table} alone)" if table else title
+
+
+def number_of(cause: Cause, level: str) -> str:
+    """Return the number that a cause sets at a level, with its unit; empty where a title has it."""
+    own = next((one for one in cause.levels or [] if one.key == level), None)
+    if own is not None and (own.title or own.set is None or len(cause.levels or []) == 1):
+        return ""
+    changed = own.set if own else cause.set
+    assert changed is not None
+    # Names end in their unit; a probability has none.
+    found = re.search(rf'"(\w+)":("\$value"|{re.escape(level)}\b)', changed.model_dump_json())
+    named, _, end = found[1].rpartition("_") if found else ("", "", "")
+    if not named:
+        return f"{end} {level}".strip()
+    unit, factor = display_unit({"bps": "bit/s"}.get(end, end))
+    return f"{significant(float(level) * factor)} {unit}"
 
 
 def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from replication.report.charts.data import read_cells, with_explained
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown as numbers
-from replication.report.pages.evidence import explanation_of, title_of
+from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
 from replication.report.pages.shown import by_size
 from replication.report.pages.source import Source, grouped, of_study
@@ -219,9 +219,8 @@ class _Facts:
         if fact.paper:
             return self._statistic(fact.paper, lambda _, wanted: _some(self._printed(wanted)))
         if fact.cause:
-            titles = [
-                title_of(one) for one in self._explained["causes"] if one["cause"] == fact.cause
-            ]
+            changes = zip(self._explained["causes"], self._explained["titles"], strict=True)
+            titles = [title for one, title in changes if one["cause"] == fact.cause]
             return _Number("; ".join(map(lower, titles)), bool(titles))
         value = self._count(fact.explanation) if fact.explanation else self._share(fact)
         shown = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f}\u00a0%"
