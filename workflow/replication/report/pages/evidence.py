@@ -182,7 +182,7 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
         }
     ).sort_values("bits", ascending=False, ignore_index=True, kind="stable")
     bars = alt.Chart(rows).mark_bar(color=PALETTE[0])
-    labels = alt.Axis(labelLimit=WIDTH // 2)
+    labels = alt.Axis(labelLimit=380)
     chart = bars.encode(
         x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
         y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),

@@ -86,6 +86,7 @@ _NOISE = re.compile(
     r"| font-(?:family=\"sans-serif\"|size=\"11px\")"
 )
 _PLACE = re.compile(r" transform=\"([^\"]*)\"")
+_TAG = re.compile(r"<[^>]*>")
 _FRACTION = re.compile(r"(\.\d)\d+")
 _FRACTION_DIGIT = re.compile(r"-?\d+\.\d")
 _LONG = re.compile(r" d=\"[^\"]{600,}\"")
@@ -107,7 +108,9 @@ def svg_of(specification: dict[str, Any], name: str) -> Markup:
     config = specification.get("config", {}) | {"aria": False}
     text = _NOISE.sub("", vl_convert.vegalite_to_svg(specification | {"config": config}))
     name = hashlib.sha256(name.encode()).hexdigest()[:6]
-    text = _FRACTION.sub(r"\1", text).replace(".0,", ",").replace(' opacity="1"', "")
+    # Places need no more digits; words, such as ticks of 0.01 and 0.02, keep theirs.
+    text = _TAG.sub(lambda tag: _FRACTION.sub(r"\1", tag[0]).replace(".0,", ","), text)
+    text = text.replace(' opacity="1"', "")
     # A line through hundreds of points needs no fractions of a pixel.
     text = _LONG.sub(lambda path: _FRACTION_DIGIT.sub(_whole, path[0]), text)
     # Ids of clips are unique in a picture, and have to be in the page.
