@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from replication.compare.raw_samples import TRANSCRIBED
 from replication.design.config import load_study
-from replication.metrics.trace_folder import TABLE_PREFIX
+from replication.metrics.trace import TABLE_PREFIX
 from replication.study.storage.table import write_table
 
 SUFFIX = ".sender-ss.txt.xz"

@@ -84,7 +84,7 @@ def fetch_traces(
 
     Example: replicate fetch-traces
     """
-    from replication.metrics.trace_folder import fetch_traces as fetch
+    from replication.metrics.trace import fetch_traces as fetch
 
     print(fetch(ROOT, source))
 

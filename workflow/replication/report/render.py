@@ -24,7 +24,13 @@ from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages.engines import OUTCOMES, differences_of, engines_page
-from replication.report.pages.evidence import robust_view, why_view
+from replication.report.pages.evidence import FILES as TRACE_FILES
+from replication.report.pages.evidence import (
+    figures_of_traces,
+    robust_view,
+    trace_section,
+    why_view,
+)
 from replication.report.pages.figure import study_downloads, write_figures
 from replication.report.pages.ledger import DOWN, MOVES, STAYED, UP, changes_view, ledger
 from replication.report.pages.overview import (
@@ -39,8 +45,6 @@ from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import regions_page
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page, topologies
-from replication.report.pages.traces import FILES as TRACE_FILES
-from replication.report.pages.traces import figures_of_traces, trace_section
 from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import read_frame

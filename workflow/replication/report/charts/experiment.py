@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from replication.metrics.results import Results
-from replication.metrics.trace_folder import TABLE_PREFIX
+from replication.metrics.trace import TABLE_PREFIX
 from replication.report.charts.cells import column_figures
 from replication.report.charts.data import (
     ALGORITHMS,
