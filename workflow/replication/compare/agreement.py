@@ -222,9 +222,9 @@ def pairs_of(data: Path, study: str) -> list[Pair]:
         if part.ran
     }
     return [
-        Pair(study, engines, found)
-        for engines in itertools.combinations(by_engine, 2)
-        for found in compare_verdicts(*(by_engine[name] for name in engines))
+        Pair(study, (left, right), found)
+        for left, right in itertools.combinations(by_engine, 2)
+        for found in compare_verdicts(by_engine[left], by_engine[right])
         if found.before and found.after
     ]
 
