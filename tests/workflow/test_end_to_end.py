@@ -52,8 +52,7 @@ def test_provenance_names_what_ran(whole):
     assert versions.keys() == set(ENGINES)
     assert versions["ns3"].startswith("3.44")
     assert re.fullmatch(r"6\.12\.\d+\+kernel-\w{12}\+guest-\w{12}", versions["linux"])
-    assert 0 < document["simulate"]["efficiency"] <= 1
-    assert document["simulate"]["scenarios"] > 100
+    assert document["simulate"]["scenarios"] > 100 and document["simulate"]["simulator_cpu_s"] > 0
 
 
 def test_a_second_run_does_nothing_and_makes_a_lost_report_again(whole):

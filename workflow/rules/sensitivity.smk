@@ -3,7 +3,7 @@
 
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
-ROBUSTNESS = ("claims", "cells", "effects", "spread")
+ROBUSTNESS = ("claims", "cells", "effects")
 EXPLAINED = ("explanations", "explanation_causes", "explained_cells")
 
 
@@ -18,9 +18,7 @@ rule explore_study:
         program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
         points=f"{SENSITIVITY}/points.csv",
-        judged=[
-            f"{SENSITIVITY}/{part}.parquet" for part in ("claims", "cells", "spread")
-        ],
+        judged=[f"{SENSITIVITY}/{part}.parquet" for part in ("claims", "cells")],
     log:
         f"{PATHS.data}/logs/explore_study/{{study}}.log",
     benchmark:

@@ -25,7 +25,7 @@ from replication.design.start import Start
 from replication.engines.catalogue import ENGINES, kernels_to_build, package_warning
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import wanted_quantities
-from replication.metrics.trace_folder import has_traces, traces_hash
+from replication.metrics.trace import has_traces, traces_hash
 from replication.simulate.runtime import find_inside
 from replication.simulate.store import write_goal
 from replication.study.errors import InputError

@@ -1,19 +1,46 @@
-"""Charts of a study: which figures each type of experiment has."""
+"""Charts of a study: which figures each type of experiment has, and those against a factor."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import altair as alt
 import pandas as pd
 
 from replication.metrics.results import Results
-from replication.metrics.trace_folder import TABLE_PREFIX
+from replication.metrics.trace import TABLE_PREFIX
 from replication.report.charts.cells import column_figures
-from replication.report.charts.data import PublishedValue, axis_factor, flow_ids, published_values
-from replication.report.charts.figure import Figure, with_prefix
-from replication.report.charts.points import (
-    factor_figures,
-    pair_figures,
-    published_figures,
-    share_figures,
+from replication.report.charts.data import (
+    ALGORITHMS,
+    MOST_NAMED,
+    Display,
+    PublishedValue,
+    axis_factor,
+    display_factor,
+    display_metric,
+    estimates,
+    flow_ids,
+    label_points,
+    level_label,
+    published_values,
+    series_order,
+)
+from replication.report.charts.figure import (
+    PUBLISHED,
+    PUBLISHED_MARK,
+    WIDTH,
+    Drawing,
+    Figure,
+    axis_x,
+    colours,
+    interval_tips,
+    lines_panel,
+    make_figure,
+    published_legend,
+    symbols,
+    three_digits,
+    tips,
+    with_prefix,
 )
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.study import Experiment, Study
@@ -80,3 +107,205 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     for same in shown.values():
         found += column_figures(pd.concat(parts), *same)
     return with_prefix(found, experiment.id)
+
+
+#: Width and height of one panel of several.
+_PANEL = (200, 165)
+#: What a published value is of: metric, flows, how they are put together, links.
+Kind = tuple[str, str, str, tuple[str, ...]]
+
+
+def factor_figures(
+    results: Results,
+    experiment: Experiment,
+    metrics: Sequence[str],
+    published: Sequence[PublishedValue] = (),
+) -> list[Figure]:
+    """Return one figure a metric: the metric against the experiment's numeric factor."""
+    figures = []
+    for metric in metrics:
+        frame = estimates(results, experiment, metric)
+        own = [v for v in published if _kind(v) == (metric, "tcp", "mean", ())]
+        marks = _published_frame(experiment, own)
+        if not frame.empty:
+            figures.append(_figure(experiment, [metric], display_metric(metric), frame, marks))
+    return figures
+
+
+def published_figures(
+    results: Results, experiment: Experiment, published: Sequence[PublishedValue]
+) -> list[Figure]:
+    """Return the quantities that the paper prints against the factor, a panel a variant.
+
+    Published values look alike in all charts, so each variant has its own panel.
+    """
+    kinds: dict[Kind, list[PublishedValue]] = {}
+    for value in published:
+        kinds.setdefault(_kind(value), []).append(value)
+    figures = []
+    for (metric, _, how, links), own in kinds.items():
+        wanted = own[0].quantity
+        frame = estimates(results, experiment, metric, wanted.flows, how, wanted.links)
+        marks = _published_frame(experiment, own)
+        if not frame.empty and axis_factor(experiment) is not None and not marks.empty:
+            display = display_metric(metric)
+            label = ", ".join([display.label, *links, *([] if how == "mean" else [how])])
+            display = Display(label, display.unit, display.factor)
+            parts = [metric, *links, how]
+            figures.append(_figure(experiment, parts, display, frame, marks, "series"))
+    return figures
+
+
+def pair_figures(results: Results, experiment: Experiment, metrics: Sequence[str]) -> list[Figure]:
+    """Return one figure a metric: both flows against the factor, a panel a pair of variants."""
+    if axis_factor(experiment) is None:
+        return []
+    figures = []
+    for metric in metrics:
+        parts = []
+        for flow in flow_ids(results, experiment):
+            part = estimates(results, experiment, metric, [flow])
+            parts.append(part.assign(pair=part["series"], series=f"flow {flow}"))
+        frame = pd.concat(parts, ignore_index=True)
+        if not frame.empty:
+            display, none = display_metric(metric), _published_frame(experiment, [])
+            figures.append(_figure(experiment, [metric], display, frame, none, "pair"))
+    return figures
+
+
+def _figure(
+    experiment: Experiment,
+    parts: Sequence[str],
+    display: Display,
+    frame: pd.DataFrame,
+    marks: pd.DataFrame,
+    panels_by: str = "",
+) -> Figure:
+    """Return a figure of lines against the factor; `parts` name it, a column may make panels."""
+    axis = axis_factor(experiment)
+    if axis is None:
+        frame = frame.assign(x=frame["series"])
+    drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
+    known = series_order(drawn, experiment, axis)
+    order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known
+    if axis is None:
+        x = axis_x(" and ".join(factor.label for factor in experiment.axes))
+    else:
+        values = sorted({float(value) for value in drawn["x"].dropna()})
+        x = axis_x(display_factor(axis).title, values)
+    if panels_by:
+        panels, words = [], ""
+        for name in order if panels_by == "series" else dict.fromkeys(frame[panels_by]):
+            ours, theirs = (
+                part[part[panels_by] == name] if panels_by in part else part
+                for part in (frame, marks)
+            )
+            panel = lines_panel(ours, order, x, display, theirs, _PANEL)
+            panels.append(panel.properties(title=str(name)))
+            words += f"{name}. {describe_lines(ours, order, x['title'], display)} "
+        chart = alt.concat(*panels, columns=2)
+        chart = chart.resolve_scale(color="shared", shape="shared", y="shared")
+    else:
+        chart = lines_panel(frame, order, x, display, marks)
+        words = describe_lines(frame, order, x["title"], display)
+    if len(marks):
+        words += f" {len(marks)} published values are hollow diamonds."
+    title = f"{experiment.title}: {display.label.lower()}"
+    return make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
+
+
+def _kind(value: PublishedValue) -> Kind:
+    wanted = value.quantity
+    return wanted.metric, str(wanted.flows), wanted.aggregate, tuple(wanted.links or ())
+
+
+def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
+    """Return series, x, value, source; values that cover more than one point are left out."""
+    axis = axis_factor(experiment)
+    rows = []
+    for value in published:
+        where = value.quantity.where
+        keys = {factor: keys[0] for factor, keys in where.items() if len(keys) == 1}
+        if axis is None or axis.id in keys:
+            source = f"table {value.table}, row {value.row}, column {value.column}"
+            rows.append({**keys, "value": value.value, "source": source})
+    if not rows:
+        return pd.DataFrame(columns=["series", "x", "value", "source"])
+    frame = label_points(pd.DataFrame(rows), experiment, axis)
+    if axis is None:
+        frame["x"] = frame["series"]
+    return frame[["series", "x", "value", "source"]]
+
+
+def share_figures(
+    results: Results, experiment: Experiment, published: Sequence[PublishedValue]
+) -> list[Figure]:
+    """Return the throughput of each flow, a row a condition; none where all flows are alike."""
+    flows, rates = flow_ids(results, experiment), ("throughput_bps", "goodput_bps")
+    printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
+    metric = printed[0].quantity.metric if printed else rates[0]
+    parts = [estimates(results, experiment, metric, [flow]).assign(flow=flow) for flow in flows]
+    parts = [part for part in parts if not part.empty]
+    if len({part["series"].iloc[0] for part in parts}) < 2:
+        return []
+    frame = pd.concat(parts, ignore_index=True)
+    frame = frame.assign(condition=frame["series"], series=frame["flow"].map(_flow_name))
+    rows = [(_where_label(experiment, v), _flow_name(_one_flow(v)), v.value) for v in printed]
+    marks = pd.DataFrame(rows, columns=["condition", "series", "value"])
+    display = display_metric(metric)
+    chart = _share_chart(frame, marks, display)
+    words = f"{display.title} of each flow, a row a pair."
+    for row in frame.to_dict("records"):
+        words += f" {row['condition']}, {row['series']}: {three_digits(row['mean'])}."
+    words += " Hollow diamonds are published." if len(marks) else ""
+    title = f"{experiment.title}: {display.label.lower()} of each flow"
+    return [make_figure([experiment.id, "shares"], title, chart, words, frame)]
+
+
+def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
+    order = list(dict.fromkeys(frame["series"]))
+    x = alt.X("mean:Q", title=display.title, scale=alt.Scale(zero=True))
+    y = alt.Y("condition:N", title=None, sort=None, axis=alt.Axis(labelLimit=200))
+    offset = alt.YOffset("series:N", sort=order)
+    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=colours("series", order))
+    tooltip = [*tips("N", condition="Pair", series="Flow"), *interval_tips(display.title)]
+    bars = base.transform_calculate(zero="0").mark_rule(strokeWidth=1.6).encode(x=x, x2="zero:Q")
+    points = base.mark_point(filled=True, size=60).encode(
+        x=x, shape=symbols("series", order), tooltip=tooltip
+    )
+    layers: list[Drawing] = [bars, points]
+    if len(marks):
+        theirs = alt.Chart(marks.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
+        value = alt.X("value:Q", title=display.title)
+        layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=published_legend()))
+    return alt.layer(*layers).properties(width=WIDTH, height=46 * frame["condition"].nunique())
+
+
+def _one_flow(value: PublishedValue) -> str:
+    """Return the flow that a published value is of; empty if it is of several."""
+    flows = value.quantity.flows
+    return flows[0] if isinstance(flows, list) and len(flows) == 1 else ""
+
+
+def _flow_name(flow: str) -> str:
+    return ALGORITHMS.get(flow, flow)
+
+
+def _where_label(experiment: Experiment, value: PublishedValue) -> str:
+    keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
+    return ", ".join(level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys)
+
+
+def describe_lines(
+    frame: pd.DataFrame, order: Sequence[str], x_title: str, display: Display
+) -> str:
+    """Say what is on the axes and how each series runs from one end to the other."""
+    lines = [(name, frame.loc[frame["series"] == name, "mean"]) for name in order]
+    lines = [(name, means) for name, means in lines if len(means)]
+    if len(lines) > MOST_NAMED:
+        lines = [(f"{len(lines)} series", frame["mean"].sort_values())]
+    words = f"{display.title} against {x_title}."
+    for name, means in lines:
+        ends = dict.fromkeys(map(three_digits, (means.iloc[0], means.iloc[-1])))
+        words += f" {name}: {' to '.join(ends)} {display.unit}."
+    return words

@@ -72,7 +72,6 @@ VERDICT_SYMBOLS = dict(
     zip(Verdict, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True)
 )
 WIDTH = 520
-MAXIMUM_POINTS = 2000
 
 
 @dataclass(frozen=True)

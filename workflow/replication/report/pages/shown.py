@@ -1,16 +1,133 @@
-"""Verdicts as the report shows them, and answers in sentences."""
+"""How the report shows numbers and verdicts: units, digits, a true minus sign, and sentences."""
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from replication.report.pages.number import parse, percent
+from replication.metrics.metric_model import display_unit as unit_of
 from replication.study.errors import InputError
+from replication.study.storage.table import written
 from replication.study.verdict import Verdict
 from replication.verdicts.counts import WHAT, Numbers, Tally, tallies
 from replication.verdicts.verdict_table import Judged
+
+MISSING = "–"
+SIGNIFICANT_DIGITS = 4
+
+#: A field of a CSV file, or of a typed table.
+Field = str | float | None
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number on the page: `raw` as it stands in the CSV, `shown` as a reader sees it."""
+
+    raw: str
+    shown: str
+
+
+def display_unit(unit: str) -> str:
+    """Return the unit on the page for a unit of the data ("bit/s" is shown in Mbit/s)."""
+    return "" if unit == "1" else unit_of(unit)[0]
+
+
+def parse(field: Field) -> float | None:
+    """Return the number in a field; None where it is empty, not a number or infinite."""
+    try:
+        value = float("nan" if field is None or field == "" else field)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def number(field: Field, unit: str = "1") -> Number:
+    """Return a field in display units, with four significant digits."""
+    value, raw = parse(field), written(field)
+    if value is None:
+        return Number(raw, MISSING)
+    return Number(raw, significant(value * unit_of(unit)[1]))
+
+
+def published(field: Field, half_ulp: Field, unit: str) -> Number:
+    """Return a published number with the paper's digits; `half_ulp` is half of the last one."""
+    value, half, raw = parse(field), parse(half_ulp), written(field)
+    if value is None:
+        return Number(raw, MISSING)
+    factor = unit_of(unit)[1]
+    if not half:
+        return Number(raw, significant(value * factor))
+    decimals = max(0, round(-math.log10(2 * half * factor)))
+    return Number(raw, _signed(f"{value * factor:,.{min(decimals, 12)}f}"))
+
+
+def percent(field: Field) -> Number:
+    """Return a relative deviation as a signed percentage."""
+    value, raw = parse(field), written(field)
+    if value is None:
+        return Number(raw, MISSING)
+    share = 100 * value
+    digits = 2 if abs(share) < 0.995 else 1 if abs(share) < 9.95 else 0
+    text = _signed(f"{share:+,.{digits}f}")
+    return Number(raw, f"{text} %")
+
+
+def times(ratio: float) -> str:
+    """Return a ratio in words: "3.4 times", "a third of", "0.24 times"."""
+    words = {2: "half of", 3: "a third of", 4: "a quarter of"}
+    for number, word in words.items():
+        if abs(ratio * number - 1) < 0.03:
+            return word
+    return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:,.0f} times"
+
+
+def interval(low: Field, high: Field, unit: str = "1") -> str:
+    """Return "low to high" in display units, or a dash where there is no interval."""
+    ends = [number(low, unit), number(high, unit)]
+    if MISSING in (ends[0].shown, ends[1].shown):
+        return MISSING
+    return f"{ends[0].shown} to {ends[1].shown}"
+
+
+def significant(value: float) -> str:
+    """Return `value` with four significant digits, in plain notation where that is readable."""
+    if value == 0:
+        return "0"
+    # Rounded first: 9.9996 has four digits as 10.00, not as 10.000.
+    magnitude = int(f"{value:.{SIGNIFICANT_DIGITS - 1}e}".partition("e")[2])
+    if not -5 <= magnitude < 9:
+        mantissa, exponent = f"{value:.{SIGNIFICANT_DIGITS - 1}e}".split("e")
+        return _signed(f"{mantissa}×10^{int(exponent)}")
+    decimals = max(0, SIGNIFICANT_DIGITS - 1 - magnitude)
+    text = f"{value:,.{decimals}f}"
+    if "." in text and value == round(value):
+        text = text.partition(".")[0]
+    return _signed(text)
+
+
+def count(value: float) -> str:
+    """Return a whole number with thousands separated."""
+    return f"{round(value):,}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them: 0.8 s, 42 s, 3 min 05 s, 2 h 10 min."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{round(seconds)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "−")
 
 
 class Badge(NamedTuple):
