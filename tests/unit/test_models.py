@@ -5,11 +5,13 @@ import json
 import jsonschema
 import pytest
 from pydantic import ValidationError
+from replication.cli.reference import reference
 from replication.cli.schema import schema_text
 from replication.design.config import study_files, study_ids
 from replication.study.claim_model import Quantity, covers
 from replication.study.errors import describe
 from replication.study.files import read_yaml
+from replication.study.model import REFERENCE
 from replication.study.parameter import Factor
 from replication.study.study import Study
 from replication.study.verdict import Verdict
@@ -63,6 +65,8 @@ def test_a_sentence_that_is_no_result_has_no_test_and_keeps_its_changes(world):
 def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key():
     path = ROOT / "configs/schemas/study.schema.json"
     assert path.read_text(encoding="utf-8") == schema_text(Study), "run `replicate schemas`"
+    page = (ROOT / REFERENCE).read_text(encoding="utf-8")
+    assert page == reference(), "run `replicate schemas`"
     schema = json.loads(path.read_text(encoding="utf-8"))
     for name in ("Experiment", "Parameter", "Level", "Table", "Cell", "Claim", "Quantity"):
         for key, entry in schema["$defs"][name]["properties"].items():
