@@ -16,6 +16,7 @@ from replication.report.charts.points import (
     share_figures,
 )
 from replication.report.charts.time import jain_figures, time_figures
+from replication.study.claim_model import Quantity
 from replication.study.study import Experiment, Study
 from replication.study.table_model import Table
 
@@ -31,28 +32,38 @@ def figures_of(
     """Return the figures of one experiment, published values drawn in; cells are of one engine."""
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
-    figures = _figures_of_type(results, experiment, published)
-    # Where the published values are in a chart already, its table needs no other.
-    tables = [] if figures and published else _cells_figures(cells, study, experiment)
-    return with_prefix([*figures, *tables], study.id)
+    asked = [one for claim in study.claims for one in claim.quantities()]
+    asked = [one for one in asked if one.experiment == experiment.id]
+    asked += [value.quantity for value in published]
+    figures = _figures_of_type(results, experiment, published, asked)
+    # What is in a chart already needs no other.
+    drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
+    keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
+    rest = cells[[tuple(key) not in drawn for key in keys]]
+    return with_prefix([*figures, *_cells_figures(rest, study, experiment)], study.id)
 
 
 def _figures_of_type(
-    results: Results, experiment: Experiment, published: list[PublishedValue]
+    results: Results,
+    experiment: Experiment,
+    published: list[PublishedValue],
+    asked: list[Quantity],
 ) -> list[Figure]:
     """Return what the experiment's type has beside the comparison of its cells."""
     match experiment.type:
         case "cbr_sweep":
-            return factor_figures(results, experiment, SWEEP_METRICS, published)
+            return factor_figures(results, experiment, SWEEP_METRICS, published, asked)
         case "pairwise_fairness":
-            return pair_figures(results, experiment, SWEEP_METRICS)
+            return pair_figures(results, experiment, SWEEP_METRICS, published, asked)
         case "queuing":
             return time_figures(results, experiment)
         case "bdp_jain":
-            is_jain = len(flow_ids(results, experiment)) >= MANY_FLOWS
-            found = jain_figures(results, experiment) if is_jain else []
+            flows = len(flow_ids(results, experiment))
+            found = jain_figures(results, experiment) if flows >= MANY_FLOWS else []
             if axis_factor(experiment) is not None:
-                found += factor_figures(results, experiment, DELAY_METRICS)
+                # Of a few flows each is drawn: their mean says nothing about fairness.
+                draw = pair_figures if 1 < flows < MANY_FLOWS else factor_figures
+                found += draw(results, experiment, DELAY_METRICS, published, asked)
             return found
         case "cwnd_traces":
             return share_figures(results, experiment, published)
