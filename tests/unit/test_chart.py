@@ -137,14 +137,18 @@ def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(wor
         for s in range(1, 11)
     ]
     results = world.results(study, series=sample)
-    found = next(f for f in figures_of(results, pd.DataFrame(), study, "sweep") if "5 to" in f.title)
+    found = next(
+        f for f in figures_of(results, pd.DataFrame(), study, "sweep") if "5 to" in f.title
+    )
     assert found.title.endswith("throughput, 5 to 10 s")
     assert {tuple(row) for row in found.data[["series", "mean"]].to_numpy()} == {
         ("flow tcp1", 1.0),
         ("flow tcp2", 3.0),
     }
     values = [
-        PublishedValue("1", "slow", flow, 5, Quantity(**asked, flows=[flow], where={"access": "slow"}))
+        PublishedValue(
+            "1", "slow", flow, 5, Quantity(**asked, flows=[flow], where={"access": "slow"})
+        )
         for flow in ("tcp1", "tcp2")
     ]
     drawn = published_figures(results, study.experiment("sweep"), values)
@@ -161,7 +165,7 @@ def test_names_are_in_the_order_of_the_file_and_long_ones_take_lines(world):
     figure = figures_of(world.results(study), pd.DataFrame(), study, "sweep")[0]
     known = [f"{v}, {a}" for v in ("reno", "vegas", "cubic") for a in ("slow", "mid", "fast")]
     assert list(dict.fromkeys(figure.data["x"])) == known
-    assert [node["encoding"]["x"]["sort"] for node in marks(figure.specification())][0] == known
+    assert next(node["encoding"]["x"]["sort"] for node in marks(figure.specification())) == known
     assert [wrapped([label])[1] for label in ("short", "a long label of a row " * 3)] == [1, 2]
 
 

@@ -5,7 +5,6 @@ import json
 import jsonschema
 import pytest
 from pydantic import ValidationError
-from replication.cli.reference import reference
 from replication.cli.schema import schema_text
 from replication.design.config import study_files, study_ids
 from replication.study.claim_model import Quantity, covers
@@ -15,6 +14,7 @@ from replication.study.model import REFERENCE
 from replication.study.parameter import Factor
 from replication.study.study import Study
 from replication.study.verdict import Verdict
+from scripts.write_reference import reference
 
 from tests.unit.conftest import CLAIM, ROOT
 from tests.unit.report_project import TABLE
@@ -66,7 +66,7 @@ def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key
     path = ROOT / "configs/schemas/study.schema.json"
     assert path.read_text(encoding="utf-8") == schema_text(Study), "run `replicate schemas`"
     page = (ROOT / REFERENCE).read_text(encoding="utf-8")
-    assert page == reference(), "run `replicate schemas`"
+    assert page == reference(), "run `python workflow/scripts/write_reference.py`"
     schema = json.loads(path.read_text(encoding="utf-8"))
     for name in ("Experiment", "Parameter", "Level", "Table", "Cell", "Claim", "Quantity"):
         for key, entry in schema["$defs"][name]["properties"].items():

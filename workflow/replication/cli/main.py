@@ -19,8 +19,7 @@ from replication.engines.catalogue import ENGINES, find_package, package_warning
 from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE
 from replication.simulate.environment import enter
 from replication.study.errors import InputError, RunError, end_of
-from replication.study.files import read_json, read_model, write_text
-from replication.study.model import REFERENCE
+from replication.study.files import read_json, read_model
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 
@@ -334,19 +333,13 @@ def metrics() -> None:
 
 @app.command()
 def schemas(out: Annotated[Path | None, typer.Argument()] = None) -> None:
-    """Write the JSON schemas of all files in configs into OUT.
-
-    Without OUT write what is committed of them: the studies' schema, and the reference of all keys.
+    """Write the JSON schemas of all files in configs into OUT; without OUT the committed one.
 
     Example: replicate schemas /tmp/schemas
     """
-    from replication.cli.reference import reference
     from replication.cli.schema import write_schemas
 
     print(*write_schemas(ROOT / "configs", out), sep="\n")
-    if out is None:
-        write_text(ROOT / REFERENCE, reference())
-        print(REFERENCE)
 
 
 def main() -> None:

@@ -51,7 +51,10 @@ def new_study(
         raise InputError(f"title: {title!r} must be one line of text")
     if like:
         document, numbers = _set_up_of(root, like, study, title), ",".join(PUBLISHED_COLUMNS) + "\n"
-        engine, what = load_study(root, like).original_system.engine, f"the set-up of {like} with its reasons"
+        engine, what = (
+            load_study(root, like).original_system.engine,
+            f"the set-up of {like} with its reasons",
+        )
     else:
         document, numbers = example(root, engine)
         document = re.sub(r"(?m)^id: .*$", f"id: {study}", document, count=1)
@@ -109,5 +112,7 @@ def _forget_paper(part: Any) -> None:
     """Put `to fill in` for each place and quote of the paper that a document was made for."""
     if isinstance(part, dict) and "published" in part:
         part["published"] = {"place": TO_FILL_IN}
-    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+    for inner in (
+        part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    ):
         _forget_paper(inner)

@@ -104,7 +104,9 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
         under = tips("Q", explained=f"Under the best explanation ({unit})")
         ticks = base.transform_filter("isValid(datum.explained)").mark_tick(color=INK)
         layers.append(ticks.encode(x=x("explained"), tooltip=under))
-    return alt.layer(*layers).properties(width=380, height=max(60, (6 + 14 * lines) * rows.nunique()))
+    return alt.layer(*layers).properties(
+        width=380, height=max(60, (6 + 14 * lines) * rows.nunique())
+    )
 
 
 def _tooltip(unit: str) -> list[alt.Tooltip]:

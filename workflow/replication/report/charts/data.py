@@ -158,8 +158,9 @@ def estimates(
         sample = group["value"].to_numpy(dtype=float) * display.factor
         found = estimate(sample, lowest=0.0, highest=display.highest)
         rows.append((*key, found.mean, found.low, found.high, found.n))
-    order = {f.id: [level.key for level in f.levels] for f in experiment.axes}
-    rows.sort(key=lambda r: [order[k].index(v) for k, v in zip(keys, r, strict=False) if k in order])
+    places = {f.id: [level.key for level in f.levels] for f in experiment.axes}
+    order = [(n, places[key]) for n, key in enumerate(keys) if key in places]
+    rows.sort(key=lambda row: [known.index(str(row[n])) for n, known in order])
     frame = pd.DataFrame(rows, columns=[*keys, "mean", "low", "high", "n"])
     axis = axis_factor(experiment)
     frame = label_points(frame[frame["n"] > 0], experiment, axis)

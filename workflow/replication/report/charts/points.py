@@ -125,10 +125,12 @@ def pair_figures(
         flows = flow_ids(results, experiment)
         windows = {_window(asked, metric, flow) for flow in flows}
         window_s = windows.pop() if len(windows) == 1 else None
-        parts, marks = [], []
+        parts, marks = list[pd.DataFrame](), list[pd.DataFrame]()
         for flow in flows:
             part = estimates(results, experiment, metric, [flow], window_s=window_s)
-            own = [v for v in published if _kind(v) == (metric, f"['{flow}']", "mean", (), window_s)]
+            own = [
+                v for v in published if _kind(v) == (metric, f"['{flow}']", "mean", (), window_s)
+            ]
             for found, into in ((part, parts), (_published_frame(experiment, own), marks)):
                 into.append(found.assign(pair=found["series"], series=f"flow {flow}"))
         frame, drawn = (pd.concat(found, ignore_index=True) for found in (parts, marks))

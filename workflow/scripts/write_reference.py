@@ -1,4 +1,6 @@
-"""The reference: every key of every file, and what each engine takes of a scenario.
+"""Write configs/reference.md: every key of every file, and what each engine takes of a scenario.
+
+    python workflow/scripts/write_reference.py
 
 Both come from the code: keys from the typed models, and an engine's answers from `Engine.refusal`,
 which is asked about one small scenario after another.
@@ -10,20 +12,22 @@ import functools
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from replication.cli.schema import MODELS, schema_of
 from replication.engines.catalogue import ENGINES
 from replication.engines.model import Engine
+from replication.study.files import write_text
 from replication.study.model import REFERENCE
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario
 
-_HEAD = f"""\
+_HEAD = """\
 # What can and cannot be expressed
 
-`replicate schemas` writes this page ({REFERENCE}) from the typed models and from what the engines refuse.
-[What the engines take](#what-the-engines-take) compares the engines; [keys](#keys) has each key of each file with
-its form, default and meaning.
+`workflow/scripts/write_reference.py` writes this page from the models and what engines refuse.
+[What the engines take](#what-the-engines-take) compares the engines; [keys](#keys) has each key of
+each file with its form, default and meaning (* must be given).
 
 ## What the engines take
 
@@ -66,7 +70,8 @@ def reference() -> str:
 def _engines() -> Iterator[str]:
     known = schema_of(Scenario)["$defs"]
     flow, link, host = known["TcpFlow"], known["Link"], known["Host"]
-    yield from _table("Congestion control", [(f"`{c}`", _flows(c)) for c in CONGESTION_CONTROLS])
+    rows = [(f"`{c}`", [_with(congestion_control=c)]) for c in CONGESTION_CONTROLS]
+    yield from _table("Congestion control", rows)
     yield from _table("Queues", _queues(known))
     rows = [
         (f"`{key}: {kind}`", [{"link": {f"{key}_ab": _minimal(known[model], kind)}}])
@@ -81,12 +86,13 @@ def _engines() -> Iterator[str]:
     rows = []
     for key, value in _probes(flow, _FLOW):
         own = [c for c in CONGESTION_CONTROLS if key.startswith(f"{c}_")] or CONGESTION_CONTROLS
-        rows.append((_said(key, value), [one for c in own for one in _flows(c, {key: value})]))
+        asked = [_with(congestion_control=control, **{key: value}) for control in own]
+        rows.append((_said(key, value), asked))
     yield from _table("TCP flows", rows)
 
 
-def _flows(control: str, keys: Keys = {}) -> list[Keys]:
-    return [{"flow": {"congestion_control": control, **keys}}]
+def _with(**flow: Any) -> Keys:
+    return {"flow": flow}
 
 
 def _queues(known: Keys) -> Iterator[tuple[str, list[Keys]]]:
@@ -239,5 +245,14 @@ def _form(form: Keys) -> str:
 
 
 _LIMITS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-_TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false"}
+_TYPES = {
+    "integer": "whole number",
+    "number": "number",
+    "string": "text",
+    "boolean": "true or false",
+}
 _TYPES |= {"array": "list", "object": "map", "null": "null"}
+
+
+if __name__ == "__main__":
+    write_text(Path(REFERENCE), reference())
