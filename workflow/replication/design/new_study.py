@@ -34,7 +34,7 @@ _HEAD = """\
 
 
 def new_study(
-    root: Path, study: str, title: str = "", engine: EngineName = "ns2", like: str = ""
+    root: Path, study: str, title: str = "", engine: str = "ns2", like: str = ""
 ) -> list[Path]:
     """Write a valid study, `engine`'s example or a set-up `like` a study's; return its paths.
 
