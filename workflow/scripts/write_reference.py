@@ -207,7 +207,7 @@ def _said(key: str, value: Any) -> str:
 def _keys() -> Iterator[str]:
     """Yield a section a file, and in it a table of the keys of each document."""
     written: set[str] = set()
-    for file, model in MODELS.items():
+    for file, model in {"study": MODELS["study"], **MODELS}.items():
         schema = schema_of(model)
         yield f"### File: {file}\n"
         for name, one in {model.__name__: schema, **schema.get("$defs", {})}.items():
