@@ -232,7 +232,7 @@ def _form(form: Keys) -> str:
             return " or ".join(dict.fromkeys(map(_form, form[key])))
     if "$ref" in form:
         name = form["$ref"].rpartition("/")[2]
-        return f"[{name}](#{name.lower()})"
+        return "any value" if name == "JsonValue" else f"[{name}](#{name.lower()})"
     if "enum" in form or "const" in form:
         return ", ".join(f"`{value}`" for value in form.get("enum", [form.get("const")]))
     kind = form.get("type")
