@@ -35,6 +35,7 @@ from replication.report.charts.figure import (
     file_of,
     name_of,
     to_png,
+    wrapped,
 )
 from replication.report.charts.time import trace_figures
 from replication.report.charts.topology import topology_lines
@@ -47,7 +48,7 @@ from replication.study.claim_model import Quantity
 from replication.study.files import write_text
 from replication.verdicts.verdict_table import read_table
 
-from tests.unit.conftest import ROOT, study_document
+from tests.unit.conftest import CLAIM, ROOT, study_document
 
 DATA = released_results(ROOT)
 EXPERIMENTS = [
@@ -122,6 +123,49 @@ def test_published_values_of_two_links_are_beside_those_of_our_two(world):
     for figure, (link, queue) in zip(found, waiting.items(), strict=True):
         assert link in figure.title
         assert set(figure.data["mean"]) == {queue}
+
+
+def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(world):
+    (experiment,) = study_document()["experiments"]
+    experiment["type"] = "bdp_jain"
+    asked = {"experiment": "sweep", "metric": "throughput_bps", "window_s": [5, 10]}
+    test = {"kind": "value", "of": asked, "expect": {"at_least": 1}}
+    study = world.study(experiments=[experiment], claims=[CLAIM | {"test": test}])
+    sample = lambda flow, **_: [  # noqa: E731
+        {"time_s": float(s), "throughput_bps": 9e9 if s <= 5 else {"tcp1": 1e6}.get(flow, 3e6)}
+        for s in range(1, 11)
+    ]
+    results = world.results(study, series=sample)
+    found = next(
+        f for f in figures_of(results, pd.DataFrame(), study, "sweep") if "5 to" in f.title
+    )
+    assert found.title.endswith("throughput, 5 to 10 s")
+    assert {tuple(row) for row in found.data[["series", "mean"]].to_numpy()} == {
+        ("flow tcp1", 1.0),
+        ("flow tcp2", 3.0),
+    }
+    values = [
+        PublishedValue(
+            "1", "slow", flow, 5, Quantity(**asked, flows=[flow], where={"access": "slow"})
+        )
+        for flow in ("tcp1", "tcp2")
+    ]
+    drawn = published_figures(results, study.experiment("sweep"), values)
+    assert len({figure.id for figure in drawn}) == 2 and "tcp1" in drawn[0].title
+    assert drawn[0].published == {("1", "slow", "tcp1")}
+
+
+def test_names_are_in_the_order_of_the_file_and_long_ones_take_lines(world):
+    (experiment,) = study_document()["experiments"]
+    experiment["type"] = "cbr_sweep"
+    for level in experiment["factors"][1]["levels"]:
+        del level["value"]
+    study = world.study(experiments=[experiment])
+    figure = figures_of(world.results(study), pd.DataFrame(), study, "sweep")[0]
+    known = [f"{v}, {a}" for v in ("reno", "vegas", "cubic") for a in ("slow", "mid", "fast")]
+    assert list(dict.fromkeys(figure.data["x"])) == known
+    assert next(node["encoding"]["x"]["sort"] for node in marks(figure.specification())) == known
+    assert [wrapped([label])[1] for label in ("short", "a long label of a row " * 3)] == [1, 2]
 
 
 @pytest.mark.parametrize(

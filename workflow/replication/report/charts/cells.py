@@ -23,6 +23,7 @@ from replication.report.charts.figure import (
     published_legend,
     three_digits,
     tips,
+    wrapped,
 )
 from replication.study.study import Study
 from replication.study.table_model import Table
@@ -76,7 +77,7 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
     is_wide = low > 0 and high / low > 50
     scale = alt.Scale(type="log") if is_wide else alt.Scale(zero=False, nice=True)
     title = f"{capitalised(column)} ({unit})" + (", logarithmic" if is_wide else "")
-    axis = alt.Axis(labelLimit=300)
+    axis, lines = wrapped(rows)
     base = alt.Chart(frame).encode(
         y=alt.Y("row_label:N", sort=list(dict.fromkeys(rows)), title=None, axis=axis)
     )
@@ -105,7 +106,9 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
         under = tips("Q", explained=f"Under the best explanation ({unit})")
         ticks = base.transform_filter("isValid(datum.explained)").mark_tick(color=INK)
         layers.append(ticks.encode(x=x("explained"), tooltip=under))
-    return alt.layer(*layers).properties(width=380, height=max(60, 20 * rows.nunique()))
+    return alt.layer(*layers).properties(
+        width=380, height=max(60, (6 + 14 * lines) * rows.nunique())
+    )
 
 
 def _tooltip(unit: str) -> list[alt.Tooltip]:

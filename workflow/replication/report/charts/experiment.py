@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import altair as alt
 import pandas as pd
@@ -41,8 +42,10 @@ from replication.report.charts.figure import (
     three_digits,
     tips,
     with_prefix,
+    wrapped,
 )
 from replication.report.charts.time import jain_figures, time_figures
+from replication.study.claim_model import Quantity, flows_in_words
 from replication.study.study import Experiment, Study
 from replication.study.table_model import Table
 
@@ -58,28 +61,38 @@ def figures_of(
     """Return the figures of one experiment, published values drawn in; cells are of one engine."""
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
-    figures = _figures_of_type(results, experiment, published)
-    # Where the published values are in a chart already, its table needs no other.
-    tables = [] if figures and published else _cells_figures(cells, study, experiment)
-    return with_prefix([*figures, *tables], study.id)
+    asked = [one for claim in study.claims for one in claim.quantities()]
+    asked = [one for one in asked if one.experiment == experiment.id]
+    asked += [value.quantity for value in published]
+    figures = _figures_of_type(results, experiment, published, asked)
+    # What is in a chart already needs no other.
+    drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
+    keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
+    rest = cells[[tuple(key) not in drawn for key in keys]]
+    return with_prefix([*figures, *_cells_figures(rest, study, experiment)], study.id)
 
 
 def _figures_of_type(
-    results: Results, experiment: Experiment, published: list[PublishedValue]
+    results: Results,
+    experiment: Experiment,
+    published: list[PublishedValue],
+    asked: list[Quantity],
 ) -> list[Figure]:
     """Return what the experiment's type has beside the comparison of its cells."""
     match experiment.type:
         case "cbr_sweep":
-            return factor_figures(results, experiment, SWEEP_METRICS, published)
+            return factor_figures(results, experiment, SWEEP_METRICS, published, asked)
         case "pairwise_fairness":
-            return pair_figures(results, experiment, SWEEP_METRICS)
+            return pair_figures(results, experiment, SWEEP_METRICS, published, asked)
         case "queuing":
             return time_figures(results, experiment)
         case "bdp_jain":
-            is_jain = len(flow_ids(results, experiment)) >= MANY_FLOWS
-            found = jain_figures(results, experiment) if is_jain else []
+            flows = len(flow_ids(results, experiment))
+            found = jain_figures(results, experiment) if flows >= MANY_FLOWS else []
             if axis_factor(experiment) is not None:
-                found += factor_figures(results, experiment, DELAY_METRICS)
+                # Of a few flows each is drawn: their mean says nothing about fairness.
+                draw = pair_figures if 1 < flows < MANY_FLOWS else factor_figures
+                found += draw(results, experiment, DELAY_METRICS, published, asked)
             return found
         case "cwnd_traces":
             return share_figures(results, experiment, published)
@@ -111,8 +124,8 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
 
 #: Width and height of one panel of several.
 _PANEL = (200, 165)
-#: What a published value is of: metric, flows, how they are put together, links.
-Kind = tuple[str, str, str, tuple[str, ...]]
+#: What a published value is of: metric, flows, how they are put together, links, part of the run.
+Kind = tuple[str, str, str, tuple[str, ...], tuple[float, float] | None]
 
 
 def factor_figures(
@@ -120,16 +133,36 @@ def factor_figures(
     experiment: Experiment,
     metrics: Sequence[str],
     published: Sequence[PublishedValue] = (),
+    asked: Sequence[Quantity] = (),
 ) -> list[Figure]:
-    """Return one figure a metric: the metric against the experiment's numeric factor."""
+    """Return one figure a metric: the metric against the experiment's numeric factor.
+
+    It is of the part of the run that the study's claims and tables have `asked` for.
+    """
     figures = []
     for metric in metrics:
-        frame = estimates(results, experiment, metric)
-        own = [v for v in published if _kind(v) == (metric, "tcp", "mean", ())]
+        window_s = _window(asked, metric, "tcp")
+        frame = estimates(results, experiment, metric, window_s=window_s)
+        own = [v for v in published if _kind(v) == (metric, "tcp", "mean", (), window_s)]
         marks = _published_frame(experiment, own)
         if not frame.empty:
-            figures.append(_figure(experiment, [metric], display_metric(metric), frame, marks))
+            figures.append(_figure(experiment, [metric], _named(metric, window_s), frame, marks))
     return figures
+
+
+def _window(asked: Sequence[Quantity], metric: str, flows: str) -> tuple[float, float] | None:
+    """Return the part of the run that all claims and tables on a metric of `flows` are about."""
+    own = [wanted for wanted in asked if wanted.metric == metric]
+    windows = {wanted.window_s for wanted in own}
+    covers = any(wanted.flows == "tcp" or wanted.flows == [flows] for wanted in own)
+    return windows.pop() if covers and len(windows) == 1 else None
+
+
+def _named(metric: str, window_s: tuple[float, float] | None, *parts: str) -> Display:
+    """Return how a metric is shown, with what else it is of in its label."""
+    display = display_metric(metric)
+    when = ["{:g} to {:g} s".format(*window_s)] if window_s else []
+    return replace(display, label=", ".join([display.label, *parts, *when]))
 
 
 def published_figures(
@@ -143,33 +176,46 @@ def published_figures(
     for value in published:
         kinds.setdefault(_kind(value), []).append(value)
     figures = []
-    for (metric, _, how, links), own in kinds.items():
+    for (metric, _, how, links, window_s), own in kinds.items():
         wanted = own[0].quantity
-        frame = estimates(results, experiment, metric, wanted.flows, how, wanted.links)
+        frame = estimates(results, experiment, metric, wanted.flows, how, wanted.links, window_s)
         marks = _published_frame(experiment, own)
         if not frame.empty and axis_factor(experiment) is not None and not marks.empty:
-            display = display_metric(metric)
-            label = ", ".join([display.label, *links, *([] if how == "mean" else [how])])
-            display = Display(label, display.unit, display.factor)
-            parts = [metric, *links, how]
+            flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
+            what = [*flows, *links]
+            display = _named(metric, window_s, *what, *([] if how == "mean" else [how]))
+            parts = [metric, *what, how, *map(str, window_s or ())]
             figures.append(_figure(experiment, parts, display, frame, marks, "series"))
     return figures
 
 
-def pair_figures(results: Results, experiment: Experiment, metrics: Sequence[str]) -> list[Figure]:
-    """Return one figure a metric: both flows against the factor, a panel a pair of variants."""
+def pair_figures(
+    results: Results,
+    experiment: Experiment,
+    metrics: Sequence[str],
+    published: Sequence[PublishedValue] = (),
+    asked: Sequence[Quantity] = (),
+) -> list[Figure]:
+    """Return one figure a metric: each flow against the factor, a panel a pair of variants."""
     if axis_factor(experiment) is None:
         return []
     figures = []
     for metric in metrics:
-        parts = []
-        for flow in flow_ids(results, experiment):
-            part = estimates(results, experiment, metric, [flow])
-            parts.append(part.assign(pair=part["series"], series=f"flow {flow}"))
-        frame = pd.concat(parts, ignore_index=True)
+        flows = flow_ids(results, experiment)
+        windows = {_window(asked, metric, flow) for flow in flows}
+        window_s = windows.pop() if len(windows) == 1 else None
+        parts, marks = list[pd.DataFrame](), list[pd.DataFrame]()
+        for flow in flows:
+            part = estimates(results, experiment, metric, [flow], window_s=window_s)
+            own = [
+                v for v in published if _kind(v) == (metric, f"['{flow}']", "mean", (), window_s)
+            ]
+            for found, into in ((part, parts), (_published_frame(experiment, own), marks)):
+                into.append(found.assign(pair=found["series"], series=f"flow {flow}"))
+        frame, drawn = (pd.concat(found, ignore_index=True) for found in (parts, marks))
         if not frame.empty:
-            display, none = display_metric(metric), _published_frame(experiment, [])
-            figures.append(_figure(experiment, [metric], display, frame, none, "pair"))
+            display = _named(metric, window_s)
+            figures.append(_figure(experiment, [metric], display, frame, drawn, "pair"))
     return figures
 
 
@@ -185,11 +231,12 @@ def _figure(
     axis = axis_factor(experiment)
     if axis is None:
         frame = frame.assign(x=frame["series"])
+    cells, marks = frozenset(marks["cell"]), marks.drop(columns="cell")
     drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
     known = series_order(drawn, experiment, axis)
     order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known
     if axis is None:
-        x = axis_x(" and ".join(factor.label for factor in experiment.axes))
+        x = axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
     else:
         values = sorted({float(value) for value in drawn["x"].dropna()})
         x = axis_x(display_factor(axis).title, values)
@@ -211,16 +258,18 @@ def _figure(
     if len(marks):
         words += f" {len(marks)} published values are hollow diamonds."
     title = f"{experiment.title}: {display.label.lower()}"
-    return make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
+    figure = make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
+    return replace(figure, published=cells)
 
 
 def _kind(value: PublishedValue) -> Kind:
     wanted = value.quantity
-    return wanted.metric, str(wanted.flows), wanted.aggregate, tuple(wanted.links or ())
+    links = tuple(wanted.links or ())
+    return wanted.metric, str(wanted.flows), wanted.aggregate, links, wanted.window_s
 
 
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
-    """Return series, x, value, source; values that cover more than one point are left out."""
+    """Return series, x, value, source, cell; values of more than one point are left out."""
     axis = axis_factor(experiment)
     rows = []
     for value in published:
@@ -228,13 +277,14 @@ def _published_frame(experiment: Experiment, published: list[PublishedValue]) ->
         keys = {factor: keys[0] for factor, keys in where.items() if len(keys) == 1}
         if axis is None or axis.id in keys:
             source = f"table {value.table}, row {value.row}, column {value.column}"
-            rows.append({**keys, "value": value.value, "source": source})
+            cell = (value.table, value.row, value.column)
+            rows.append({**keys, "value": value.value, "source": source, "cell": cell})
     if not rows:
-        return pd.DataFrame(columns=["series", "x", "value", "source"])
+        return pd.DataFrame(columns=["series", "x", "value", "source", "cell"])
     frame = label_points(pd.DataFrame(rows), experiment, axis)
     if axis is None:
         frame["x"] = frame["series"]
-    return frame[["series", "x", "value", "source"]]
+    return frame[["series", "x", "value", "source", "cell"]]
 
 
 def share_figures(
@@ -259,13 +309,15 @@ def share_figures(
         words += f" {row['condition']}, {row['series']}: {three_digits(row['mean'])}."
     words += " Hollow diamonds are published." if len(marks) else ""
     title = f"{experiment.title}: {display.label.lower()} of each flow"
-    return [make_figure([experiment.id, "shares"], title, chart, words, frame)]
+    figure = make_figure([experiment.id, "shares"], title, chart, words, frame)
+    return [replace(figure, published=frozenset((v.table, v.row, v.column) for v in printed))]
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
     order = list(dict.fromkeys(frame["series"]))
     x = alt.X("mean:Q", title=display.title, scale=alt.Scale(zero=True))
-    y = alt.Y("condition:N", title=None, sort=None, axis=alt.Axis(labelLimit=200))
+    axis, _ = wrapped(frame["condition"])
+    y = alt.Y("condition:N", title=None, sort=None, axis=axis)
     offset = alt.YOffset("series:N", sort=order)
     base = alt.Chart(frame).encode(y=y, yOffset=offset, color=colours("series", order))
     tooltip = [*tips("N", condition="Pair", series="Flow"), *interval_tips(display.title)]

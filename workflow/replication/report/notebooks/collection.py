@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -191,6 +191,15 @@ class Collection:
         results = self._results(study)
         runs = results.runs(self.experiment(study, experiment).id, {})
         return results.scenarios[str(runs["scenario"].iloc[0])]
+
+    def points(self, study: str, experiment: str) -> Iterator[tuple[str, str, Scenario]]:
+        """Yield each point that was run with its engine and its scenario, as the tier has it."""
+        results = self._results(study)
+        runs = results.design[results.design["experiment"] == experiment]
+        first = runs[runs["supported"] & (runs["replicate"] == 0)]
+        for row in first.to_dict("records"):
+            found = Scenario.model_validate(results.scenarios[row["scenario"]])
+            yield ", ".join(row["levels"].values()), row["engine"], found
 
     def design(
         self, study: str, experiment: str, levels: Mapping[str, str], **parameters: Any
