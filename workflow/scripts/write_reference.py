@@ -219,27 +219,30 @@ def _keys() -> Iterator[str]:
                 star = " *" if key in one.get("required", []) else ""
                 default = form.get("default")
                 is_said = default is not None and default not in ([], {})
-                words = _form(form) + (f"; else `{json.dumps(default)}`" if is_said else "")
+                words = _form(form, schema.get("$defs", {}))
+                words += f"; else `{json.dumps(default)}`" if is_said else ""
                 meaning = form.get("description", "").replace("|", "\\|")
+                meaning = meaning.replace("](#", "](README.md#")
                 yield f"| `{key}`{star} | {words} | {meaning} |"
             yield ""
 
 
-def _form(form: Keys) -> str:
-    """Return what a key takes, in words."""
+def _form(form: Keys, known: Keys) -> str:
+    """Return what a key takes, in words; `known` are the documents of its file."""
     for key in ("anyOf", "oneOf"):
         if key in form:
-            return " or ".join(dict.fromkeys(map(_form, form[key])))
+            return " or ".join(dict.fromkeys(_form(one, known) for one in form[key]))
     if "$ref" in form:
         name = form["$ref"].rpartition("/")[2]
-        return "any value" if name == "JsonValue" else f"[{name}](#{name.lower()})"
+        is_document = "properties" in known.get(name, {})
+        return f"[{name}](#{name.lower()})" if is_document else _form(known.get(name, {}), known)
     if "enum" in form or "const" in form:
         return ", ".join(f"`{value}`" for value in form.get("enum", [form.get("const")]))
     kind = form.get("type")
     if kind == "array" and "items" in form:
-        return f"list of {_form(form['items'])}"
+        return f"list of {_form(form['items'], known)}"
     if kind == "object" and isinstance(form.get("additionalProperties"), dict):
-        return f"map to {_form(form['additionalProperties'])}"
+        return f"map to {_form(form['additionalProperties'], known)}"
     limits = [f"{sign} {form[key]:g}" for key, sign in _LIMITS.items() if key in form]
     return " ".join([_TYPES.get(str(kind), "any value"), ", ".join(limits)]).strip()
 
