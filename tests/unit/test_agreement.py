@@ -2,22 +2,26 @@
 
 import csv
 import json
-import math
 import shutil
 
 import pandas as pd
 import pytest
 from replication.compare.agreement import (
     EngineDifferences,
-    StudyVerdicts,
     load_differences,
-    rates,
+    pairs_of,
     write_agreement,
 )
-from replication.compare.verdicts import BEYOND, CELL, CLAIM, WITHIN, Compared, compare_results
-from replication.metrics.statistic import wilson_interval
-from replication.report.difference import results_at, tier_of, write_differences
-from replication.report.released import RELEASED
+from replication.compare.verdicts import (
+    BEYOND,
+    CELL,
+    CLAIM,
+    WITHIN,
+    Compared,
+    compare_results,
+    write_differences,
+)
+from replication.report.released import RELEASED, results_in
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.storage.table import DIFFERENCE_COLUMNS, read_rows
@@ -79,53 +83,34 @@ def project(project):
     return project.root, project.data
 
 
-@pytest.fixture
-def judged(project):
-    return StudyVerdicts.read(*project, "synthetic")
+def counts(pairs, kind):
+    """How many items both have, how many they decide, and in how many of these they agree."""
+    own = [pair.found for pair in pairs if pair.found.kind == kind]
+    return len(own), sum(one.is_decided for one in own), sum(bool(one.agrees) for one in own)
 
 
-def counts(row):
-    return row["items"], row["compared"], row["agreed"]
-
-
-def test_rates_are_those_counted_by_hand(judged):
-    rows = rates([judged], list(judged.pairs()))
-    found = {(r["study"], r["kind"], r["left"], r["right"]): r for r in rows}
-    claims = found["synthetic", CLAIM, "ns3", "ns2"]
-    # same: agrees. other: reproduced on ns3 (8e5), direction only on ns2 (6e5). unequal: agrees,
-    # on six and four points. refused and open: not testable on ns2.
-    assert counts(claims) == (5, 3, 2)
-    # "same" is over all nine points, of which ns2 ran four.
-    assert claims["unequal"] == 3
-    cells = found["synthetic", CELL, "ns3", "ns2"]
-    # slow: inside on ns3, 25 % off on ns2. mid: 14 % off on both. fast: outside on both.
-    assert counts(cells) == (3, 3, 2) and cells["unequal"] == 0
-    assert cells["share"] == 2 / 3
-    assert (cells["low"], cells["high"]) == wilson_interval(2, 3)
-    assert found["", CELL, "ns3", "ns2"]["agreed"] == 2
-
-
-def test_an_engine_that_refused_everything_is_left_out_by_name(judged):
-    pairs = list(judged.pairs())
+def test_agreement_is_that_counted_by_hand(project):
+    pairs = pairs_of(project[1], "synthetic")
+    # An engine that refused everything is left out.
     assert {pair.engines for pair in pairs} == {("ns3", "ns2")}
-    found = [r for r in rates([judged], pairs) if r["study"] and "linux" in (r["left"], r["right"])]
-    assert len(found) == 4 and all(r["compared"] == r["items"] == 0 for r in found)
-    assert all("linux refuses all 9 points" in r["reason"] for r in found)
-    assert all(math.isnan(r["share"]) for r in found)
+    # same and again: agree. other: reproduced on ns3 (8e5), direction only on ns2 (6e5). unequal:
+    # agrees, on six and four points. refused and open: not testable on ns2.
+    assert counts(pairs, CLAIM) == (6, 4, 3)
+    # slow: inside on ns3, 25 % off on ns2. mid: 14 % off on both. fast: outside on both.
+    assert counts(pairs, CELL) == (3, 3, 2)
+    (unequal,) = (pair for pair in pairs if pair.found.item == ("unequal",))
+    assert [len(points) for points in unequal.points] == [6, 4]
 
 
 def test_a_verdict_of_the_audit_is_not_compared(project):
-    root, data = project
+    _, data = project
     folder = data / "evaluation" / "synthetic"
     rows = read_verdicts(folder, "cells")
     for row in rows:
         if row["row"] == "fast":
             row["verdict"] = "impossible"
     write_verdicts(folder, rows, read_verdicts(folder, "claims"))
-    judged = StudyVerdicts.read(root, data, "synthetic")
-    found = rates([judged], list(judged.pairs()))
-    cells = next(row for row in found if row["kind"] == CELL and row["compared"])
-    assert counts(cells) == (3, 2, 1)
+    assert counts(pairs_of(data, "synthetic"), CELL) == (3, 2, 1)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +250,7 @@ def test_a_verdict_that_moved_is_in_the_table(results, tmp_path):
 def test_what_one_side_lacks_has_not_changed_and_other_tiers_are_said(results, tmp_path):
     table = pd.read_csv(results[1] / "cells.csv", dtype=str, keep_default_na=False)
     table.iloc[3:].to_csv(results[1] / "cells.csv", index=False)
-    tiers = tuple(map(tier_of, results))
+    tiers = [results_in(folder)[1] for folder in results]
     out = tmp_path / "out.csv"
     numbers, _ = write_differences(compare_results(*results), out, tiers)
     assert numbers.startswith(f"Of {len(table) - 3} numbers, 0 changed in value")
@@ -273,15 +258,14 @@ def test_what_one_side_lacks_has_not_changed_and_other_tiers_are_said(results, t
     quick = json.loads((results[1] / "provenance.json").read_text())
     quick["tier"]["id"] = "quick"
     write_text(results[1] / "provenance.json", json.dumps(quick))
-    tiers = tuple(map(tier_of, results))
+    tiers = [results_in(folder)[1] for folder in results]
     said = write_differences(compare_results(*results), out, tiers)[0]
     assert "paper and quick" in said
 
 
-@pytest.mark.parametrize("name", ["/nowhere", "no-such-tag", "--upload-pack=x", "a b"])
-def test_what_has_no_results_is_named(name):
-    with pytest.raises(InputError, match=r"no folder with cells\.csv"), results_at(ROOT, name):
-        pass
+def test_what_has_no_results_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere: is no folder with cells\.csv"):
+        results_in(tmp_path / "nowhere")
 
 
 def test_every_large_difference_of_one_flow_has_a_cause_and_every_cause_shows():

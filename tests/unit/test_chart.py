@@ -9,6 +9,7 @@ import math
 import re
 import shutil
 
+import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +20,7 @@ from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study, study_ids
 from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples, thin
-from replication.report.charts.cells import column_figures
+from replication.report.charts.cells import column_figures, ratio_figure
 from replication.report.charts.data import (
     Display,
     PublishedValue,
@@ -27,28 +28,27 @@ from replication.report.charts.data import (
     display_factor,
     read_cells,
 )
-from replication.report.charts.experiment import figures_of
+from replication.report.charts.experiment import figures_of, published_figures
 from replication.report.charts.figure import (
     INK,
-    MAXIMUM_POINTS,
     axis_x,
     file_of,
     name_of,
     to_png,
+    wrapped,
 )
-from replication.report.charts.points import published_figures
-from replication.report.charts.ratio import ratio_figure
+from replication.report.charts.time import trace_figures
 from replication.report.charts.topology import topology_lines
-from replication.report.charts.trace import trace_figures
+from replication.report.pages.evidence import figures_of_traces, trace_section
+from replication.report.pages.figure import svg_of
 from replication.report.pages.page import environment
 from replication.report.pages.source import Source
-from replication.report.pages.traces import figures_of_traces, trace_section
 from replication.report.released import released_results
 from replication.study.claim_model import Quantity
 from replication.study.files import write_text
 from replication.verdicts.verdict_table import read_table
 
-from tests.unit.conftest import ROOT, study_document
+from tests.unit.conftest import CLAIM, ROOT, study_document
 
 DATA = released_results(ROOT)
 EXPERIMENTS = [
@@ -89,7 +89,7 @@ def test_figures_are_small_described_without_hosts_and_say_units(study, experime
     for figure in found:
         specification = figure.specification()
         text = json.dumps(specification, allow_nan=False)
-        assert sum(map(len, specification["datasets"].values())) <= MAXIMUM_POINTS, figure.id
+        assert sum(map(len, specification["datasets"].values())) <= 2000, figure.id
         assert "http" not in text.replace(specification["$schema"], "")
         assert len(figure.description) > 60 and "nan" not in figure.description
         assert figure.id.startswith(f"{study}~{experiment}~")
@@ -123,6 +123,49 @@ def test_published_values_of_two_links_are_beside_those_of_our_two(world):
     for figure, (link, queue) in zip(found, waiting.items(), strict=True):
         assert link in figure.title
         assert set(figure.data["mean"]) == {queue}
+
+
+def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(world):
+    (experiment,) = study_document()["experiments"]
+    experiment["type"] = "bdp_jain"
+    asked = {"experiment": "sweep", "metric": "throughput_bps", "window_s": [5, 10]}
+    test = {"kind": "value", "of": asked, "expect": {"at_least": 1}}
+    study = world.study(experiments=[experiment], claims=[CLAIM | {"test": test}])
+    sample = lambda flow, **_: [  # noqa: E731
+        {"time_s": float(s), "throughput_bps": 9e9 if s <= 5 else {"tcp1": 1e6}.get(flow, 3e6)}
+        for s in range(1, 11)
+    ]
+    results = world.results(study, series=sample)
+    found = next(
+        f for f in figures_of(results, pd.DataFrame(), study, "sweep") if "5 to" in f.title
+    )
+    assert found.title.endswith("throughput, 5 to 10 s")
+    assert {tuple(row) for row in found.data[["series", "mean"]].to_numpy()} == {
+        ("flow tcp1", 1.0),
+        ("flow tcp2", 3.0),
+    }
+    values = [
+        PublishedValue(
+            "1", "slow", flow, 5, Quantity(**asked, flows=[flow], where={"access": "slow"})
+        )
+        for flow in ("tcp1", "tcp2")
+    ]
+    drawn = published_figures(results, study.experiment("sweep"), values)
+    assert len({figure.id for figure in drawn}) == 2 and "tcp1" in drawn[0].title
+    assert drawn[0].published == {("1", "slow", "tcp1")}
+
+
+def test_names_are_in_the_order_of_the_file_and_long_ones_take_lines(world):
+    (experiment,) = study_document()["experiments"]
+    experiment["type"] = "cbr_sweep"
+    for level in experiment["factors"][1]["levels"]:
+        del level["value"]
+    study = world.study(experiments=[experiment])
+    figure = figures_of(world.results(study), pd.DataFrame(), study, "sweep")[0]
+    known = [f"{v}, {a}" for v in ("reno", "vegas", "cubic") for a in ("slow", "mid", "fast")]
+    assert list(dict.fromkeys(figure.data["x"])) == known
+    assert next(node["encoding"]["x"]["sort"] for node in marks(figure.specification())) == known
+    assert [wrapped([label])[1] for label in ("short", "a long label of a row " * 3)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -220,10 +263,17 @@ def test_other_parts_give_another_name_that_is_safe_in_files_and_pages(one, othe
     assert (long[0] == long[1]) == (one == other) and len(long[0]) <= 240
 
 
+def test_a_static_picture_keeps_every_digit_of_its_ticks():
+    data = pd.DataFrame({"x": [0.0, 0.04], "y": [1.0, 2.0]})
+    spec = alt.Chart(data).mark_point().encode(x="x:Q", y="y:Q").to_dict()
+    words = [text.get_text() for text in BeautifulSoup(svg_of(spec, "a"), "html.parser")("text")]
+    assert {"0.005", "0.035"} <= set(words)
+
+
 def test_a_picture_is_the_same_bytes_each_time():
     specification = figures("liang_shen", "sweep")[0].specification()
-    small = to_png(specification, scale=1)
-    assert small.startswith(b"\x89PNG") and to_png(specification, scale=1) == small
+    small = to_png(specification)
+    assert small.startswith(b"\x89PNG") and to_png(specification) == small
 
 
 # -- a network in words --------------------------------------------------------------------------
@@ -324,7 +374,7 @@ def test_the_published_window_has_the_ink_and_one_engine_is_beside_it():
     scale = line["encoding"]["color"]["scale"]
     assert (scale["domain"], scale["range"][0]) == (["Published", "ns3"], INK)
     assert set(figure.data["source"]) == {"Published", "ns3"}
-    assert set(figure.data["flow"]) == {"flow1"} and len(figure.data) <= MAXIMUM_POINTS
+    assert set(figure.data["flow"]) == {"flow1"} and len(figure.data) <= 2000
 
 
 def test_without_the_raw_trace_the_published_mean_is_drawn():

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 from replication.cli.main import app, main
-from replication.design.config import load_study
+from replication.design.config import load_study, load_tier
+from replication.design.design import design_study
 from typer.testing import CliRunner
 
 from tests.unit.conftest import ROOT
@@ -60,29 +61,29 @@ def test_bad_input_is_exit_code_two_without_a_traceback(replicate, words, mentio
 # -- replicate new-study --------------------------------------------------------------------------
 
 
-@pytest.fixture
-def project(tmp_path):
-    """A project with the guide and one study."""
-    for name in ("configs/README.md", "configs/studies/saxena/study.yaml"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    (tmp_path / "data" / "published").mkdir(parents=True)
-    return tmp_path
-
-
-def test_what_is_written_is_a_valid_study_under_its_id_title_and_type(project, monkeypatch):
-    monkeypatch.chdir(project)
+@pytest.mark.parametrize(
+    ("given", "engine", "tables"),
+    [("--engine=linux", "linux", 1), ("--engine=ns2", "ns2", 1), ("--engine=ns3", "ns3", 1),
+     ("--like=kapadia", "linux", 0)],
+)  # fmt: skip
+def test_a_new_study_runs_on_its_engine_and_says_nothing_of_another_paper(
+    tmp_path, monkeypatch, given, engine, tables
+):
+    for name in ("configs/templates", "configs/studies/kapadia"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
     title = 'Reno: "fast" or not? # a question'
-    command = ["new-study", "--id", "smith_2004", "--title", title]
-    # The type is asked for, with what there is to choose.
-    done = CliRunner().invoke(app, command, input="queuing\n")
-    assert done.exit_code == 0 and "cbr_sweep" in done.output
-    study = load_study(project, "smith_2004")
-    assert (study.id, study.title, study.experiments[0].type) == ("smith_2004", title, "queuing")
-    document = project / "configs/studies/smith_2004/study.yaml"
-    assert "make report TIER=quick STUDIES=smith_2004" in document.read_text(encoding="utf-8")
-    numbers = (project / "data/published/smith_2004.csv").read_text(encoding="utf-8")
-    assert {line.split(",")[0] for line in numbers.splitlines()[1:]} == {study.tables[0].id}
+    done = CliRunner().invoke(app, ["new-study", "smith_2004", "--title", title, given])
+    assert done.exit_code == 0, done.output
+    study = load_study(tmp_path, "smith_2004")
+    assert (study.id, study.title) == ("smith_2004", title)
+    assert (study.original_system.engine, len(study.tables)) == (engine, tables)
+    runs = design_study(study, load_tier(ROOT, "quick"), [engine])
+    assert runs and not any(run.refusal for run in runs)
+    text = (tmp_path / "configs/studies/smith_2004/study.yaml").read_text(encoding="utf-8")
+    assert "quote: Three parallel" not in text and "Harsh" not in text
+    rows = (tmp_path / "data/published/smith_2004.csv").read_text(encoding="utf-8").splitlines()[1:]
+    assert {row.split(",")[0] for row in rows} == {table.id for table in study.tables}
 
 
 # -- scripts of rules -----------------------------------------------------------------------------

@@ -1,10 +1,7 @@
 """Evaluation: files with fixed columns, and the same bytes twice."""
 
-import json
-
 import pandas as pd
 import pytest
-from replication.metrics.metric import HEADLINE_METRICS
 from replication.study.errors import InputError
 from replication.study.storage.table import (
     CELL_COLUMNS,
@@ -23,7 +20,7 @@ from replication.verdicts.verdict_table import (
     read_verdicts,
 )
 
-FILES = ("audit.csv", "quantities.csv", "verdicts.parquet")
+FILES = ("audit.csv", "verdicts.parquet")
 
 #: The headline engine of the studies.
 ON_NS3 = {"synthetic": "ns3"}
@@ -89,17 +86,6 @@ def test_the_same_results_give_the_same_bytes(world, evaluated):
     before = {name: (evaluated / name).read_bytes() for name in FILES}
     evaluate(world)
     assert before == {name: (evaluated / name).read_bytes() for name in FILES}
-
-
-def test_quantities_are_per_point_engine_flow_and_metric(evaluated):
-    table = pd.read_csv(evaluated / "quantities.csv")
-    assert len(table) == 9 * 2 * len(HEADLINE_METRICS)
-    rows = table[(table["metric"] == "throughput_bps") & (table["flow"] == "tcp1")]
-    assert set(rows["n"]) == {3} and set(rows["unit"]) == {"bit/s"}
-    assert rows["mean"].to_list() == pytest.approx([4e5 + 1 / 3] * 9)
-    assert (rows["low"] < rows["mean"]).all() and (rows["mean"] < rows["high"]).all()
-    levels = {tuple(sorted(json.loads(text).items())) for text in table["levels"]}
-    assert len(levels) == 9
 
 
 # -- merging --------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from replication.design.config import study_ids
 from replication.metrics.results import Results
-from replication.report.pages.finding import conclusions
+from replication.report.pages.overview import conclusions
 from replication.report.pages.source import Source
 from replication.report.released import released_results
 from replication.study.errors import InputError

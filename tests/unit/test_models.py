@@ -10,9 +10,11 @@ from replication.design.config import study_files, study_ids
 from replication.study.claim_model import Quantity, covers
 from replication.study.errors import describe
 from replication.study.files import read_yaml
+from replication.study.model import REFERENCE
 from replication.study.parameter import Factor
 from replication.study.study import Study
 from replication.study.verdict import Verdict
+from scripts.write_reference import reference
 
 from tests.unit.conftest import CLAIM, ROOT
 from tests.unit.report_project import TABLE
@@ -63,6 +65,8 @@ def test_a_sentence_that_is_no_result_has_no_test_and_keeps_its_changes(world):
 def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key():
     path = ROOT / "configs/schemas/study.schema.json"
     assert path.read_text(encoding="utf-8") == schema_text(Study), "run `replicate schemas`"
+    page = (ROOT / REFERENCE).read_text(encoding="utf-8")
+    assert page == reference(), "run `python workflow/scripts/write_reference.py`"
     schema = json.loads(path.read_text(encoding="utf-8"))
     for name in ("Experiment", "Parameter", "Level", "Table", "Cell", "Claim", "Quantity"):
         for key, entry in schema["$defs"][name]["properties"].items():

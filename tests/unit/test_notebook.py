@@ -16,15 +16,11 @@ from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
 from replication.design.pipeline import ANY_STUDY, GUIDES, SENSITIVITY, WRITTEN_FOR
 from replication.report.notebooks import picture
-from replication.report.notebooks.collection import (
-    NOT_CONCLUDED,
-    Collection,
-    design,
-    open_collection,
-)
+from replication.report.notebooks.collection import Collection, design, open_collection
 from replication.report.notebooks.law import pressure
 from replication.report.notebooks.notebook import execute, parameter_names, read_notebook, to_html
 from replication.report.notebooks.paper import verdicts
+from replication.report.notebooks.picture import NOT_CONCLUDED
 from replication.report.released import released_results
 from replication.study.errors import InputError, RunError
 from replication.study.study import ExperimentType
@@ -200,7 +196,7 @@ def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     # Links lead to the report, and to the pages of other notebooks in the same folder.
     links = re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|#)([^"']*)""", page)
     pages = {f"{other.stem}.html" for other in NOTEBOOKS}
-    assert "../index.html" in links and set(links) <= pages | {"../index.html"}
+    assert "../index.html" in links and set(links) <= pages | {"../index.html", "notebook.css"}
     images = re.findall(r"<img[^>]*>", page)
     assert images and all(re.search(r'alt="[^"]{40,}', image) for image in images)
 
@@ -209,7 +205,8 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     path = write(
         "x = 1",
         "from IPython.display import HTML, Javascript\n"
-        "HTML('<script>alert(1)</script><b onclick=x()>b</b>')",
+        "HTML('<script>alert(1)</script><b onclick=x()>b</b>"
+        "<table><tr><th rowspan=2 onclick=x()>c</th></tr></table>')",
         "Javascript('alert(2)')",
     )
     execute(path, tmp_path / "out.ipynb", {})
@@ -218,6 +215,9 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in page
     assert "<script" not in page and "<b onclick" not in page
     assert "&lt;script&gt;alert(1)" in page and "<b>b</b>" in page
+    # A head of several rows stays one; the code is folded, and coloured by the style beside it.
+    assert '<th rowspan="2">c</th>' in page and page.count('<details class="code">') == 3
+    assert ".k, " in (tmp_path / "notebook.css").read_text()
     claims = collection.claims("nishitha", "homogeneous_dumbbell").assign(
         quote="<img src=x onerror=alert(1)>", verdict="direction only"
     )
@@ -245,6 +245,20 @@ def test_a_conclusion_that_the_release_does_not_support_is_an_error_and_elsewher
         collection.conclude(*both)
     elsewhere = Collection(collection.root, collection.data)
     assert elsewhere.conclude(*both)._repr_markdown_() == f"1. Reno halves.\n2. {NOT_CONCLUDED}"
+
+
+def test_a_cell_that_other_results_do_not_support_says_so_and_the_notebook_goes_on(tmp_path, write):
+    opened = "from replication import lab\nreplication = lab.open(data, root)"
+    cells = ("data = ''; root = ''", opened, "{}['CoDel']", "print('to the end')")
+    path, out = write(*cells), tmp_path / "out.ipynb"
+    elsewhere = {"data": str(released_results(ROOT)), "root": str(ROOT)}
+    execute(path, out, elsewhere)
+    assert f"{NOT_CONCLUDED} (KeyError: 'CoDel')" in texts(out)[-2] and "to the end" in text_of(out)
+    with pytest.raises(RunError, match="KeyError: 'CoDel'"):
+        execute(path, out, {"data": "data/release", "root": str(ROOT)})
+    # What is missing is not what the results say.
+    with pytest.raises(RunError, match="no such file"):
+        execute(write(*cells, "replication.table('lost.csv')"), out, elsewhere)
 
 
 def test_pressure_says_which_points_can_lose_packets(collection):

@@ -4,15 +4,11 @@ import math
 
 import pandas as pd
 import pytest
-from replication.compare.raw_samples import (
-    CONTROL,
-    empty_round_trips,
-    read_transcribed,
-    transcribe,
-)
+from replication.compare.raw_samples import read_transcribed
 from replication.design.config import load_study
 from replication.study.variation import Variation, apply, assumptions
 from replication.verdicts.cause import load_explanations
+from scripts.transcribe_raw_samples import CONTROL, empty_round_trips, transcribe
 
 from tests.unit.conftest import ROOT
 

@@ -7,13 +7,20 @@ import numpy as np
 import pytest
 import yaml
 from replication.design.config import load_study
-from replication.explore.regions.contour import contour
 from replication.explore.regions.explore import Exploration
 from replication.explore.regions.quantity import Clause, Compared
 from replication.explore.regions.region_model import RegionSettings, load_region, region_names
 from replication.explore.regions.region_result import check_region
 from replication.explore.regions.sampler import PointResult, replicate_point
-from replication.explore.regions.space import Point, Space, TcpPath, cubic_response, mathis, ware
+from replication.explore.regions.space import (
+    Point,
+    Space,
+    TcpPath,
+    contour,
+    cubic_response,
+    mathis,
+    ware,
+)
 from replication.explore.regions.surface import CELLS, GRID, Bounds
 from replication.study.claim_model import EquivalenceTest, Quantity, ShareTest, TrendTest
 from replication.study.errors import InputError

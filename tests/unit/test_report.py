@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from pydantic import ValidationError
 from replication.report.notebooks.notebook import write_notebook
-from replication.report.pages import number as numbers
+from replication.report.pages import shown as numbers
 from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows

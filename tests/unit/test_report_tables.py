@@ -5,9 +5,8 @@ import csv
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from replication.report.pages.cell_table import shade
-from replication.report.pages.figure import copy_download
-from replication.report.pages.verdict import answer
+from replication.report.pages.shown import answer
+from replication.report.pages.study import shade
 from replication.report.render import DICTIONARY
 from replication.study.study import Study
 
@@ -81,21 +80,6 @@ def test_every_column_of_every_download_is_explained(on_two_engines):
     for path in data.rglob("*.parquet"):
         name = path.relative_to(data).as_posix()
         assert set(described(name)) == set(pq.read_schema(path).names), name
-
-
-def test_a_formula_becomes_a_text_and_a_number_stays(project, tmp_path):
-    formulas = ['=HYPERLINK("http://x")', "+1+1", "-cmd|' /C calc'!A0", "@SUM(1)", "\t=1", "\r=1"]
-    with (tmp_path / "in.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["a", "b"], *([text, "-0.5"] for text in formulas)])
-    copy_download(tmp_path / "in.csv", tmp_path / "out.csv")
-    assert read(tmp_path / "out.csv") == [{"a": f"'{text}", "b": "-0.5"} for text in formulas]
-    # The report's tables are such copies; the data folder keeps the text.
-    study = example(project.world)
-    first = study.claims[0].model_copy(update={"quote": formulas[0]})
-    project.add(study.model_copy(update={"claims": [first, *study.claims[1:]]}))
-    downloads = project.render("synthetic") / "data"
-    assert project.rows("claims.csv")[0]["quote"] == formulas[0]
-    assert read(downloads / "claims.csv")[0]["quote"] == f"'{formulas[0]}"
 
 
 # -- beside a claim: the paper's own data, whether it counts, what was changed --------------------

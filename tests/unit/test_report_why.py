@@ -7,16 +7,17 @@ from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, made_from
 from replication.explore.study import TABLES
-from replication.report.pages.evidence import explanation_of, varied_claims
+from replication.report.pages.evidence import explanation_of, number_of, varied_claims
 from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.storage.table import write_table
+from replication.verdicts.cause import load_explanations
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, example, soup
 
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
-CAUSE = {"reason": "r", "source": "s", "kind": "set-up", "outside_ledger": "", "cause_title": "t"}
+CAUSE = {"reason": "r", "source": "s", "kind": "set-up", "outside_ledger": ""}
 SLIP = {"plausibility": "possible slip", "evidence": "Table I has 9 <b>packets</b>.", "bits": 12.5}
 
 
@@ -163,3 +164,18 @@ def test_an_explanation_of_other_values_or_another_ns3_is_not_shown(project):
     study["experiments"][0]["duration_s"] = 7.0
     path.write_text(json.dumps(study))
     assert explained(project) is None
+
+
+@pytest.mark.parametrize(
+    ("study", "cause", "level", "said"),
+    [
+        ("liang_shen", "window", "200", "200 segments"),
+        ("liang_shen", "link_delay", "0.005", "5 ms"),
+        ("liang_shen", "cbr_packets", "1500", "1,500 bytes"),
+        ("nishitha", "loss", "0.001", "probability 0.001"),
+        ("saxena", "buffer", "5", "5 packets"),
+        ("kapadia", "access_rate", "1000000000", ""),
+    ],
+)
+def test_a_change_says_its_number_with_a_unit_where_its_title_has_none(study, cause, level, said):
+    assert number_of(load_explanations(ROOT, study).by_id[cause], level) == said

@@ -27,16 +27,13 @@ from replication.explore.robustness import (
     robustness_word,
     verdicts_by_claim,
 )
-from replication.explore.study import spread_rows
 from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.parameter import Assumed
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study.study import Study
 from replication.study.variation import Assumption, check_ledger
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Explanations, check_explanations, load_explanations
-from replication.verdicts.evaluate import QUANTITY_COLUMNS
 
 from tests.unit.conftest import PUBLISHED, ROOT, study_document
 
@@ -269,43 +266,6 @@ def test_chance_makes_nothing_important(seed):
     matrix = positions(6, SETTINGS)
     outcome = np.random.default_rng(seed).integers(0, 2, 64).astype(float)
     assert importances(matrix, outcome, list("abcdef"), 1).important == []
-
-
-# --- what varies, by its source ---
-
-DESIGN = Design("nishitha", "ns2", [record(0, DEFAULT), record(1, ONE_AT_A_TIME, "mss_bytes")])
-
-
-def judged(point, **values):
-    row = {"point": point, "experiment": "homogeneous", "levels": "{}", "engine": "ns2"}
-    return [row | {"flow": "tcp", "metric": name, "value": x} for name, x in values.items()]
-
-
-def quantities(**means):
-    known = {"experiment": "homogeneous", "point": "variant=reno", "levels": "{}", "flow": "tcp"}
-    known = dict.fromkeys(QUANTITY_COLUMNS, "x") | known | {"metric": "throughput_bps"}
-    return pd.DataFrame([known | {"engine": name, "mean": mean} for name, mean in means.items()])
-
-
-def changes(rows, evaluation):
-    table = spread_rows(DESIGN, pd.DataFrame(rows), evaluation)
-    return {(row["source"], row["metric"]): row["change"] for row in table}
-
-
-def test_changes_are_relative_and_those_of_ratios_differences(tmp_path):
-    rows = judged(DEFAULT, throughput_bps=100.0, loss_rate=0.0)
-    rows += judged("one at a time-1", throughput_bps=150.0, loss_rate=0.25)
-    assert changes(rows, tmp_path) == {
-        ("one assumption", "throughput_bps"): pytest.approx(0.5),
-        ("one assumption", "loss_rate"): pytest.approx(0.25),
-    }
-
-
-def test_other_engines_are_compared_with_the_explored_one_in_the_tiers_own_table(tmp_path):
-    table = quantities(ns2=100.0, ns3=90.0)
-    write_text(tmp_path / "quantities.csv", table.to_csv(index=False))
-    found = changes(judged(DEFAULT, throughput_bps=7.0), tmp_path)
-    assert found == {("other engines", "throughput_bps"): pytest.approx(-0.1)}
 
 
 # --- sentences ---

@@ -186,7 +186,7 @@ def test_a_wrong_field_is_named_with_its_line(tmp_path):
     line = text[: text.index("Mid One")].count("\n") + 1
     path.write_text(text)
     with pytest.raises(
-        InputError, match=rf"x\.yaml, line {line}: experiments\.0\.factors\."
+        InputError, match=rf"x\.yaml, line {line}: experiments\.sweep\.factors\."
     ) as got:
         read_model(path, Study)
     assert "(got 'Mid One')" in str(got.value)

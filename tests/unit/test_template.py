@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from replication.study.model import REFERENCE
 from replication.study.study import Experiment
 from replication.study.template import (
     TemplateError,
@@ -143,9 +144,19 @@ def test_a_flow_stops_at_the_end_of_the_run_or_so_long_after_the_start_that_it_d
             for gap in ([0.2, 0.1], [-0.1, 0.1], "often")
         ),
         ({"stop_s": 5.0, "stop_after_s": 3.0}, "flow cbr1: .*stop_s and stop_after_s"),
-        ({"rate_bps": -1.0}, r"experiment e: flows\.0\.cbr\.rate_bps"),
+        ({"rate_bps": -1.0}, r"experiment e: flows\.cbr1\.rate_bps"),
     ],
 )
 def test_a_wrong_time_or_value_is_refused_by_name(changes, message):
     with pytest.raises(TemplateError, match=message):
         flows(**changes)
+
+
+def test_an_unknown_key_is_told_with_its_link_or_flow_and_the_nearest_key():
+    wire = link("ab", "a", "b", 1e6, 0.01, queue_ab=droptail(9) | {"limits_bytes": 9})
+    flow = {"id": "c", "kind": "cbr", "source": "a", "destination": "b", "start_s": 0, "ecn": True}
+    slip = "links.ab.queue_ab.limits_bytes: no such key; nearest: limit_bytes; every key: "
+    with pytest.raises(TemplateError, match=re.escape(slip) + REFERENCE) as told:
+        topology = {"nodes": ["a", "b"], "links": [wire]}
+        instantiate(experiment(topology=topology, flows=[flow]), PARAMETERS, seed=7)
+    assert f"flows.c.ecn: no such key; every key: {REFERENCE}" in str(told.value)

@@ -21,8 +21,15 @@ from replication.metrics.cwnd import (
     time_weighted_mean,
 )
 from replication.metrics.feature import FlowSeries, feature
-from replication.metrics.trace import TraceFormatError, read_flows, read_trace, split_data_flows
-from replication.metrics.trace_folder import FOLDER, TABLE_PREFIX, TRACE_SUFFIX
+from replication.metrics.trace import (
+    FOLDER,
+    TABLE_PREFIX,
+    TRACE_SUFFIX,
+    TraceFormatError,
+    read_flows,
+    read_trace,
+    split_data_flows,
+)
 from replication.study.errors import InputError
 from replication.study.published import read_published
 

@@ -13,7 +13,7 @@ from replication.design.config import load_study
 from replication.explore.finding import distances
 from replication.metrics.collect import load_sampled
 from replication.metrics.cwnd import FIGURES
-from replication.metrics.trace_folder import FOLDER, SOURCES, fetch_traces
+from replication.metrics.trace import FOLDER, SOURCES, fetch_traces
 from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
 from replication.study.storage.table import SERIES_NUMBERS, TRACE_COLUMNS

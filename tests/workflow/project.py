@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.design.pipeline import Pipeline
-from replication.metrics.trace_folder import fetch_traces
+from replication.metrics.trace import fetch_traces
 from replication.simulate.store import Store
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,7 @@ wildcard_constraints:
 
 
 NS2_PROGRAM = PATHS.program("ns2", f"{{digest}}-{ENGINES['ns2'].version}")
-LINUX_FINGERPRINT = f"{{digest}}-{ENGINES['linux'].version}"
-LINUX_PROGRAM = PATHS.program("linux", LINUX_FINGERPRINT)
+LINUX_PROGRAM = PATHS.program("linux", f"{{digest}}-{ENGINES['linux'].version}")
 # A build takes all cores. Where runs come before it, there is a core for one of them at each moment, and never all
 # for the build: the runs that wait for it are left to the end.
 BUILDS_FIRST = 500
@@ -76,14 +75,6 @@ rule build_ns2_program:
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 
 
-# What builds kernels of the frequencies {params.hz}.
-BUILD_KERNELS = (
-    "workflow/engines/linux/build --output {params.build} --cache {params.cache}"
-    " --hz {params.hz} --jobs {threads}"
-    " 2> >(tee {log} >&2)"
-)
-
-
 rule build_linux_program:
     input:
         sources=[p.relative_to(REPO) for p in ENGINES["linux"].program_sources(REPO)],
@@ -104,4 +95,6 @@ rule build_linux_program:
         cache=linux_cache(Path()),
         hz=",".join(map(str, PIPE.plan.timer_hz())),
     shell:
-        BUILD_KERNELS
+        "workflow/engines/linux/build --output {params.build} --cache {params.cache}"
+        " --hz {params.hz} --jobs {threads}"
+        " 2> >(tee {log} >&2)"

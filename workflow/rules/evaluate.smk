@@ -12,7 +12,6 @@ rule evaluate_study:
     output:
         verdicts=f"{PATHS.data}/evaluation/{{study}}/verdicts.parquet",
         audit=f"{PATHS.data}/evaluation/{{study}}/audit.csv",
-        quantities=f"{PATHS.data}/evaluation/{{study}}/quantities.csv",
     log:
         f"{PATHS.data}/logs/evaluate_study/{{study}}.log",
     benchmark:
@@ -79,7 +78,6 @@ rule compare_engines:
         features=expand(rules.collect_results.output.features, study=PIPE.studies),
         verdicts=expand(rules.evaluate_study.output.verdicts, study=PIPE.studies),
     output:
-        rates=f"{PATHS.data}/agreement.csv",
         pairs=f"{PATHS.data}/agreement_pairs.csv",
         contrasts=f"{PATHS.data}/agreement_contrasts.csv",
     log:

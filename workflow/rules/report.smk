@@ -11,7 +11,6 @@ rule execute_notebook:
         flows=rules.collect_results.output.flows,
         series=rules.collect_results.output.series,
         verdicts=rules.evaluate_study.output.verdicts,
-        quantities=rules.evaluate_study.output.quantities,
         own=rules.judge_self_consistency.output.own,
         program=PIPE.live_program,
         further=lambda wildcards: PIPE.notebook_inputs(wildcards.kind),

@@ -3,7 +3,7 @@
 
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
-ROBUSTNESS = ("claims", "cells", "effects", "spread")
+ROBUSTNESS = ("claims", "cells", "effects")
 EXPLAINED = ("explanations", "explanation_causes", "explained_cells")
 
 
@@ -18,9 +18,7 @@ rule explore_study:
         program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
         points=f"{SENSITIVITY}/points.csv",
-        judged=[
-            f"{SENSITIVITY}/{part}.parquet" for part in ("claims", "cells", "spread")
-        ],
+        judged=[f"{SENSITIVITY}/{part}.parquet" for part in ("claims", "cells")],
     log:
         f"{PATHS.data}/logs/explore_study/{{study}}.log",
     benchmark:
@@ -57,33 +55,13 @@ rule measure_robustness:
         "../scripts/measure_robustness.py"
 
 
-# The kernels that explanations ask for beside the report's own.
-rule build_explanation_kernels:
-    input:
-        sources=[p.relative_to(REPO) for p in ENGINES["linux"].program_sources(REPO)],
-    output:
-        program=PATHS.explanation_kernels(LINUX_FINGERPRINT),
-    log:
-        f"{PATHS.data}/logs/build_explanation_kernels/{{digest}}.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/build_explanation_kernels/{{digest}}.tsv"
-    localrule: True
-    threads: workflow.cores
-    params:
-        build=lambda wildcards, output: Path(output.program).parent,
-        cache=linux_cache(Path()),
-        hz=",".join(map(str, PIPE.sensitivity.explanation.timer_hz)),
-    shell:
-        BUILD_KERNELS
-
-
 rule explain_study:
     input:
         study=lambda wildcards: PIPE.study_files(wildcards.study),
         published=f"{PATHS.published}/{{study}}.csv",
         causes="configs/explanations/{study}.yaml",
         settings="configs/sensitivity.yaml",
-        program=lambda wildcards: PIPE.explaining_program(wildcards.study),
+        program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
         explanation=f"{SENSITIVITY}/explanation.json",
         tables=[f"{SENSITIVITY}/{part}.csv" for part in EXPLAINED],
@@ -99,7 +77,7 @@ rule explain_study:
     params:
         code=PIPE.code.judge,
         traces=lambda wildcards: (PIPE.traces if wildcards.study in PIPE.traced else ""),
-        machine=lambda wildcards: PIPE.explaining(wildcards.study),
+        machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
     script:
         "../scripts/explain_study.py"
 

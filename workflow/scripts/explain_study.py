@@ -9,5 +9,5 @@ from replication.explore.machine import Machine
 with job(snakemake):
     folder = Path(snakemake.output.explanation).parent
     given = snakemake.params.machine
-    machine = Machine.open(ROOT, *start(given), given["timer_hz"])
+    machine = Machine.open(ROOT, *start(given))
     explain_study(ROOT, snakemake.wildcards.study, folder, machine)

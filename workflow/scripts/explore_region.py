@@ -10,6 +10,6 @@ from replication.explore.regions.region_result import run_region
 
 given, folder = snakemake.params, Path(snakemake.output.result).parent
 with job(snakemake):
-    machine = Machine.open(ROOT, *start(given.machine), given.machine["timer_hz"])
+    machine = Machine.open(ROOT, *start(given.machine))
     say = partial(print, file=sys.stderr)
     run_region(ROOT, snakemake.wildcards.region, given.tier, folder, machine, say)

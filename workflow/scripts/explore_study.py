@@ -9,5 +9,5 @@ from replication.explore.study import explore_study
 with job(snakemake):
     folder = Path(snakemake.output.points).parent
     given = snakemake.params.machine
-    machine = Machine.open(ROOT, *start(given), given["timer_hz"])
+    machine = Machine.open(ROOT, *start(given))
     explore_study(ROOT, snakemake.wildcards.study, folder, machine)

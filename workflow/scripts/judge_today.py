@@ -8,5 +8,5 @@ from replication.explore.modern_kernel import run_modern
 
 given, folder = snakemake.params, Path(snakemake.output.claims).parent
 with job(snakemake):
-    machine = Machine.open(ROOT, *start(given.machine), given.machine["timer_hz"])
+    machine = Machine.open(ROOT, *start(given.machine))
     run_modern(ROOT, snakemake.wildcards.study, given.tier, folder, machine)

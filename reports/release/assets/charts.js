@@ -1,7 +1,7 @@
 // Charts: each is loaded and drawn when it comes near the view, the others when the page is idle.
 (() => {
   "use strict";
-  const waiting = new Set(document.querySelectorAll("figure.chart"));
+  const waiting = new Set(document.querySelectorAll("figure.chart[data-script]"));
 
   function loadScript(path) {
     return new Promise((resolve, reject) => {
@@ -63,42 +63,11 @@
     return full[0].map((_, row) => Object.fromEntries(names.map((name, i) => [name, full[i][row]])));
   }
 
-  // A run's lines: what is no list is the same for all samples of a line; times are at one distance,
-  // where they are no list.
-  function samples(lines) {
-    return lines.flatMap((line) => {
-      const { from, by, count } = line.time_s;
-      if (by) {
-        const at = (_, i) => Math.round((from + i * by) * 1000) / 1000;
-        line = { ...line, time_s: Array.from({ length: count }, at) };
-      }
-      const lists = Object.keys(line).filter((name) => Array.isArray(line[name]));
-      return line[lists[0]].map((_, i) => ({
-        ...line,
-        ...Object.fromEntries(lists.map((name) => [name, line[name][i]])),
-      }));
-    });
-  }
-
-  // The chart of all runs with the data of one; panels without data are left out.
-  function withRun(spec, run) {
-    const filled = JSON.parse(JSON.stringify(spec), (_, value) => {
-      if (value === "@end") return run.end;
-      return Array.isArray(value) && value[0] === "@flows" ? run.flows : value;
-    });
-    const there = new Set(run.lines.map((line) => line.panel));
-    if (run.marks.length) there.add("marks");
-    filled.datasets = { lines: samples(run.lines), marks: samples(run.marks) };
-    filled.vconcat = filled.vconcat.filter((panel) => there.has(panel.name));
-    return filled;
-  }
-
   async function read(figure) {
-    const { script, run } = figure.dataset;
+    const { script } = figure.dataset;
     const name = script.replace(/^.*\/|\.js$/g, "");
     if (!window.replicationCharts?.[name]) await loadScript(script);
     const spec = window.replicationCharts[name];
-    if (run) return withRun(spec, JSON.parse(document.getElementById(run).textContent));
     const datasets = Object.entries(spec.datasets ?? {});
     spec.datasets = Object.fromEntries(datasets.map(([key, columns]) => [key, records(columns)]));
     delete window.replicationCharts[name];
@@ -108,13 +77,14 @@
   async function draw(figure) {
     if (!waiting.delete(figure)) return;
     const plot = figure.querySelector(".plot");
+    const still = [...plot.childNodes];
     try {
       const spec = await read(figure);
       await show(plot, fit(spec, plot));
       offer(figure, spec);
       plot.dataset.drawn = "";
     } catch (error) {
-      plot.textContent = `The chart cannot be drawn (${error.message}); its data are below.`;
+      plot.replaceChildren(...still);
       console.error(error);
     }
   }
@@ -132,7 +102,8 @@
   function narrowLegends(spec, width) {
     if (width > 480) return spec;
     return JSON.parse(JSON.stringify(spec), (key, value) =>
-      key === "legend" && value?.columns > 2 ? { ...value, columns: 2 } : value,
+      key === "labelLimit" ? Math.min(value, 110)
+        : key === "legend" && value?.columns > 2 ? { ...value, columns: 2 } : value,
     );
   }
 
@@ -169,7 +140,7 @@
     const parts = [datum.table, datum.row, datum.column].map((part) =>
       String(part).replace(/[^A-Za-z0-9_.,=-]/gu, quote),
     );
-    window.location.assign(`${encodeURIComponent(datum.study)}.html#cell=${parts.join("~")}`);
+    window.location.assign(`${encodeURIComponent(datum.study)}~evidence.html#cell=${parts.join("~")}`);
   }
 
   // For slides the chart is drawn again as it was made: its own width, dark ink on white.
@@ -183,14 +154,13 @@
     return view;
   }
 
-  // All that the chart draws, its data one after the other; no field is a formula to a spreadsheet.
+  // All that the chart draws, its data one after the other.
   function csv(datasets) {
     const rows = Object.values(datasets).flat();
     const names = [...new Set(rows.flatMap(Object.keys))];
     const field = (value) => {
       const text = String(value ?? "");
-      const safe = typeof value === "string" && /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
-      return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     const lines = rows.map((row) => names.map((name) => field(row[name])));
     return [names, ...lines].map((line) => `${line.join(",")}\n`).join("");

@@ -64,6 +64,18 @@
     target.scrollIntoView({ block: "center" });
   }
 
+  // What can be scrolled fades at the side where there is more.
+  function showMore(box) {
+    const left = box.scrollWidth - box.clientWidth - box.scrollLeft;
+    box.classList.toggle("more", left > 2);
+  }
+
+  const sizes = new ResizeObserver((all) => all.forEach(({ target }) => showMore(target)));
+  for (const box of document.querySelectorAll(".scroll")) {
+    sizes.observe(box);
+    box.addEventListener("scroll", () => showMore(box), { passive: true });
+  }
+
   window.addEventListener("hashchange", reveal);
   document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
   document.querySelectorAll("form[data-filter]").forEach(makeFilter);

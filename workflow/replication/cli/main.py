@@ -66,6 +66,7 @@ def validate(studies: Studies = None) -> None:
     Example: replicate validate --studies saxena
     """
     from replication.design.design import design_study, repeat_warnings
+    from replication.design.new_study import TO_FILL_IN
     from replication.explore.modern_kernel import forecast_modern, load_modern
     from replication.explore.regions.region_model import load_settings, region_names
     from replication.explore.regions.region_result import check_region
@@ -82,6 +83,8 @@ def validate(studies: Studies = None) -> None:
         runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
         points = {(run.experiment, run.point) for run in runs}
         lines = [*judgeable_lines(study, ("quick", "paper"), [*ENGINES])]
+        if left := repr(study).count(TO_FILL_IN):
+            lines.append(f"warning: {name}, {left} texts are {TO_FILL_IN!r}")
         print(
             f"{name}: {len(study.experiments)} experiments, {len(points)} "
             f"points, {len(study.tables)} tables, {len(study.claims)} claims: valid",
@@ -144,22 +147,21 @@ def judgeable_lines(study: Study, tiers: Sequence[str], engines: list[str]) -> I
 
 @app.command()
 def new_study(
-    study: Annotated[str, typer.Option("--id", prompt="Id (the file's name, like smith_2004)")],
-    title: Annotated[str, typer.Option(prompt="Title")],
-    kind: Annotated[
-        str | None, typer.Option("--type", help="Type of its first experiment; asked for.")
-    ] = None,
+    study: Annotated[str, typer.Argument(help="Its id, the name of its folder, like smith_2004.")],
+    title: Annotated[str, typer.Option(help="Its short title.")] = "",
+    engine: Annotated[str, typer.Option(help="What the paper ran: ns3, ns2 or linux.")] = "ns2",
+    like: Annotated[str, typer.Option(help="A study whose set-up it starts from.")] = "",
 ) -> None:
-    """Write a valid, commented study and its published numbers, to be filled in.
+    """Write a valid study and its published numbers, to be filled in.
 
-    Example: replicate new-study --id smith_2004 --title "Reno and RED" --type queuing
+    It is an example of the engine, or the set-up of another study without its paper's words.
+
+    Example: replicate new-study smith_2004 --engine linux
     """
-    from replication.design.new_study import TYPES
     from replication.design.new_study import new_study as write_new_study
 
-    kind = kind or typer.prompt(f"Type of its first experiment ({', '.join(TYPES)})")
-    print(*write_new_study(ROOT, study, title, kind), sep="\n")
-    print(f"next: fill them in, then `replicate validate` and `make report STUDIES={study}`")
+    print(*write_new_study(ROOT, study, title, engine, like), sep="\n")
+    print(f"next: fill them in, then `replicate validate --studies {study}`")
 
 
 @app.command()

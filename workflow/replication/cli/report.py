@@ -84,30 +84,28 @@ def fetch_traces(
 
     Example: replicate fetch-traces
     """
-    from replication.metrics.trace_folder import fetch_traces as fetch
+    from replication.metrics.trace import fetch_traces as fetch
 
     print(fetch(ROOT, source))
 
 
 def compare(
-    before: Annotated[str, typer.Argument(help="Results, or the tag or commit of a release.")],
-    after: Annotated[str, typer.Argument(help="What they are compared with.")],
+    before: Annotated[Path, typer.Argument(help="Folder of results, of a release or a clone.")],
+    after: Annotated[Path, typer.Argument(help="What it is compared with.")],
     output: Annotated[Path, typer.Option(help="Table of what moved.")] = Path(
         "reports/compare/differences.csv"
     ),
 ) -> None:
     """Say which numbers and verdicts moved between two results, and whether beyond noise.
 
-    Either is a folder of results, or a tag or commit whose release is taken.
-
-    Example: replicate compare HEAD data/reproduced
+    Example: replicate compare data/release data/reproduced
     """
-    from replication.compare.verdicts import compare_results
-    from replication.report.difference import results_at, tier_of, write_differences
+    from replication.compare.verdicts import compare_results, write_differences
+    from replication.report.released import results_in
 
-    with results_at(ROOT, before) as old, results_at(ROOT, after) as new:
-        found, tiers = compare_results(old, new), (tier_of(old), tier_of(new))
-    for counted in write_differences(found, output, tiers):
+    (old, *tiers), (new, tier) = results_in(before), results_in(after)
+    found = compare_results(old, new)
+    for counted in write_differences(found, output, [*tiers, tier]):
         print(counted)
     for item in found:
         if item.verdict_moved and item.before and item.after:
@@ -124,13 +122,13 @@ def refresh_notebooks() -> None:
 
     Example: replicate refresh-notebooks
     """
-    from replication.report.notebooks.notebook import refresh, to_html
+    from replication.report.notebooks.notebook import execute, to_html
     from replication.report.pages.page import ran
     from replication.report.pages.source import read_provenance
     from replication.report.released import NOTEBOOK_PAGES, PROVENANCE, RELEASED
 
     whose = ran(read_provenance(ROOT / RELEASED / PROVENANCE))["whose"]
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        refresh(path)
+        execute(path, path, {})
         to_html(path, ROOT / NOTEBOOK_PAGES / f"{path.stem}.html", whose)
         print(path)

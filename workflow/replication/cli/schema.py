@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import json
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     definitions = {model.__name__: schema, **schema.get("$defs", {})}
     for one in (model, *_kinds_of(Document)):
         properties = definitions.get(one.__name__, {}).get("properties", {})
-        meanings = dict(_meanings(one))
+        meanings = _meanings(one)
         # Two models may have one name.
         if meanings.keys() <= properties.keys():
             for key, meaning in meanings.items():
@@ -102,8 +103,10 @@ def _kinds_of(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
         yield from _kinds_of(one)
 
 
-def _meanings(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Yield each field that has a text below it, by its name in a file."""
+@functools.cache
+def _meanings(model: type[BaseModel]) -> dict[str, str]:
+    """Return the text below each field that has one, by its name in a file."""
+    found: dict[str, str] = {}
     for owner in model.__mro__:
         if not issubclass(owner, BaseModel) or owner is BaseModel:
             continue
@@ -114,4 +117,6 @@ def _meanings(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
                 assert isinstance(field.target, ast.Name)
                 name = field.target.id
                 alias = model.model_fields[name].alias
-                yield alias or name, " ".join(str(ast.literal_eval(after.value)).split())
+                text = " ".join(str(ast.literal_eval(after.value)).split())
+                found[alias or name] = text
+    return found

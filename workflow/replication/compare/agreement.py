@@ -2,8 +2,7 @@
 
 Engines agree on an item that both can decide if their verdicts are the same; for a cell that is
 inside or outside its tolerance. `not testable` and `impossible` are no verdicts of an engine, and
-are not compared; an engine that ran no point of a study is left out of it, with the reason.
-Comparisons in which one refused some of the points count, and their number is given (`unequal`).
+are not compared; an engine that ran no point of a study is left out of it.
 
 What disagrees is looked at in groups: a claim, or the cells of one column of a table. Engines run
 the same scenario in each replicate, so that values are compared in pairs: of the differences,
@@ -24,12 +23,12 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from pydantic import Field, model_validator
 
-from replication.compare.verdicts import CELL, CLAIM, Compared, Row, compare_verdicts
+from replication.compare.verdicts import CELL, CLAIM, Compared, compare_verdicts
 from replication.design.config import load_study
 from replication.metrics.metric import quantity
 from replication.metrics.metric_model import CONTRASTED, METRICS
 from replication.metrics.results import Results
-from replication.metrics.statistic import estimate, wilson_interval
+from replication.metrics.statistic import estimate
 from replication.study.claim_model import Flows, Quantity, Where
 from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier, Text
@@ -37,18 +36,14 @@ from replication.study.parameter import unique
 from replication.study.scenario import CongestionControl
 from replication.study.storage.table import DESIGN_COLUMNS, read_rows, write_table
 from replication.study.study import Study
-from replication.verdicts.verdict_table import Participation, participations, read_verdicts
+from replication.verdicts.verdict_table import participations, read_verdicts
 from replication.verdicts.wording import qualifier
 
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]
 
 PATH = Path("configs") / "engine_differences.yaml"
-#: The tables by the names of their files: rates, items, and what was measured where they disagree.
+#: The tables by the names of their files: items, and what was measured where they disagree.
 TABLES = {
-    "agreement.csv": (
-        *("study", "kind", "left", "right", "items", "compared", "agreed", "unequal", "share"),
-        *("low", "high", "reason"),
-    ),
     "agreement_pairs.csv": (
         *("study", "kind", "claim", "table", "row", "column", "left", "right", "left_verdict"),
         *("right_verdict", "left_points", "right_points", "agree", "difference", "beyond_noise"),
@@ -213,99 +208,46 @@ class Pair:
         }
 
 
-class StudyVerdicts:
-    """The verdicts of one study on every engine, with the points that each rests on."""
+def pairs_of(data: Path, study: str) -> list[Pair]:
+    """Return every claim and cell of a study on every pair of engines that both ran a point.
 
-    def __init__(self, study: Study, design: Sequence[Row], rows: Sequence[Row]) -> None:
-        self.study = study
-        self.parts: dict[str, Participation] = participations(design)
-        self.rows = rows
-
-    @classmethod
-    def read(cls, root: Path, data: Path, study: str) -> StudyVerdicts:
-        """Read a study's verdicts on every engine; InputError names a missing or wrong file."""
-        folder = data / "evaluation" / study
-        rows = [row for kind in ("claims", "cells") for row in read_verdicts(folder, kind)]
-        design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
-        return cls(load_study(root, study), design, rows)
-
-    def left_out(self, engines: tuple[str, str]) -> str:
-        """Return why a pair has nothing to compare: an engine of it ran no point; else empty."""
-        return "; ".join(
-            f"{name} {self.parts[name].why_not()}" for name in engines if not self.parts[name].ran
-        )
-
-    def pairs(self) -> Iterator[Pair]:
-        """Yield every claim and cell on every pair of engines that both ran a point."""
-        for engines in itertools.combinations(self.parts, 2):
-            if not self.left_out(engines):
-                left, right = ([r for r in self.rows if r["engine"] == name] for name in engines)
-                for found in compare_verdicts(left, right):
-                    if found.before and found.after:
-                        yield Pair(self.study.id, engines, found)
-
-
-def rates(judged: Sequence[StudyVerdicts], pairs: Sequence[Pair]) -> Iterator[dict[str, object]]:
-    """Yield the rows of agreement.csv: a study at a time, then (without a name) over all."""
-    every: dict[tuple[str, str], None] = {}
-    for study in judged:
-        for engines in itertools.combinations(study.parts, 2):
-            every[engines] = None
-            own = [pair for pair in pairs if pair.study == study.study.id]
-            yield from _rates(study.study.id, engines, own, study.left_out(engines))
-    for engines in every:
-        yield from _rates("", engines, pairs, "")
-
-
-def _rates(
-    study: str, engines: tuple[str, str], pairs: Sequence[Pair], reason: str
-) -> Iterator[dict[str, object]]:
-    for kind in (CLAIM, CELL):
-        same = (pair for pair in pairs if (pair.engines, pair.found.kind) == (engines, kind))
-        # Claims that repeat another are compared, and counted once.
-        own = [pair for pair in same if kind == CELL or (pair.found.before or {})["counted"]]
-        compared = [pair for pair in own if pair.found.is_decided]
-        agreed = sum(bool(pair.found.agrees) for pair in compared)
-        none = (math.nan, math.nan)
-        interval = wilson_interval(agreed, len(compared)) if compared else none
-        yield {
-            "study": study,
-            "kind": kind,
-            **dict(zip(("left", "right"), engines, strict=True)),
-            "items": len(own),
-            "compared": len(compared),
-            "agreed": agreed,
-            "unequal": sum(pair.points[0] != pair.points[1] for pair in compared),
-            "reason": reason,
-            "share": agreed / len(compared) if compared else math.nan,
-            "low": interval[0],
-            "high": interval[1],
-        }
+    InputError names a file of its verdicts or design that is missing or wrong.
+    """
+    folder = data / "evaluation" / study
+    rows = [row for kind in ("claims", "cells") for row in read_verdicts(folder, kind)]
+    design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+    by_engine = {
+        name: [row for row in rows if row["engine"] == name]
+        for name, part in participations(design).items()
+        if part.ran
+    }
+    return [
+        Pair(study, (left, right), found)
+        for left, right in itertools.combinations(by_engine, 2)
+        for found in compare_verdicts(by_engine[left], by_engine[right])
+        if found.before and found.after
+    ]
 
 
 def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
     """Write the tables of `TABLES` below `data` for the studies in the order given."""
-    judged = [StudyVerdicts.read(root, data, study) for study in studies]
-    pairs = [list(study.pairs()) for study in judged]
     known = load_differences(root)
     items: list[dict[str, object]] = []
     measured: list[dict[str, object]] = []
-    for study, own in zip(judged, pairs, strict=True):
-        causes: dict[tuple[object, ...], list[str]] = {}
-        groups = disagreements(own)
-        results = Results.load(data, study.study.id) if groups else None
+    for name in studies:
+        pairs, causes = pairs_of(data, name), dict[tuple[object, ...], list[str]]()
+        groups = disagreements(pairs)
+        if groups:
+            study, results = load_study(root, name), Results.load(data, name)
         for key, group in groups.items():
-            assert results is not None
-            found = _Group(study.study, results, group)
+            found = _Group(study, results, group)
             measured += found.contrasts()
             causes[key] = found.causes(known)
         items += [
             pair.row(causes.get(_group_of(pair), []) if pair.found.agrees is False else [])
-            for pair in own
+            for pair in pairs
         ]
-    everything = [pair for own in pairs for pair in own]
-    tables = (rates(judged, everything), items, measured)
-    for (name, columns), rows in zip(TABLES.items(), tables, strict=True):
+    for (name, columns), rows in zip(TABLES.items(), (items, measured), strict=True):
         write_table(data / name, rows, columns)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replication.study.storage.table import read_rows
+from replication.study.storage.table import read_rows, write_table
 from replication.study.verdict import DECIDED
 
 #: Words on whether a change is more than noise.
@@ -176,3 +176,17 @@ def counted(kind: str, found: Iterable[Compared]) -> str:
         f"{sum(item.verdict_moved for item in both)} in verdict"
     )
     return f"{said}; {alone} more are in one of the two only." if alone else f"{said}."
+
+
+def write_differences(
+    found: Sequence[Compared], path: Path, tiers: Sequence[str] = ()
+) -> list[str]:
+    """Write the table of what moved, verdicts first; return the counts, and that `tiers` differ."""
+    moved = [item for item in found if item.has_moved]
+    moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != BEYOND))
+    counts = [counted(kind, found) for kind in (CELL, CLAIM)]
+    if all(tiers) and len(set(tiers)) > 1:
+        what = "their runs differ in points, replicates and length"
+        counts.insert(0, f"The tiers differ, {' and '.join(tiers)}: {what}.")
+    write_table(path, (item.row() for item in moved), COLUMNS)
+    return counts

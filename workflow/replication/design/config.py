@@ -246,10 +246,6 @@ class Paths:
         """Return an engine's program."""
         return self.data / "engines" / f"{name}-{fingerprint}" / f"replicate-{name}"
 
-    def explanation_kernels(self, fingerprint: str) -> Path:
-        """Return the launcher of the kernels of explanations, apart from what reports need."""
-        return self.data / "engines" / f"linux-{fingerprint}+timers" / "replicate-linux"
-
     def ns3_wheel(self, version: str) -> Path:
         """Return the folder of the headers and libraries of an unpacked wheel."""
         return self.data / f"engines/ns3-wheel-{version}" / "ns3"

@@ -1,41 +1,46 @@
-"""A new study: the guide's worked example, under a name and title of one's own, to be filled in."""
+"""A new study: an engine's worked example, or the set-up of a study that is there, to fill in."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
-from replication.design.config import load_study, study_ids
+import yaml
+
+from replication.design.config import STUDIES, load_study, study_ids
 from replication.design.study_check import check_study
 from replication.study.errors import InputError
-from replication.study.files import write_text
+from replication.study.files import read_yaml, write_text
+from replication.study.model import EngineName
 from replication.study.published import published_path
-from replication.study.study import ExperimentType
+from replication.study.storage.table import PUBLISHED_COLUMNS
 
-#: The guide that holds the example, and the example's id and type there.
-GUIDE = Path("configs") / "README.md"
-EXAMPLE = "example"
-_EXAMPLE_TITLE = "Reno over a longer and longer link"
+#: An example for each engine: a study as YAML, and its published numbers as CSV.
+TEMPLATES = Path("configs") / "templates"
+#: What stands for the paper's own words in a copied set-up; `replicate validate` counts it.
+TO_FILL_IN = "to fill in"
 _ID = re.compile(r"[a-z][a-z0-9_]*")
-#: The types that an experiment can have.
-TYPES: tuple[str, ...] = get_args(ExperimentType)
 _HEAD = """\
 # {title}
-# To fill in: everything below is the guide's example (configs/README.md), valid as it stands.
+# To fill in: everything below is {what}, valid as it stands.
 #   1. bibliography, original_system, notes: the paper.
 #   2. parameters: `published` with its place and quote, or `assumed` with reason, source and range.
 #   3. experiments: factors and their levels, topology, flows.
 #   4. tables, with the numbers in data/published/{id}.csv; claims, with quote, place and test.
-# Then: replicate validate; make plan STUDIES={id}; make report TIER=quick STUDIES={id}
+# Every key: configs/reference.md. Then: replicate validate --studies {id};
+# make report TIER=quick STUDIES={id} ENGINES={engine}
 """
 
 
-def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
-    """Write a valid study of one experiment of type `kind`; return its paths.
+def new_study(
+    root: Path, study: str, title: str = "", engine: str = "ns2", like: str = ""
+) -> list[Path]:
+    """Write a valid study, `engine`'s example or a set-up `like` a study's; return its paths.
 
-    InputError where the id, title or type will not do; nothing is written.
+    InputError where a name will not do; nothing is written.
     """
+    title = title or f"Study {study}"
     if not _ID.fullmatch(study):
         raise InputError(
             f"id: {study!r} must be small letters, digits and _, starting with a letter"
@@ -44,16 +49,21 @@ def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
         raise InputError(f"id: configs/studies/{study} exists; choose another id")
     if not title.strip() or not title.isprintable():
         raise InputError(f"title: {title!r} must be one line of text")
-    if kind not in TYPES:
-        raise InputError(f"type: {kind!r} is unknown; there are {', '.join(TYPES)}")
-    document, numbers = example(root)
-    quoted = '"' + title.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    document = document.replace(f"id: {EXAMPLE} # the folder's name", f"id: {study}", 1)
-    document = document.replace(f"title: {_EXAMPLE_TITLE}", f"title: {quoted}", 1)
-    document = re.sub(r"(?m)^    type: \w+$", f"    type: {kind}", document, count=1)
+    if like:
+        document, numbers = _set_up_of(root, like, study, title), ",".join(PUBLISHED_COLUMNS) + "\n"
+        engine, what = (
+            load_study(root, like).original_system.engine,
+            f"the set-up of {like} with its reasons",
+        )
+    else:
+        document, numbers = example(root, engine)
+        document = re.sub(r"(?m)^id: .*$", f"id: {study}", document, count=1)
+        quoted = '"' + title.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        document = re.sub(r"(?m)^title: .*$", lambda _: f"title: {quoted}", document, count=1)
+        what = f"an example for the engine {engine}, of an imagined paper"
+    head = _HEAD.format(title=title, what=what, id=study, engine=engine)
     made = {
-        root / "configs" / "studies" / study / "study.yaml": _HEAD.format(title=title, id=study)
-        + document,
+        root / STUDIES / study / "study.yaml": head + document,
         published_path(root, study): numbers,
     }
     try:
@@ -67,13 +77,42 @@ def new_study(root: Path, study: str, title: str, kind: str) -> list[Path]:
     return list(made)
 
 
-def example(root: Path) -> tuple[str, str]:
-    """Return the guide's example: a study as YAML, and its published numbers as CSV."""
-    guide = (root / GUIDE).read_text(encoding="utf-8")
-    found = []
-    for kind, start in (("yaml", "schema_version: 1\n"), ("csv", "table,row,column")):
-        block = re.search(rf"```{kind}\n({re.escape(start)}.*?)```", guide, re.DOTALL)
-        if block is None:
-            raise InputError(f"{root / GUIDE}: has no example of a study; restore it from git")
-        found.append(block[1])
-    return found[0], found[1]
+def example(root: Path, engine: str = "ns2") -> tuple[str, str]:
+    """Return an engine's example: a study as YAML, and its published numbers as CSV."""
+    if engine not in get_args(EngineName):
+        known = ", ".join(get_args(EngineName))
+        raise InputError(f"engine: {engine!r} is unknown; there are {known}")
+    yaml_file, csv_file = (root / TEMPLATES / f"{engine}.{end}" for end in ("yaml", "csv"))
+    return yaml_file.read_text(encoding="utf-8"), csv_file.read_text(encoding="utf-8")
+
+
+def _set_up_of(root: Path, like: str, study: str, title: str) -> str:
+    """Return a study's parameters and experiments without the paper's words, as YAML."""
+    first = load_study(root, like).experiments[0].id
+    document = read_yaml(root / STUDIES / like / "study.yaml")
+    for key in ("tables", "claims", "unjudged", "changes"):
+        document.pop(key, None)
+    quantity = {"experiment": first, "metric": "throughput_bps"}
+    words = dict.fromkeys(("quote", "place", "reading"), TO_FILL_IN)
+    test = {"kind": "value", "of": quantity, "expect": {"at_least": 1.0}}
+    document |= {
+        "id": study,
+        "title": title,
+        "bibliography": {"title": TO_FILL_IN, "authors": [TO_FILL_IN]},
+        "original_system": document["original_system"] | {"description": TO_FILL_IN},
+        "notes": dict.fromkeys(("scope", "easy", "hard"), TO_FILL_IN),
+        "claims": [{"id": "c01", **words, "test": test}],
+    }
+    document["original_system"].pop("repetitions", None)
+    _forget_paper(document)
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _forget_paper(part: Any) -> None:
+    """Put `to fill in` for each place and quote of the paper that a document was made for."""
+    if isinstance(part, dict) and "published" in part:
+        part["published"] = {"place": TO_FILL_IN}
+    for inner in (
+        part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    ):
+        _forget_paper(inner)

@@ -25,7 +25,7 @@ from replication.design.start import Start
 from replication.engines.catalogue import ENGINES, kernels_to_build, package_warning
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import wanted_quantities
-from replication.metrics.trace_folder import has_traces, traces_hash
+from replication.metrics.trace import has_traces, traces_hash
 from replication.simulate.runtime import find_inside
 from replication.simulate.store import write_goal
 from replication.study.errors import InputError
@@ -156,21 +156,6 @@ class Pipeline(Start):
     def explained(self) -> list[str]:
         """Return the studies whose best explanation is searched: those with possible causes."""
         return [one for one in self.studies if explanations_path(self.root, one).is_file()]
-
-    def explaining(self, study: str) -> dict[str, Any]:
-        """Return how the runs of a study's explanation are started, as `machine` does."""
-        engine = self.explored_on(study)
-        if engine != "linux" or not self.is_native:
-            return self.machine(engine)
-        (program,) = self.explaining_program(study)
-        return self.machine(engine, program, self.sensitivity.explanation.timer_hz)
-
-    def explaining_program(self, study: str) -> list[Path]:
-        """Return what has to be built for a study's explanation."""
-        engine = self.explored_on(study)
-        if engine != "linux" or not self.is_native:
-            return self.program_of(engine)
-        return [self.paths.explanation_kernels(self.fingerprint("linux"))]
 
     def features(self, study: str) -> str:
         """Return a hash over what of a study is read off series when its runs are collected."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from replication.simulate.runtime import (
     program_in_image,
 )
 from replication.study.errors import InputError
-from replication.study.scenario import Host, Scenario
+from replication.study.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -65,23 +64,15 @@ class Start:
         """Return Debian's package of this machine that decides an engine's results, if one does."""
         return find_package(self.root, engine) if self.is_native else None
 
-    def machine(
-        self, engine: str, program: Path | None = None, timer_hz: Sequence[int] = ()
-    ) -> dict[str, Any]:
-        """Return how an engine is started; `program` and `timer_hz` go over the engine's own."""
+    def machine(self, engine: str) -> dict[str, Any]:
+        """Return how an engine is started."""
+        native = self.config.runtime == "native"
         image = f"source:{self.inside}" if self.inside else None
-        if self.config.runtime != "native":
-            image = self.image(engine)
-        elif program is None:
-            program = self.program(engine)
-        if engine == "linux" and not timer_hz:
-            timer_hz = (Host().timer_hz,)
         return {
             "engine": engine,
             "runtime": self.config.runtime,
-            "program": str(program) if program else None,
-            "image": image,
-            "timer_hz": list(timer_hz),
+            "program": str(self.program(engine)) if native else None,
+            "image": image if native else self.image(engine),
             "ns3_version": self.config.ns3_version,
             "store": str(self.store_of(engine)),
             "memory_bytes": self.config.memory_limit_bytes,

@@ -27,7 +27,7 @@ from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
 from replication.explore.trial import CellJudge, ClaimJudge, Trial
 from replication.explore.trial_runner import DEFAULTS, in_words
-from replication.metrics.trace_folder import trace_files
+from replication.metrics.trace import trace_files
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.published import published_path

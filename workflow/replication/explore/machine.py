@@ -18,7 +18,7 @@ from replication.simulate.process import Limits
 from replication.simulate.run import open_job, run_job
 from replication.simulate.runtime import Launch
 from replication.simulate.store import Store
-from replication.study.scenario import Scenario
+from replication.study.scenario import Host, Scenario
 from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
 
 #: Runs scenarios into the store.
@@ -29,14 +29,12 @@ Simulate = Callable[[dict[str, Scenario]], None]
 class Machine:
     """Where runs are made and kept.
 
-    `simulate` runs scenarios into the store; `timer_hz` are timer frequencies of the kernels that
-    are there, none where the engine has no kernel; `ns3_version` is which ns-3 the engine `ns3` is.
+    `simulate` runs scenarios into the store; `ns3_version` is which ns-3 the engine `ns3` is.
     """
 
     engine: str
     store: Store
     simulate: Simulate
-    timer_hz: Sequence[int] = ()
     ns3_version: str = NS3_VERSION
 
     @property
@@ -45,20 +43,19 @@ class Machine:
         return chosen_engine(self.engine, self.ns3_version)
 
     @classmethod
-    def open(
-        cls, root: Path, launch: Launch, store: Path, limits: Limits, timer_hz: Sequence[int] = ()
-    ) -> Machine:
+    def open(cls, root: Path, launch: Launch, store: Path, limits: Limits) -> Machine:
         """Return the machine that runs an engine's program, within limits, into a store."""
         job = open_job(root, launch, {}, store, limits)
 
         def simulate(scenarios: dict[str, Scenario]) -> None:
             run_job(replace(job, scenarios=scenarios), lambda: None)
 
-        return cls(launch.engine, job.store, simulate, timer_hz, launch.ns3_version)
+        return cls(launch.engine, job.store, simulate, launch.ns3_version)
 
     def missing_kernel(self, run: Run) -> bool:
-        """Return whether a run's kernel is not there."""
-        return bool(self.timer_hz) and run.scenario.host_or_default().timer_hz not in self.timer_hz
+        """Return whether a run wants a kernel other than the one that is always built."""
+        hz = run.scenario.host_or_default().timer_hz
+        return self.engine == "linux" and hz != Host().timer_hz
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points of a study, each a replicate; runs what lacks."""

@@ -36,7 +36,7 @@ class Substituted(Document):
     """What is run of one study."""
 
     set: Variation | None = None
-    """A [variation](#variations) of the study; without it the study's own values."""
+    """A variation of the study; without it the study's own values."""
     reasons: Annotated[list[Text], Field(min_length=1)]
     """List: what is substituted, and why."""
 

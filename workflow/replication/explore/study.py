@@ -12,7 +12,6 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,9 +23,6 @@ from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.design_point import (
-    DEFAULT,
-    ONE_AT_A_TIME,
-    SEED,
     SPACE_FILLING,
     Design,
     DesignPoint,
@@ -44,8 +40,7 @@ from replication.explore.robustness import (
     verdicts_by_claim,
 )
 from replication.metrics.cell_map import map_cells
-from replication.metrics.metric import headline_quantities, quantity
-from replication.metrics.metric_model import METRICS
+from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.files import read_json, write_text
@@ -57,7 +52,6 @@ from replication.study.storage.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
     Row,
-    read_frame,
     read_rows,
     write_table,
 )
@@ -93,7 +87,6 @@ TABLES: dict[str, tuple[str, ...]] = {
         *("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
         *("importance", "deviation"),
     ),
-    "spread": ("study", "experiment", "metric", "unit", "source", "point", "change"),
 }
 MADE_FROM = "made_from.json"
 #: Columns of what is judged at every design point, Parquet files of these names.
@@ -103,17 +96,8 @@ _JUDGED = {
         *("point", "table", "row", "column", "engine", "unit", "published", "value", "inside"),
         "verdict",
     ),
-    "spread": ("point", "experiment", "levels", "engine", "flow", "metric", "value"),
 }
 _NUMBERS = {"observed": float, "published": float, "value": float}
-#: Sources of spread, from the narrowest question to the widest.
-SOURCES = {
-    SEED: "other seeds",
-    ONE_AT_A_TIME: "one assumption",
-    SPACE_FILLING: "all assumptions",
-    "engine": "other engines",
-}
-_SPREAD_KEYS = ["experiment", "levels", "flow", "metric"]
 
 
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
@@ -123,7 +107,7 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     print(design, file=sys.stderr)
     points = [point for point in design.points if point.ran]
     everything = machine.results(name, [point.runs for point in points])
-    rows: dict[str, list[dict[str, object]]] = {"claims": [], "spread": []}
+    rows: dict[str, list[dict[str, object]]] = {"claims": []}
     rows["cells"] = list(_cells_at(root, study, [point.id for point in points], everything))
     for point in points:
         results = machine.read(name, [point.runs])
@@ -131,9 +115,6 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
             rows["claims"] += [
                 row | {"point": point.id} for row in evaluate_claim(study, claim, results)
             ]
-        rows["spread"] += [
-            row | {"point": point.id, "value": row["mean"]} for row in headline_quantities(results)
-        ]
     for part, columns in _JUDGED.items():
         table = pd.DataFrame(rows[part], columns=list(columns))
         table = table.astype({n: t for n, t in _NUMBERS.items() if n in columns})
@@ -208,7 +189,6 @@ def measure_study(
         "claims": claim_rows(design, verdicts, in_claims, found),
         "cells": cell_rows(design, judged["cells"], in_cells),
         "effects": effect_rows(design, verdicts, found),
-        "spread": spread_rows(design, judged["spread"], data / "evaluation" / name),
     }
     for part, table in rows.items():
         write_table(folder / f"{part}.csv", table, TABLES[part])
@@ -237,38 +217,6 @@ def _importances(
         found = importances(matrix, np.array(outcome, dtype=float), names, settings.seed)
         if found is not None:
             yield claim, found
-
-
-def spread_rows(design: Design, judged: pd.DataFrame, evaluation: Path) -> list[dict[Any, Any]]:
-    """Return the change of each metric at each design point, and between the engines of a tier.
-
-    Each headline metric is compared with its value at the defaults, flow by flow and point by
-    point; a design point then has one number for each experiment and metric: the median of those
-    changes. Changes are relative, but for ratios such as a loss rate, which may be zero: theirs
-    are differences. `judged` has the headline metrics at the design points, the folder `evaluation`
-    the quantities.csv of a tier: without it no engines are compared.
-    """
-    is_default = judged["point"] == DEFAULT
-    changes = [_changes(judged[~is_default], judged[is_default])]
-    changes[0]["source"] = changes[0]["point"].map(design.kinds).map(SOURCES)
-    path = evaluation / "quantities.csv"
-    if path.is_file():
-        tier = read_frame(path, usecols=["engine", *_SPREAD_KEYS, "mean"])
-        tier = tier.rename(columns={"mean": "value", "engine": "point"})
-        is_own = tier["point"] == design.engine
-        others = _changes(tier[~is_own], tier[is_own])
-        changes.append(others.assign(source=SOURCES["engine"]))
-    return [row | {"study": design.study} for one in changes for row in one.to_dict("records")]
-
-
-def _changes(others: pd.DataFrame, base: pd.DataFrame) -> pd.DataFrame:
-    joined = others.merge(base[[*_SPREAD_KEYS, "value"]], on=_SPREAD_KEYS, suffixes=("", "_base"))
-    joined["unit"] = ["1" if METRICS[m].unit == "1" else "relative" for m in joined["metric"]]
-    change = joined["value"] - joined["value_base"]
-    relative = change / joined["value_base"].where(lambda base: base != 0)
-    joined["change"] = change.where(joined["unit"] == "1", relative)
-    keys = ["point", "experiment", "metric", "unit"]
-    return joined.groupby(keys, sort=False)["change"].median().dropna().reset_index()
 
 
 def robustness_table(folder: Path, part: str) -> list[Row]:

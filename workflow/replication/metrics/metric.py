@@ -10,15 +10,11 @@ maximum, minimum, Jain's index, or `pooled`, the ratio of sums over all packets 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
 from replication.metrics.feature import WINDOW_FEATURES
 from replication.metrics.metric_model import (
-    METRICS,
     Metric,
     MetricError,
     check_metric,
@@ -26,18 +22,9 @@ from replication.metrics.metric_model import (
 )
 from replication.metrics.results import SUBJECT, Feature, Results
 from replication.metrics.sampled import RUN
-from replication.metrics.statistic import estimate, jain_index
+from replication.metrics.statistic import jain_index
 from replication.study.claim_model import Flows, Links, Quantity, StartOrder
 from replication.study.storage.table import COMPLETION
-
-#: Given for each flow at every point, whatever a study asks for.
-HEADLINE_METRICS = (
-    "throughput_bps",
-    "goodput_bps",
-    "delay_mean_s",
-    "loss_rate",
-    "delivery_ratio",
-)
 
 
 def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
@@ -173,24 +160,3 @@ def _pooled(metric: Metric, flows: pd.DataFrame) -> pd.DataFrame:
     # A flow without packets has no mean delay, and no weight either: NaN adds nothing.
     sums = table.groupby(RUN, observed=True)[["top", "bottom"]].sum()
     return (sums["top"] / sums["bottom"]).rename("value").reset_index()
-
-
-def headline_quantities(results: Results) -> Iterator[dict[str, object]]:
-    """Yield mean and interval of each headline metric for every point, engine and flow."""
-    design = results.design[results.design["supported"]]
-    runs = design.assign(levels=[json.dumps(levels) for levels in design["levels"]])
-    table = runs.merge(results.flows, on=["scenario", "engine"])
-    keys = ["experiment", "point", "levels", "engine", "flow", "kind"]
-    for key, group in table.groupby(keys, sort=False):
-        for metric in HEADLINE_METRICS:
-            found = estimate(group[metric].to_numpy(dtype=float))
-            yield {
-                "study": results.study_id,
-                **dict(zip(keys, key, strict=True)),
-                "metric": metric,
-                "unit": METRICS[metric].unit,
-                "mean": found.mean,
-                "low": found.low,
-                "high": found.high,
-                "n": found.n,
-            }

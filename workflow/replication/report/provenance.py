@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import subprocess
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -43,7 +42,10 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
 def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     config = settings["config"]
     tier = load_tier(root, config["tier"])
-    designs = _designs(data, settings["studies"])
+    designs = {
+        name: read_rows(data / "design" / f"{name}.csv", DESIGN_COLUMNS)
+        for name in settings["studies"]
+    }
     versions = {used["engine"]: used["engine_version"] for used in _usage(data, designs)}
     return {
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -75,12 +77,8 @@ def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, 
         },
         "packages": {name: metadata.version(name) for name in PACKAGES},
         "stages": stages_of(data / "benchmarks"),
-        "simulate": simulate_totals(data, settings["studies"]),
+        "simulate": simulate_totals(data, designs),
     }
-
-
-def _designs(data: Path, studies: Iterable[str]) -> dict[str, list[Row]]:
-    return {name: read_rows(data / "design" / f"{name}.csv", DESIGN_COLUMNS) for name in studies}
 
 
 def _usage(data: Path, designs: Mapping[str, Iterable[Row]]) -> list[dict[str, Any]]:
@@ -129,39 +127,8 @@ def stages_of(folder: Path) -> dict[str, dict[str, float]]:
     return stages
 
 
-def simulate_totals(data: Path, studies: Iterable[str]) -> dict[str, Any]:
-    """Return the totals of the simulate stage of the studies' designs, and its efficiency.
-
-    Efficiency is simulator CPU time over (cores x wall time of the stage), the wall time being
-    the union of the batches' own intervals, so that a resumed run counts only working time.
-    """
-    usage = _usage(data, _designs(data, studies))
-    runs = [run for document in usage for run in document["runs"]]
-    fresh = [run for run in runs if not run["reused"]]
-    intervals = [
-        (document["started"], document["finished"])
-        for document in usage
-        if not all(run["reused"] for run in document["runs"])
-    ]
-    cpu_s = sum(run["cpu_s"] for run in fresh)
-    wall_s = covered_s(intervals)
-    cores = os.cpu_count() or 1
-    return {
-        "scenarios": len(runs),
-        # Runs that finished before there were containers do not say.
-        "runtimes": dict(Counter(run.get("runtime", "native") for run in runs)),
-        "batches": len(usage),
-        "simulator_cpu_s": round(cpu_s, 2),
-        "wall_s": round(wall_s, 2),
-        "efficiency": round(cpu_s / (cores * wall_s), 3) if wall_s else None,
-        "peak_memory_bytes": max((run["peak_memory_bytes"] for run in runs), default=0),
-    }
-
-
-def covered_s(intervals: Iterable[tuple[float, float]]) -> float:
-    """Return the seconds in which at least one of the intervals ran."""
-    total, end = 0.0, float("-inf")
-    for start, stop in sorted(intervals):
-        total += max(0.0, stop - max(start, end))
-        end = max(end, stop)
-    return total
+def simulate_totals(data: Path, designs: Mapping[str, Iterable[Row]]) -> dict[str, float]:
+    """Return how many scenarios the designs' batches ran, and what CPU time they took."""
+    runs = [run for used in _usage(data, designs) for run in used["runs"]]
+    cpu_s = sum(run["cpu_s"] for run in runs if not run["reused"])
+    return {"scenarios": len(runs), "simulator_cpu_s": round(cpu_s, 2)}

@@ -49,7 +49,7 @@ PLAIN = (
     "results/*/*.parquet",
     VERDICTS,
     *("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv"),
-    *("agreement*.csv", "trace_*.csv", "trace_*.parquet"),
+    *("agreement_*.csv", "trace_*.csv", "trace_*.parquet"),
     *("regions.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
     "sensitivity/*/*.csv",
     *("sensitivity/*/explanation.json", "sensitivity/*/made_from.json"),
@@ -197,3 +197,18 @@ def _write_evaluation(folder: Path, study: str) -> None:
     for name, columns in tables.items():
         rows = [row for row in read_rows(folder / name, columns) if row["study"] == study]
         write_table(own / name, rows, columns)
+
+
+def results_in(folder: Path) -> tuple[Path, str]:
+    """Return where the tables of results are, and their tier; empty where that is not said.
+
+    `folder` has the tables itself, or is a clone with results of its own or a release. InputError
+    if it is neither.
+    """
+    for found in (folder, folder / "data" / "reproduced", folder / RELEASED):
+        if (found / "cells.csv").is_file():
+            path = found / PROVENANCE
+            return found, str(read_json(path)["tier"]["id"]) if path.is_file() else ""
+    raise InputError(
+        f"{folder}: is no folder with cells.csv; give one, such as data/reproduced or {RELEASED}"
+    )

@@ -23,20 +23,28 @@ from replication.metrics.results import Results
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.notebooks.notebook import to_html
-from replication.report.pages.changes import DOWN, MOVES, STAYED, UP, changes_view
 from replication.report.pages.engines import OUTCOMES, differences_of, engines_page
-from replication.report.pages.evidence import robust_view, why_view
-from replication.report.pages.figure import copy_download, study_downloads, write_figures
-from replication.report.pages.finding import conclusions
-from replication.report.pages.ledger import ledger
-from replication.report.pages.overview import all_numbers, lead_findings, overview, primary_cells
+from replication.report.pages.evidence import FILES as TRACE_FILES
+from replication.report.pages.evidence import (
+    figures_of_traces,
+    robust_view,
+    trace_section,
+    why_view,
+)
+from replication.report.pages.figure import study_downloads, write_figures
+from replication.report.pages.ledger import DOWN, MOVES, STAYED, UP, changes_view, ledger
+from replication.report.pages.overview import (
+    all_numbers,
+    conclusions,
+    lead_findings,
+    overview,
+    primary_cells,
+)
 from replication.report.pages.page import environment, ran
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import regions_page
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page, topologies
-from replication.report.pages.traces import FILES as TRACE_FILES
-from replication.report.pages.traces import figures_of_traces, trace_section
 from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import read_frame
@@ -84,7 +92,7 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
             list(pool.map(write, names))
         if downloads == COPIED:
             _copy_data(source, folder / COPIED)
-        copy_download(DICTIONARY, folder / DICTIONARY.name)
+        shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
         _write_assets(folder)
 
 
@@ -267,13 +275,15 @@ def _downloads(source: Source) -> list[str]:
 
 
 def _copy_data(source: Source, folder: Path) -> None:
+    folder.mkdir()
     for name in _downloads(source):
-        copy_download(source.data / name, folder / name)
+        shutil.copyfile(source.data / name, folder / name)
     for study in source.studies:
         for name, path, _ in study_downloads(source.data, study):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".csv":
                 # A tenth of the size; every number is the same.
                 table = pa.Table.from_pandas(read_frame(path), preserve_index=False)
                 write_parquet(table, folder / name)
             else:
-                copy_download(path, folder / name)
+                shutil.copyfile(path, folder / name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
@@ -60,18 +61,35 @@ def end_of(error: Exception) -> tuple[int, str] | None:
     return None if line is None else (1, line)
 
 
-def describe(error: ValidationError, limit: int = 5) -> str:
-    """Return a readable line for each problem pydantic found: field, value, what it must be."""
+def describe(error: ValidationError, document: Any = None, limit: int = 5) -> str:
+    """Return a readable line for each problem pydantic found: field, value, what it must be.
+
+    Entries of lists have their ids for names where the `document` that was read has some.
+    """
     problems = error.errors(include_url=False)
     lines = []
     for problem in problems[:limit]:
-        field = ".".join(_plain(_cut(str(part), 64)) for part in problem["loc"]) or "(document)"
+        parts = _named(problem["loc"], document)
+        field = ".".join(_plain(_cut(str(part), 64)) for part in parts) or "(document)"
         value = problem.get("input")
         shown = f" (got {_cut(repr(value), 60)})" if not isinstance(value, dict | list) else ""
         lines.append(f"{field}: {_plain(problem['msg'].removeprefix('Value error, '))}{shown}")
     if len(problems) > limit:
         lines.append(f"and {len(problems) - limit} more")
     return "; ".join(lines)
+
+
+def _named(loc: Sequence[int | str], document: Any) -> Iterator[int | str]:
+    """Yield a problem's place as its file has it: ids for numbers, and no names of unions."""
+    for part in loc:
+        if isinstance(document, dict) and document.get("kind") == part:
+            continue
+        try:
+            document = document[part]
+        except (LookupError, TypeError):
+            document = None
+        has_id = isinstance(part, int) and isinstance(document, dict)
+        yield document.get("id", part) if has_id else part
 
 
 def _plain(text: str) -> str:

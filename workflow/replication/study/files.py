@@ -114,7 +114,7 @@ def read_model(path: Path, model: type[ModelT], *more: Path) -> ModelT:
     except ValidationError as error:
         place = error.errors()[0]["loc"]
         wrong = source.get(str(place[0]), path) if place else path
-        raise InputError(f"{wrong}{_line(wrong, place)}: {describe(error)}") from None
+        raise InputError(f"{wrong}{_line(wrong, place)}: {describe(error, document)}") from None
 
 
 def _line(path: Path, place: tuple[int | str, ...]) -> str:

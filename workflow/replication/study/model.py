@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+#: Every key of every document, and what each engine takes.
+REFERENCE = "configs/reference.md"
 
 #: Unicode's categories of control characters and of what ends a line or a paragraph.
 _BREAKS = {"Cc", "Zl", "Zp"}
@@ -80,3 +94,27 @@ class Document(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _knows_its_keys(cls, document: Any) -> Any:
+        """Refuse unknown keys by naming the nearest that there is."""
+        if not isinstance(document, dict):
+            return document
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        problems = [
+            InitErrorDetails(type=_no_such_key(str(key), known), loc=(str(key),), input=value)
+            for key, value in document.items()
+            if key not in known
+        ]
+        if problems:
+            raise ValidationError.from_exception_data(cls.__name__, problems)
+        return document
+
+
+def _no_such_key(key: str, known: list[str]) -> PydanticCustomError:
+    # Part of a name is near to it, however long the name is: `ssthresh`.
+    near = [name for name in known if key in name] or get_close_matches(key, known)
+    nearest = f"nearest: {near[0]}; " if near else ""
+    words = f"no such key; {nearest}every key: {REFERENCE}"
+    return PydanticCustomError("unknown_key", "{words}", {"words": words})

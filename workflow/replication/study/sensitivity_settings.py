@@ -42,9 +42,6 @@ class StudyScale(Document):
 class ExplanationSearch(Document):
     """How far the search for each study's best explanation looks (`explore.search`)."""
 
-    timer_hz: Annotated[list[Literal[100, 250, 300, 1000]], Field(min_length=1)]
-    """Timer frequencies of kernels for configurations; `make explain` builds them.
-    In a container there is the default one alone."""
     paired_causes: Annotated[int, Field(ge=2, le=40)]
     """Best causes of which all pairs are tried."""
     depth: Annotated[int, Field(ge=1, le=12)]

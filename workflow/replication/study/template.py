@@ -160,32 +160,32 @@ def instantiate(
     element. `duration_limit_s` shortens a run; flows stop no later than the end.
     """
     topology = experiment.topology
-    with _named(experiment.id):
+    with _named(experiment.id) as document:
         duration_s = _Length(duration_s=resolve(experiment.duration_s, parameters)).duration_s
         if duration_limit_s is not None:
             duration_s = min(duration_s, duration_limit_s)
         copies = [expand([whole_flow(entry, parameters)], parameters) for entry in experiment.flows]
-        return Scenario.model_validate(
-            {
-                "seed": seed,
-                "duration_s": duration_s,
-                "sampling_interval_s": resolve(experiment.sampling_interval_s, parameters),
-                "nodes": expand(topology.nodes, parameters),
-                "links": expand(list(topology.links), parameters),
-                "monitors": expand(list(topology.monitors), parameters),
-                "host": resolve(experiment.host, parameters),
-                "flows": list(_placed_in_time(copies, duration_s, seed)),
-            }
+        document.update(
+            seed=seed,
+            duration_s=duration_s,
+            sampling_interval_s=resolve(experiment.sampling_interval_s, parameters),
+            nodes=expand(topology.nodes, parameters),
+            links=expand(list(topology.links), parameters),
+            monitors=expand(list(topology.monitors), parameters),
+            host=resolve(experiment.host, parameters),
+            flows=list(_placed_in_time(copies, duration_s, seed)),
         )
+        return Scenario.model_validate(document)
 
 
 @contextlib.contextmanager
-def _named(experiment: str) -> Iterator[None]:
-    where = f"experiment {experiment}"
+def _named(experiment: str) -> Iterator[dict[str, Any]]:
+    """Give a scenario's document to fill; what is wrong with it names the experiment."""
+    where, document = f"experiment {experiment}", dict[str, Any]()
     try:
-        yield
+        yield document
     except ValidationError as error:
-        raise TemplateError(f"{where}: {describe(error)}") from None
+        raise TemplateError(f"{where}: {describe(error, document)}") from None
     except TemplateError as error:
         raise TemplateError(f"{where}: {error}") from None
     except (TypeError, ValueError, AttributeError, KeyError) as error:

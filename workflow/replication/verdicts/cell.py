@@ -28,7 +28,7 @@ from replication.metrics.statistic import (
     estimate,
     relative_deviation,
 )
-from replication.metrics.trace_folder import TABLE_PREFIX
+from replication.metrics.trace import TABLE_PREFIX
 from replication.study.model import reaches
 from replication.study.study import Study
 from replication.study.table_model import Tolerance

@@ -1,4 +1,4 @@
-"""Evaluation of a study: cells, claims, audit and quantities, written as tables.
+"""Evaluation of a study: cells, claims and audit, written as tables.
 
 Every file is written atomically, in a fixed order and number format: the same results give the
 same bytes.
@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from replication.design.study_check import check_study
-from replication.metrics.metric import headline_quantities
 from replication.metrics.results import Results
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
@@ -25,21 +24,15 @@ from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.counts import COUNT_COLUMNS, COUNTS, count_rows
 from replication.verdicts.verdict_table import merge_verdicts, read_verdicts, write_verdicts
 
-QUANTITY_COLUMNS = (
-    *("study", "experiment", "point", "levels", "engine", "flow", "kind", "metric", "unit"),
-    *("mean", "low", "high", "n"),
-)
-
 
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
-    """Judge one study and write its cells, claims, audit and quantities."""
+    """Judge one study and write its cells, claims and audit."""
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
     claims = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     judged = evaluate_cells(cells, study, results, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
     write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
-    write_table(out_dir / "quantities.csv", headline_quantities(results), QUANTITY_COLUMNS)
 
 
 def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path) -> None:

@@ -18,6 +18,9 @@ from replication.study.model import reaches
 from replication.study.study import Study
 from replication.verdicts.published_run import LEAST_RUNS
 
+#: Reasons that are told; an engine may have one for each variant that it lacks.
+_MOST_REASONS = 4
+
 
 def judgeable(study: Study, cells: Sequence[MappedCell], runs: Iterable[Run]) -> Iterator[str]:
     """Yield for each engine of a design how much it can judge, and why it cannot judge the rest."""
@@ -35,7 +38,9 @@ def judgeable(study: Study, cells: Sequence[MappedCell], runs: Iterable[Run]) ->
         }
         counts = [f"{of.count('')} of {len(of)} {what}" for what, of in found.items() if of]
         reasons = Counter(reason for of in found.values() for reason in of if reason)
-        why = "; ".join(f"{n}: {reason}" for reason, n in reasons.most_common())
+        words = [f"{n}: {reason}" for reason, n in reasons.most_common(_MOST_REASONS)]
+        more = len(reasons) - len(words)
+        why = "; ".join([*words, *([f"{more} more reasons"] if more else [])])
         yield f"{engine} can judge {' and '.join(counts)}{f' ({why})' if why else ''}"
 
 

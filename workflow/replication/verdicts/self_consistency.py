@@ -32,8 +32,7 @@ from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.metric import quantity
 from replication.metrics.metric_model import METRICS, MetricError, metric_label
 from replication.metrics.sampled import SampledResults
-from replication.metrics.trace import read_flows
-from replication.metrics.trace_folder import TABLE_PREFIX, has_traces, trace_files
+from replication.metrics.trace import TABLE_PREFIX, has_traces, read_flows, trace_files
 from replication.study.claim_model import Claim, PublishedRun, Quantity, SimpleTest, ValueTest
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import (

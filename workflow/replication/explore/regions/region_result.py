@@ -19,7 +19,6 @@ from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.machine import Machine
 from replication.explore.modern_kernel import JUDGED
-from replication.explore.regions.contour import Segments, contour
 from replication.explore.regions.explore import Exploration
 from replication.explore.regions.quantity import Compared
 from replication.explore.regions.region_model import (
@@ -31,7 +30,7 @@ from replication.explore.regions.region_model import (
     region_path,
 )
 from replication.explore.regions.sampler import PointResult, Sampler
-from replication.explore.regions.space import Panel, Point, Space, drawn_laws
+from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, TIE, Surface, middles
 from replication.metrics.metric_model import validate_study_metrics
 from replication.study.errors import InputError, describe

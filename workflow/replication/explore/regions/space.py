@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import JsonValue
 
 from replication.design.design import Run, design_study
 from replication.engines.model import FlowPaths
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.design_point import explored_tier
-from replication.explore.regions.contour import Segments, contour
 from replication.explore.regions.region_model import DIGITS, Axis, Law, OfBdp, Region, region_path
 from replication.explore.trial_runner import StudyPart
 from replication.study.claim_model import Claim, covers
@@ -329,3 +329,29 @@ def _segments(
     # The laws are powers: straight in the logarithm.
     shares = [[min(_LAWS[law.kind](law, path) / wanted, _HUGE) for path in row] for row in paths]
     return contour(np.log(shares), steps)
+
+
+#: Ends of straight pieces: x, y, x, y, each 0 to 1.
+Segments = list[tuple[float, float, float, float]]
+
+
+def contour(values: ArrayLike, steps: Sequence[float]) -> Segments:
+    """Return where values change their sign: a row a y, a column an x, both at `steps`.
+
+    Marching squares: a crossing of a cell's edge is interpolated, and joined to the next.
+    """
+    table = np.asarray(values, dtype=float)
+    found: Segments = []
+    for j in range(len(steps) - 1):
+        for i in range(len(steps) - 1):
+            corners = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
+            crossed = []
+            for (a, b), (c, d) in zip(corners, [*corners[1:], corners[0]], strict=True):
+                one, other = table[b, a], table[d, c]
+                if (one < 0) != (other < 0):
+                    share = one / (one - other)
+                    x = steps[a] + share * (steps[c] - steps[a])
+                    y = steps[b] + share * (steps[d] - steps[b])
+                    crossed += [round(float(x), 4), round(float(y), 4)]
+            found += [tuple(crossed[at : at + 4]) for at in range(0, len(crossed), 4)]  # type: ignore[misc]
+    return found

@@ -142,12 +142,13 @@ def estimates(
     flows: Flows = "tcp",
     how: str = "mean",
     links: Links | None = None,
+    window_s: tuple[float, float] | None = None,
 ) -> pd.DataFrame:
-    """Estimate a metric at every point that was run, in display units.
+    """Estimate a metric at every point that was run, in display units, in the study's order.
 
     The columns are engine, factors, series, x, mean, low, high, n, unit.
     """
-    own = {"experiment": experiment.id, "metric": metric}
+    own = {"experiment": experiment.id, "metric": metric, "window_s": window_s}
     wanted = Quantity.model_validate(own | {"flows": flows, "aggregate": how, "links": links})
     values = quantity(results, wanted)
     keys = [column for column in values if column not in ("replicate", "value")]
@@ -157,6 +158,9 @@ def estimates(
         sample = group["value"].to_numpy(dtype=float) * display.factor
         found = estimate(sample, lowest=0.0, highest=display.highest)
         rows.append((*key, found.mean, found.low, found.high, found.n))
+    places = {f.id: [level.key for level in f.levels] for f in experiment.axes}
+    order = [(n, places[key]) for n, key in enumerate(keys) if key in places]
+    rows.sort(key=lambda row: [known.index(str(row[n])) for n, known in order])
     frame = pd.DataFrame(rows, columns=[*keys, "mean", "low", "high", "n"])
     axis = axis_factor(experiment)
     frame = label_points(frame[frame["n"] > 0], experiment, axis)

@@ -1,21 +1,51 @@
-"""Charts of a study: which figures each type of experiment has."""
+"""Charts of a study: which figures each type of experiment has, and those against a factor."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import altair as alt
 import pandas as pd
 
 from replication.metrics.results import Results
-from replication.metrics.trace_folder import TABLE_PREFIX
+from replication.metrics.trace import TABLE_PREFIX
 from replication.report.charts.cells import column_figures
-from replication.report.charts.data import PublishedValue, axis_factor, flow_ids, published_values
-from replication.report.charts.figure import Figure, with_prefix
-from replication.report.charts.points import (
-    factor_figures,
-    pair_figures,
-    published_figures,
-    share_figures,
+from replication.report.charts.data import (
+    ALGORITHMS,
+    MOST_NAMED,
+    Display,
+    PublishedValue,
+    axis_factor,
+    display_factor,
+    display_metric,
+    estimates,
+    flow_ids,
+    label_points,
+    level_label,
+    published_values,
+    series_order,
+)
+from replication.report.charts.figure import (
+    PUBLISHED,
+    PUBLISHED_MARK,
+    WIDTH,
+    Drawing,
+    Figure,
+    axis_x,
+    colours,
+    interval_tips,
+    lines_panel,
+    make_figure,
+    published_legend,
+    symbols,
+    three_digits,
+    tips,
+    with_prefix,
+    wrapped,
 )
 from replication.report.charts.time import jain_figures, time_figures
+from replication.study.claim_model import Quantity, flows_in_words
 from replication.study.study import Experiment, Study
 from replication.study.table_model import Table
 
@@ -31,28 +61,38 @@ def figures_of(
     """Return the figures of one experiment, published values drawn in; cells are of one engine."""
     experiment = study.experiment(experiment_id)
     published = published_values(experiment, cells)
-    figures = _figures_of_type(results, experiment, published)
-    # Where the published values are in a chart already, its table needs no other.
-    tables = [] if figures and published else _cells_figures(cells, study, experiment)
-    return with_prefix([*figures, *tables], study.id)
+    asked = [one for claim in study.claims for one in claim.quantities()]
+    asked = [one for one in asked if one.experiment == experiment.id]
+    asked += [value.quantity for value in published]
+    figures = _figures_of_type(results, experiment, published, asked)
+    # What is in a chart already needs no other.
+    drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
+    keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
+    rest = cells[[tuple(key) not in drawn for key in keys]]
+    return with_prefix([*figures, *_cells_figures(rest, study, experiment)], study.id)
 
 
 def _figures_of_type(
-    results: Results, experiment: Experiment, published: list[PublishedValue]
+    results: Results,
+    experiment: Experiment,
+    published: list[PublishedValue],
+    asked: list[Quantity],
 ) -> list[Figure]:
     """Return what the experiment's type has beside the comparison of its cells."""
     match experiment.type:
         case "cbr_sweep":
-            return factor_figures(results, experiment, SWEEP_METRICS, published)
+            return factor_figures(results, experiment, SWEEP_METRICS, published, asked)
         case "pairwise_fairness":
-            return pair_figures(results, experiment, SWEEP_METRICS)
+            return pair_figures(results, experiment, SWEEP_METRICS, published, asked)
         case "queuing":
             return time_figures(results, experiment)
         case "bdp_jain":
-            is_jain = len(flow_ids(results, experiment)) >= MANY_FLOWS
-            found = jain_figures(results, experiment) if is_jain else []
+            flows = len(flow_ids(results, experiment))
+            found = jain_figures(results, experiment) if flows >= MANY_FLOWS else []
             if axis_factor(experiment) is not None:
-                found += factor_figures(results, experiment, DELAY_METRICS)
+                # Of a few flows each is drawn: their mean says nothing about fairness.
+                draw = pair_figures if 1 < flows < MANY_FLOWS else factor_figures
+                found += draw(results, experiment, DELAY_METRICS, published, asked)
             return found
         case "cwnd_traces":
             return share_figures(results, experiment, published)
@@ -80,3 +120,244 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     for same in shown.values():
         found += column_figures(pd.concat(parts), *same)
     return with_prefix(found, experiment.id)
+
+
+#: Width and height of one panel of several.
+_PANEL = (200, 165)
+#: What a published value is of: metric, flows, how they are put together, links, part of the run.
+Kind = tuple[str, str, str, tuple[str, ...], tuple[float, float] | None]
+
+
+def factor_figures(
+    results: Results,
+    experiment: Experiment,
+    metrics: Sequence[str],
+    published: Sequence[PublishedValue] = (),
+    asked: Sequence[Quantity] = (),
+) -> list[Figure]:
+    """Return one figure a metric: the metric against the experiment's numeric factor.
+
+    It is of the part of the run that the study's claims and tables have `asked` for.
+    """
+    figures = []
+    for metric in metrics:
+        window_s = _window(asked, metric, "tcp")
+        frame = estimates(results, experiment, metric, window_s=window_s)
+        own = [v for v in published if _kind(v) == (metric, "tcp", "mean", (), window_s)]
+        marks = _published_frame(experiment, own)
+        if not frame.empty:
+            figures.append(_figure(experiment, [metric], _named(metric, window_s), frame, marks))
+    return figures
+
+
+def _window(asked: Sequence[Quantity], metric: str, flows: str) -> tuple[float, float] | None:
+    """Return the part of the run that all claims and tables on a metric of `flows` are about."""
+    own = [wanted for wanted in asked if wanted.metric == metric]
+    windows = {wanted.window_s for wanted in own}
+    covers = any(wanted.flows == "tcp" or wanted.flows == [flows] for wanted in own)
+    return windows.pop() if covers and len(windows) == 1 else None
+
+
+def _named(metric: str, window_s: tuple[float, float] | None, *parts: str) -> Display:
+    """Return how a metric is shown, with what else it is of in its label."""
+    display = display_metric(metric)
+    when = ["{:g} to {:g} s".format(*window_s)] if window_s else []
+    return replace(display, label=", ".join([display.label, *parts, *when]))
+
+
+def published_figures(
+    results: Results, experiment: Experiment, published: Sequence[PublishedValue]
+) -> list[Figure]:
+    """Return the quantities that the paper prints against the factor, a panel a variant.
+
+    Published values look alike in all charts, so each variant has its own panel.
+    """
+    kinds: dict[Kind, list[PublishedValue]] = {}
+    for value in published:
+        kinds.setdefault(_kind(value), []).append(value)
+    figures = []
+    for (metric, _, how, links, window_s), own in kinds.items():
+        wanted = own[0].quantity
+        frame = estimates(results, experiment, metric, wanted.flows, how, wanted.links, window_s)
+        marks = _published_frame(experiment, own)
+        if not frame.empty and axis_factor(experiment) is not None and not marks.empty:
+            flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
+            what = [*flows, *links]
+            display = _named(metric, window_s, *what, *([] if how == "mean" else [how]))
+            parts = [metric, *what, how, *map(str, window_s or ())]
+            figures.append(_figure(experiment, parts, display, frame, marks, "series"))
+    return figures
+
+
+def pair_figures(
+    results: Results,
+    experiment: Experiment,
+    metrics: Sequence[str],
+    published: Sequence[PublishedValue] = (),
+    asked: Sequence[Quantity] = (),
+) -> list[Figure]:
+    """Return one figure a metric: each flow against the factor, a panel a pair of variants."""
+    if axis_factor(experiment) is None:
+        return []
+    figures = []
+    for metric in metrics:
+        flows = flow_ids(results, experiment)
+        windows = {_window(asked, metric, flow) for flow in flows}
+        window_s = windows.pop() if len(windows) == 1 else None
+        parts, marks = list[pd.DataFrame](), list[pd.DataFrame]()
+        for flow in flows:
+            part = estimates(results, experiment, metric, [flow], window_s=window_s)
+            own = [
+                v for v in published if _kind(v) == (metric, f"['{flow}']", "mean", (), window_s)
+            ]
+            for found, into in ((part, parts), (_published_frame(experiment, own), marks)):
+                into.append(found.assign(pair=found["series"], series=f"flow {flow}"))
+        frame, drawn = (pd.concat(found, ignore_index=True) for found in (parts, marks))
+        if not frame.empty:
+            display = _named(metric, window_s)
+            figures.append(_figure(experiment, [metric], display, frame, drawn, "pair"))
+    return figures
+
+
+def _figure(
+    experiment: Experiment,
+    parts: Sequence[str],
+    display: Display,
+    frame: pd.DataFrame,
+    marks: pd.DataFrame,
+    panels_by: str = "",
+) -> Figure:
+    """Return a figure of lines against the factor; `parts` name it, a column may make panels."""
+    axis = axis_factor(experiment)
+    if axis is None:
+        frame = frame.assign(x=frame["series"])
+    cells, marks = frozenset(marks["cell"]), marks.drop(columns="cell")
+    drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
+    known = series_order(drawn, experiment, axis)
+    order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known
+    if axis is None:
+        x = axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
+    else:
+        values = sorted({float(value) for value in drawn["x"].dropna()})
+        x = axis_x(display_factor(axis).title, values)
+    if panels_by:
+        panels, words = [], ""
+        for name in order if panels_by == "series" else dict.fromkeys(frame[panels_by]):
+            ours, theirs = (
+                part[part[panels_by] == name] if panels_by in part else part
+                for part in (frame, marks)
+            )
+            panel = lines_panel(ours, order, x, display, theirs, _PANEL)
+            panels.append(panel.properties(title=str(name)))
+            words += f"{name}. {describe_lines(ours, order, x['title'], display)} "
+        chart = alt.concat(*panels, columns=2)
+        chart = chart.resolve_scale(color="shared", shape="shared", y="shared")
+    else:
+        chart = lines_panel(frame, order, x, display, marks)
+        words = describe_lines(frame, order, x["title"], display)
+    if len(marks):
+        words += f" {len(marks)} published values are hollow diamonds."
+    title = f"{experiment.title}: {display.label.lower()}"
+    figure = make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
+    return replace(figure, published=cells)
+
+
+def _kind(value: PublishedValue) -> Kind:
+    wanted = value.quantity
+    links = tuple(wanted.links or ())
+    return wanted.metric, str(wanted.flows), wanted.aggregate, links, wanted.window_s
+
+
+def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
+    """Return series, x, value, source, cell; values of more than one point are left out."""
+    axis = axis_factor(experiment)
+    rows = []
+    for value in published:
+        where = value.quantity.where
+        keys = {factor: keys[0] for factor, keys in where.items() if len(keys) == 1}
+        if axis is None or axis.id in keys:
+            source = f"table {value.table}, row {value.row}, column {value.column}"
+            cell = (value.table, value.row, value.column)
+            rows.append({**keys, "value": value.value, "source": source, "cell": cell})
+    if not rows:
+        return pd.DataFrame(columns=["series", "x", "value", "source", "cell"])
+    frame = label_points(pd.DataFrame(rows), experiment, axis)
+    if axis is None:
+        frame["x"] = frame["series"]
+    return frame[["series", "x", "value", "source", "cell"]]
+
+
+def share_figures(
+    results: Results, experiment: Experiment, published: Sequence[PublishedValue]
+) -> list[Figure]:
+    """Return the throughput of each flow, a row a condition; none where all flows are alike."""
+    flows, rates = flow_ids(results, experiment), ("throughput_bps", "goodput_bps")
+    printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
+    metric = printed[0].quantity.metric if printed else rates[0]
+    parts = [estimates(results, experiment, metric, [flow]).assign(flow=flow) for flow in flows]
+    parts = [part for part in parts if not part.empty]
+    if len({part["series"].iloc[0] for part in parts}) < 2:
+        return []
+    frame = pd.concat(parts, ignore_index=True)
+    frame = frame.assign(condition=frame["series"], series=frame["flow"].map(_flow_name))
+    rows = [(_where_label(experiment, v), _flow_name(_one_flow(v)), v.value) for v in printed]
+    marks = pd.DataFrame(rows, columns=["condition", "series", "value"])
+    display = display_metric(metric)
+    chart = _share_chart(frame, marks, display)
+    words = f"{display.title} of each flow, a row a pair."
+    for row in frame.to_dict("records"):
+        words += f" {row['condition']}, {row['series']}: {three_digits(row['mean'])}."
+    words += " Hollow diamonds are published." if len(marks) else ""
+    title = f"{experiment.title}: {display.label.lower()} of each flow"
+    figure = make_figure([experiment.id, "shares"], title, chart, words, frame)
+    return [replace(figure, published=frozenset((v.table, v.row, v.column) for v in printed))]
+
+
+def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
+    order = list(dict.fromkeys(frame["series"]))
+    x = alt.X("mean:Q", title=display.title, scale=alt.Scale(zero=True))
+    axis, _ = wrapped(frame["condition"])
+    y = alt.Y("condition:N", title=None, sort=None, axis=axis)
+    offset = alt.YOffset("series:N", sort=order)
+    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=colours("series", order))
+    tooltip = [*tips("N", condition="Pair", series="Flow"), *interval_tips(display.title)]
+    bars = base.transform_calculate(zero="0").mark_rule(strokeWidth=1.6).encode(x=x, x2="zero:Q")
+    points = base.mark_point(filled=True, size=60).encode(
+        x=x, shape=symbols("series", order), tooltip=tooltip
+    )
+    layers: list[Drawing] = [bars, points]
+    if len(marks):
+        theirs = alt.Chart(marks.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
+        value = alt.X("value:Q", title=display.title)
+        layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=published_legend()))
+    return alt.layer(*layers).properties(width=WIDTH, height=46 * frame["condition"].nunique())
+
+
+def _one_flow(value: PublishedValue) -> str:
+    """Return the flow that a published value is of; empty if it is of several."""
+    flows = value.quantity.flows
+    return flows[0] if isinstance(flows, list) and len(flows) == 1 else ""
+
+
+def _flow_name(flow: str) -> str:
+    return ALGORITHMS.get(flow, flow)
+
+
+def _where_label(experiment: Experiment, value: PublishedValue) -> str:
+    keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
+    return ", ".join(level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys)
+
+
+def describe_lines(
+    frame: pd.DataFrame, order: Sequence[str], x_title: str, display: Display
+) -> str:
+    """Say what is on the axes and how each series runs from one end to the other."""
+    lines = [(name, frame.loc[frame["series"] == name, "mean"]) for name in order]
+    lines = [(name, means) for name, means in lines if len(means)]
+    if len(lines) > MOST_NAMED:
+        lines = [(f"{len(lines)} series", frame["mean"].sort_values())]
+    words = f"{display.title} against {x_title}."
+    for name, means in lines:
+        ends = dict.fromkeys(map(three_digits, (means.iloc[0], means.iloc[-1])))
+        words += f" {name}: {' to '.join(ends)} {display.unit}."
+    return words

@@ -13,8 +13,9 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import Any
 
 import altair as alt
@@ -72,18 +73,21 @@ VERDICT_SYMBOLS = dict(
     zip(Verdict, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True)
 )
 WIDTH = 520
-MAXIMUM_POINTS = 2000
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: its id (see `name_of`), title, themed chart, alternative text and numbers."""
+    """One figure: its id (see `name_of`), title, themed chart, alternative text and numbers.
+
+    `published` are table, row and column of the published numbers that are drawn in.
+    """
 
     id: str
     title: str
     chart: Drawing
     description: str
     data: pd.DataFrame
+    published: frozenset[tuple[str, str, str]] = frozenset()
 
     @property
     def script(self) -> str:
@@ -95,15 +99,15 @@ class Figure:
         return dict(self.chart.to_dict(validate=False))
 
 
-def to_png(specification: dict[str, Any], scale: float = 1.25) -> bytes:
+def to_png(specification: dict[str, Any]) -> bytes:
     """Return a Vega-Lite specification as a PNG on white."""
     import oxipng
     import vl_convert
 
     drawn = specification | {"background": "white"}
-    rendered = vl_convert.vegalite_to_png(drawn, scale=scale)
+    rendered = vl_convert.vegalite_to_png(drawn)
     # The renderer compresses for speed, and notebooks are kept in Git.
-    return oxipng.optimize_from_memory(bytes(rendered), level=1)
+    return oxipng.optimize_from_memory(bytes(rendered), level=2)
 
 
 def make_figure(
@@ -182,17 +186,29 @@ def with_prefix(figures: Sequence[Figure], *prefix: str) -> list[Figure]:
     return [replace(figure, id=f"{name_of(*prefix)}~{figure.id}") for figure in figures]
 
 
+def wrapped(labels: Iterable[str]) -> tuple[alt.Axis, int]:
+    """Return an axis whose long labels take several lines, and the most lines that one takes."""
+    longest = max((len(wrap(label, _LINE)) for label in labels), default=1)
+    if longest <= 1:
+        return alt.Axis(labelLimit=300), 1
+    # As `textwrap` does it: a line ends at the last blank that leaves it short enough.
+    lines = f"split(replace(datum.label, /(.{{1,{_LINE}}})( |$)/g, '$1\\n'), '\\n')"
+    return alt.Axis(labelLimit=300, labelExpr=lines), longest
+
+
+#: Characters of a line of a label beside a chart.
+_LINE = 40
 HEIGHT = 260
 _COLUMNS = ["series", "x", "mean", "low", "high", "n"]
 
 
-def axis_x(title: str, values: Sequence[float] = ()) -> alt.X:
+def axis_x(title: str, values: Sequence[float] = (), names: Sequence[str] = ()) -> alt.X:
     """Return the horizontal axis: a factor with numbers, which get the ticks, or with names.
 
     It is logarithmic where the levels span more than a decade and a half.
     """
     if not values:
-        return alt.X("x:N", title=title, sort=None)
+        return alt.X("x:N", title=title, sort=list(names) or None)
     low, high = min(values), max(values)
     axis = alt.Axis(
         values=list(values),

@@ -164,7 +164,10 @@ def _path(x: Floats, y: Floats, steps: bool) -> str:
     """Return a path through points; a threshold keeps its value until the next one."""
     xs, ys = (np.rint(values).astype(int) for values in (x, y))
     found = [f"M{xs[0]} {ys[0]}"]
-    for dx, dy in zip(np.diff(xs), np.diff(ys), strict=True):
+    # Of a constant stretch both ends are enough.
+    kept = np.ones(ys.size, dtype=bool)
+    kept[1:-1] = (ys[1:-1] != ys[:-2]) | (ys[1:-1] != ys[2:])
+    for dx, dy in zip(np.diff(xs[kept]), np.diff(ys[kept]), strict=True):
         if dx or dy:
             found.append(f"h{dx}v{dy}" if steps else f"l{dx} {dy}")
     return "".join(found).replace(" -", "-")
@@ -175,8 +178,9 @@ def _ticks(rows: pd.DataFrame, event: str, stroke: str, top: float, end_s: float
     times, counts = _known(rows, event)
     largest = np.argsort(-counts, kind="stable")[: min(MARKS, int((counts > 0).sum()))]
     places = np.rint(np.sort(times[largest]) / end_s * _PANEL_WIDTH).astype(int)
-    path = "".join(f"M{_LEFT + place} {top - 6}v12" for place in dict.fromkeys(places))
-    return f'<path d="{path}" {stroke.partition(" ")[0]}/>' if path else ""
+    moves = np.diff(np.unique(places), prepend=0)
+    path = f"M{_LEFT} {top + 6}" + "".join(f"m{move}-12v12" for move in moves)
+    return f'<path d="{path}" {stroke.partition(" ")[0]}/>' if places.size else ""
 
 
 def _time_axis(top: float, end_s: float) -> str:

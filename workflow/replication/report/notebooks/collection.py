@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from replication.engines.catalogue import ENGINES
 from replication.explore.study import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
-from replication.report.notebooks.picture import Text
+from replication.report.notebooks.picture import NOT_CONCLUDED, Text
 from replication.report.notebooks.region_data import (
     RegionData,
     read_region,
@@ -44,8 +44,6 @@ from replication.verdicts.verdict_table import read_table
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
 _RUN = ("experiment", "engine", "replicate", "scenario")
-#: Replaces a conclusion that these results do not support.
-NOT_CONCLUDED = "Not concluded from these results."
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,11 @@ class Collection:
             The release no longer supports one. Other results may: then the list says so, and the
             notebook goes on.
         """
-        found = []
-        for holds, sentence in conclusions:
+        lines = []
+        for place, (holds, sentence) in enumerate(conclusions, start=1):
             if not holds and self.is_release:
                 raise RunError(f"the release no longer supports this conclusion: {sentence}")
-            found.append(sentence if holds else NOT_CONCLUDED)
-        lines = [f"{place}. {said}" for place, said in enumerate(found, start=1)]
+            lines.append(f"{place}. {sentence if holds else NOT_CONCLUDED}")
         return Text("\n".join(lines) or NOT_CONCLUDED)
 
     @property
@@ -194,6 +191,15 @@ class Collection:
         results = self._results(study)
         runs = results.runs(self.experiment(study, experiment).id, {})
         return results.scenarios[str(runs["scenario"].iloc[0])]
+
+    def points(self, study: str, experiment: str) -> Iterator[tuple[str, str, Scenario]]:
+        """Yield each point that was run with its engine and its scenario, as the tier has it."""
+        results = self._results(study)
+        runs = results.design[results.design["experiment"] == experiment]
+        first = runs[runs["supported"] & (runs["replicate"] == 0)]
+        for row in first.to_dict("records"):
+            found = Scenario.model_validate(results.scenarios[row["scenario"]])
+            yield ", ".join(row["levels"].values()), row["engine"], found
 
     def design(
         self, study: str, experiment: str, levels: Mapping[str, str], **parameters: Any

@@ -38,7 +38,11 @@ _ALLOWED_TAGS = (
 _QUOTED = re.compile(r"^&gt;", re.MULTILINE)
 #: A link to another notebook, whose page is in the same folder.
 _LINK = re.compile(r'(href="\w+)\.ipynb"')
-_STYLE = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
+#: Code that the style does not colour.
+_PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
+#: The style of all pages, beside them.
+STYLE = "notebook.css"
+_SCOPED = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}
 
 
@@ -50,13 +54,10 @@ def read_notebook(path: Path) -> NotebookNode:
     InputError
         It is missing or not a notebook.
     """
+    text = read_text(path)
     try:
-        notebook: NotebookNode = nbformat.reads(read_text(path), as_version=4)  # type: ignore[no-untyped-call]
+        notebook: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
         nbformat.validate(notebook)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not UTF-8 text") from None
     # nbformat fails in its own ways on JSON of another shape.
     except (nbformat.ValidationError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is not a notebook: {str(error)[:200]}") from None
@@ -87,14 +88,10 @@ def parameter_names(path: Path) -> list[str]:
 
 def assigned_names(body: Sequence[ast.stmt]) -> list[str]:
     """Return the names that statements assign, in their order."""
-    names = []
-    for statement in body:
-        if isinstance(statement, ast.AnnAssign):
-            targets = [statement.target]
-        else:
-            targets = list(getattr(statement, "targets", []))
-        names += [target.id for target in targets if isinstance(target, ast.Name)]
-    return names
+    targets: list[ast.expr] = []
+    for one in body:
+        targets += [one.target] if isinstance(one, ast.AnnAssign) else getattr(one, "targets", [])
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
@@ -110,10 +107,6 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
     RunError
         A cell failed; the message has the error and the cell's number.
     """
-    write_notebook(output, _executed(notebook, parameters))
-
-
-def _executed(notebook: Path, parameters: Parameters) -> NotebookNode:
     import papermill
 
     # Papermill only logs a parameter that the notebook does not have.
@@ -143,12 +136,7 @@ def _executed(notebook: Path, parameters: Parameters) -> NotebookNode:
             ) from None
         except (TimeoutError, RuntimeError) as error:
             raise RunError(f"{notebook}: {error}") from None
-        return read_notebook(executed)
-
-
-def refresh(notebook: Path) -> None:
-    """Execute a notebook with its own parameters and store its outputs; fails as `execute`."""
-    write_notebook(notebook, _executed(notebook, {}))
+        write_notebook(output, read_notebook(executed))
 
 
 def write_notebook(path: Path, notebook: NotebookNode) -> None:
@@ -159,16 +147,12 @@ def write_notebook(path: Path, notebook: NotebookNode) -> None:
 
 def cleaned(notebook: NotebookNode) -> NotebookNode:
     """Return the notebook without run times, paths and kernel versions."""
-    notebook.metadata = _node(kernelspec=_node(**_KERNELSPEC), language_info=_node(name="python"))
+    notebook.metadata = {"kernelspec": _KERNELSPEC, "language_info": {"name": "python"}}
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
-        cell.metadata = _node(tags=tags) if tags else _node()
+        cell.metadata = {"tags": tags} if tags else {}
         cell.id = f"cell-{number:02d}"
     return notebook
-
-
-def _node(**entries: Any) -> NotebookNode:
-    return NotebookNode(**entries)  # type: ignore[no-untyped-call]
 
 
 def _relative(value: Any) -> Any:
@@ -180,31 +164,27 @@ def _relative(value: Any) -> Any:
 
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:
-    """Write an executed notebook as one page that needs nothing but itself.
+    """Write an executed notebook as one page, and beside it the style that all of them share.
 
     Its foot says `whose` results it shows. InputError if the file is no notebook.
     """
     from nbconvert import HTMLExporter
     from nbconvert.preprocessors.sanitize import SanitizeHTML
-    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 
     document = _unstyled(read_notebook(notebook))
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
-    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes={})  # type: ignore[no-untyped-call]
+    heads = {"th": ["rowspan", "colspan"]}
+    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes=heads)  # type: ignore[no-untyped-call]
     document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]
     for cell in document.cells:
         if cell.cell_type == "markdown":
             cell.source = _QUOTED.sub(">", cell.source)
     exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])  # type: ignore[no-untyped-call]
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    resources = {
-        "title": _title(document, notebook.stem),
-        "whose": whose,
-        "light": HtmlFormatter(style="default").get_style_defs(".highlight"),
-        "dark": HtmlFormatter(style="github-dark").get_style_defs(".highlight"),
-    }
+    resources = {"title": _title(document, notebook.stem), "whose": whose}
     page, _ = exporter.from_notebook_node(document, resources)
-    write_text(output, _LINK.sub(r'\1.html"', page))
+    write_text(output, _PLAIN.sub(r"\1", _LINK.sub(r'\1.html"', page)))
+    write_text(output.parent / STYLE, read_text(_TEMPLATES / "notebook" / STYLE))
 
 
 def _unstyled(notebook: NotebookNode) -> NotebookNode:
@@ -212,7 +192,7 @@ def _unstyled(notebook: NotebookNode) -> NotebookNode:
     outputs = (o for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
     for output in outputs:
         if "text/html" in output.get("data", {}):
-            output.data["text/html"] = _STYLE.sub("", output.data["text/html"])
+            output.data["text/html"] = _SCOPED.sub("", output.data["text/html"])
     return notebook
 
 

@@ -18,7 +18,6 @@ from replication.design.input_hashes import value_hash
 from replication.metrics.statistic import estimate
 from replication.report.charts.cells import verdict_colours, verdict_symbols
 from replication.report.charts.figure import (
-    PUBLISHED_MARK,
     Drawing,
     colours,
     dashes,
@@ -31,8 +30,8 @@ from replication.report.charts.topology import Json, topology_lines
 
 #: What JupyterLab runs.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
-#: The mark of published values in all charts.
-PUBLISHED = PUBLISHED_MARK
+#: Replaces what these results do not support.
+NOT_CONCLUDED = "Not concluded from these results."
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,14 @@ import pandas as pd
 from replication.design.start import run_single
 from replication.report.charts.data import flow_algorithm
 from replication.report.notebooks.notebook import assigned_names
-from replication.report.notebooks.picture import Html
+from replication.report.notebooks.picture import NOT_CONCLUDED, Html, Text
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
 
 #: How papermill's cell begins.
 _INJECTED = "# Parameters\n"
+DATA = Path("data/reproduced")
+_OURS = (InputError, RunError)
 
 
 def prepare() -> None:
@@ -33,10 +35,34 @@ def prepare() -> None:
         Papermill was given a name that the notebook's cell of parameters does not have.
     """
     pd.set_option("display.float_format", "{:,.4g}".format)
-    for kind in (InputError, RunError):
+    for kind in _OURS:
         # IPython asks an exception for its own lines before it formats a traceback.
         setattr(kind, "_render_traceback_", _one_line)  # noqa: B010
     _refuse_unknown([str(cell) for cell in _namespace().get("In", [])])
+
+
+def go_on() -> None:
+    """Let a cell that fails say that these results do not support it, and the notebook go on.
+
+    An error of ours stays an error: it says what to do.
+    """
+    from IPython.core.getipython import get_ipython
+    from IPython.display import display
+
+    def say(shell: Any, kind: type[BaseException], error: Exception, trace: Any, **_: Any) -> None:
+        if isinstance(error, _OURS):
+            shell.showtraceback((kind, error, trace))
+        else:
+            display(Text(f"{NOT_CONCLUDED} ({kind.__name__}: {error})"))  # type: ignore[no-untyped-call]
+
+    def forgive(result: Any) -> None:
+        if not isinstance(result.error_in_exec, _OURS):
+            result.error_in_exec = None
+
+    shell = get_ipython()
+    assert shell is not None
+    shell.set_custom_exc((Exception,), say)  # type: ignore[no-untyped-call]
+    shell.events.register("post_run_cell", forgive)
 
 
 def interact(function: Callable[..., Any], **controls: Any) -> Any:
@@ -84,9 +110,6 @@ def _namespace() -> dict[str, Any]:
     return {} if shell is None else dict(shell.user_ns)
 
 
-DATA = Path("data/reproduced")
-
-
 @dataclass(frozen=True)
 class LiveRun:
     """What one run gave: the tables of `Collection.flows` and `.series`, without factors."""
@@ -97,15 +120,7 @@ class LiveRun:
 
 
 def run_live(root: Path, scenario: Scenario, engine: str) -> LiveRun:
-    """Run a scenario here and now; the same scenario gives the same numbers everywhere.
-
-    Raises
-    ------
-    InputError
-        The engine is not built (the message says what to run), or refuses the scenario.
-    RunError
-        The run failed.
-    """
+    """Run a scenario, as `Collection.simulate` says."""
     with tempfile.TemporaryDirectory(prefix="live-") as folder:
         _, tables = run_single(root, DATA, scenario, engine, Path(folder) / "run")
     tcp = [flow.model_dump() for flow in scenario.flows if flow.kind == "tcp"]

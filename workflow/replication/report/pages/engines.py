@@ -10,8 +10,8 @@ from replication.compare.agreement import TABLES, EngineDifference, load_differe
 from replication.engines.catalogue import ENGINES, family_of, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
+from replication.report.pages.shown import Badge
 from replication.report.pages.source import Source, grouped
-from replication.report.pages.verdict import Badge
 from replication.study.storage.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
 from replication.study.study import CONFORMANCE, DIFFERENCES
 
@@ -101,17 +101,17 @@ def agreement_view(source: Source, known: Mapping[str, EngineDifference]) -> dic
         return None
     tables = {name: read_rows(source.data / name, TABLES[name]) for name in TABLES}
     pairs, contrasts = tables["agreement_pairs.csv"], tables["agreement_contrasts.csv"]
-    left_out = dict.fromkeys(
-        (row["study"], row["reason"])
-        for row in tables["agreement.csv"]
-        if row["study"] and row["reason"]
-    )
     return {
         # How many of the items that both decide have the same verdict.
         "agreed": sum(row["agree"] == "true" for row in pairs),
         "compared": sum(row["agree"] != "" for row in pairs),
-        # What an engine refuses of a whole study, and why, each once.
-        "left_out": [(source.studies[study], reason) for study, reason in left_out],
+        # What an engine refuses of a whole study, and why.
+        "left_out": [
+            (source.studies[study], f"{name} {part.why_not()}")
+            for study, parts in source.parts.items()
+            for name, part in parts.items()
+            if not part.ran
+        ],
         "disagreements": list(_disagreements(source, pairs, contrasts, known)),
     }
 

@@ -1,7 +1,11 @@
-"""Why a study's verdicts are as they are, and how robust: from what `make explain` wrote."""
+"""Why a study's verdicts are as they are, how robust, and its published traces beside ours.
+
+What `make explain` wrote, and the comparison of windows.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,28 +14,40 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from replication.compare.raw_samples import SAMPLES
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.explore import explanation
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND, holding
 from replication.explore.robustness import claim_sentence
-from replication.explore.study import (
-    is_current,
-    read_made_from,
-    robustness_table,
-)
+from replication.explore.study import is_current, read_made_from, robustness_table
+from replication.metrics.cwnd import LABELS
+from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import (
     PALETTE,
     WIDTH,
     Figure,
     make_figure,
+    name_of,
     tips,
+    with_prefix,
 )
+from replication.report.charts.time import trace_figures
 from replication.report.pages.figure import write_figures
-from replication.report.pages.source import Source, of_study
+from replication.report.pages.shown import significant
+from replication.report.pages.source import Source, grouped, of_study
 from replication.study.files import read_json
 from replication.study.sensitivity_settings import Scale, load_sensitivity
-from replication.study.storage.table import Row, read_rows
+from replication.study.storage.parquet import read_parquet
+from replication.study.storage.table import (
+    TRACE_COLUMNS,
+    TRACE_SAMPLE_COLUMNS,
+    Row,
+    read_frame,
+    read_rows,
+)
 from replication.study.study import Study
 from replication.study.verdict import Verdict
+from replication.verdicts.cause import Cause, load_explanations
 from replication.verdicts.wording import table_names
 
 
@@ -51,10 +67,12 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     names = table_names(study)
     decided = {claim for one in sides for claim, v in one.items() if v != Verdict.NOT_TESTABLE}
     tested = decided & {claim.id for claim in study.claims if claim.is_counted}
+    known = load_explanations(root, study.id)
+    causes = known.by_id if known else {}
     return document | {
         "is_found": document["result"] != NONE_FOUND,
         "rows": rows,
-        "titles": [title_of(one) for one in document["causes"]],
+        "titles": [title_of(one, causes) for one in document["causes"]],
         "total": {
             what: int(document["seen"][what] + document["held_out"][what])
             for what in ("before", "after", "cells")
@@ -67,12 +85,28 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     }
 
 
-def title_of(cause: Mapping[str, Any]) -> str:
-    """Return what a change says, with its value where its title has none, and its one table."""
-    title, (_, _, table) = str(cause["title"]), cause["cause"].partition("@")
-    if cause["kind"] == "set-up" and title == cause["cause_title"]:
-        title = f"{title} ({cause['level']})"
+def title_of(change: Mapping[str, Any], causes: Mapping[str, Cause]) -> str:
+    """Return what a change says, with the number where its title has none, and its one table."""
+    name, _, table = change["cause"].partition("@")
+    number = number_of(causes[name], change["level"]) if name in causes else ""
+    title = f"{change['title']} ({number})" if number else str(change["title"])
     return f"{title} (table {table} alone)" if table else title
+
+
+def number_of(cause: Cause, level: str) -> str:
+    """Return the number that a cause sets at a level, with its unit; empty where a title has it."""
+    own = next((one for one in cause.levels or [] if one.key == level), None)
+    if own is not None and (own.title or own.set is None or len(cause.levels or []) == 1):
+        return ""
+    changed = own.set if own else cause.set
+    assert changed is not None
+    # Names end in their unit; a probability has none.
+    found = re.search(rf'"(\w+)":("\$value"|{re.escape(level)}\b)', changed.model_dump_json())
+    named, _, end = found[1].rpartition("_") if found else ("", "", "")
+    if not named:
+        return f"{end} {level}".strip()
+    unit, factor = display_unit({"bps": "bit/s"}.get(end, end))
+    return f"{significant(float(level) * factor)} {unit}"
 
 
 def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:
@@ -160,7 +194,7 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
         }
     ).sort_values("bits", ascending=False, ignore_index=True, kind="stable")
     bars = alt.Chart(rows).mark_bar(color=PALETTE[0])
-    labels = alt.Axis(labelLimit=WIDTH // 2)
+    labels = alt.Axis(labelLimit=380)
     chart = bars.encode(
         x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
         y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),
@@ -178,3 +212,79 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
         f"{worth}. A change that is worth nothing would not be part of the explanation.",
         rows,
     )
+
+
+FILES = (COMPARISON, NEARNESS, SAMPLES)
+
+
+def trace_rows(source: Source, study: Study) -> list[Row]:
+    """Return the study's rows of the comparison; none where it was not made."""
+    path = source.data / COMPARISON
+    return of_study(read_rows(path, TRACE_COLUMNS), study.id) if path.is_file() else []
+
+
+def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
+    """Return the figure of a study's traces by experiment; none where nothing was compared."""
+    rows = trace_rows(source, study)
+    if not rows:
+        return {}
+    windows = read_parquet(source.data / WINDOWS).to_pandas()
+    comparison = read_frame(source.data / COMPARISON)
+    windows, comparison = (one[one["study"] == study.id] for one in (windows, comparison))
+    engine = source.headlines[study.id].engine
+    found = {}
+    for (experiment,), own in grouped(rows, "experiment").items():
+        traces = list(dict.fromkeys(row["trace"] for row in own))
+        drawn = trace_figures(windows, comparison, traces, engine)
+        found[experiment] = with_prefix(drawn, study.id, experiment)
+    return found
+
+
+def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
+    """Gather the section; None where no trace of the study was compared."""
+    rows = trace_rows(source, study)
+    if not rows:
+        return None
+    ran = {row["engine"] for row in rows}
+    by_trace = {name: own for (name,), own in grouped(rows, "trace").items()}
+    return {
+        "engines": [engine for engine in source.shown_engines(study.id) if engine in ran],
+        "traces": [
+            (name, f"compared={name_of(name)}", _by_engine(own, "flow", "metric"))
+            for name, own in by_trace.items()
+        ],
+        "samples": _samples(source, study),
+        "missing": [name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
+        "labels": LABELS,
+    }
+
+
+def _samples(source: Source, study: Study) -> list[Row]:
+    """Return the published first samples and those of the study's primary engine, as shown."""
+    path = source.data / SAMPLES
+    rows = of_study(read_rows(path, TRACE_SAMPLE_COLUMNS), study.id) if path.is_file() else []
+    primary = source.shown_engines(study.id)[:1]
+    return [
+        {
+            **row,
+            "minrtt": _in(1e-3, row["minrtt_s"]),
+            "our_rtt": _in(1e-3, row["our_rtt_low_s"], row["our_rtt_high_s"]),
+            "pacing": _in(1e6, row["first_pacing_rate_bps"]),
+            "our_pacing": _in(1e6, row["our_pacing_low_bps"], row["our_pacing_high_bps"]),
+            "age": _in(1e-3, row["first_busy_s"]),
+            "our_cwnd": _in(1.0, row["our_cwnd_segments"]),
+        }
+        for row in rows
+        if row["engine"] in primary
+    ]
+
+
+def _in(unit: float, *numbers: str) -> str:
+    """Return a number, or a range, with three digits in a unit; a dash for none."""
+    known = [f"{float(number) / unit:.3g}" for number in numbers if number]
+    return " to ".join(dict.fromkeys(known)) or "–"
+
+
+def _by_engine(rows: Sequence[Row], *keys: str) -> list[dict[str, Row]]:
+    """Return the rows that agree in `keys`, by engine."""
+    return [{row["engine"]: row for row in same} for same in grouped(rows, *keys).values()]

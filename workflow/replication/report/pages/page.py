@@ -13,11 +13,11 @@ import jinja2.ext
 from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
 from replication.report.charts.data import unsaid_unit
-from replication.report.pages import number as numbers
+from replication.report.pages import shown as numbers
+from replication.report.pages.figure import picture
 from replication.report.pages.ledger import plausible
-from replication.report.pages.picture import picture
+from replication.report.pages.shown import BADGES, badge, named
 from replication.report.pages.source import Source
-from replication.report.pages.verdict import BADGES, badge, named
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
 from replication.verdicts.counts import WHAT
 

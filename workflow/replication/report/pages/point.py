@@ -19,7 +19,7 @@ from replication.report.charts.data import (
     runs_of,
 )
 from replication.report.charts.run import run_picture
-from replication.report.pages.number import MISSING, significant
+from replication.report.pages.shown import MISSING, significant
 from replication.report.pages.source import Source, grouped, point_links
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study

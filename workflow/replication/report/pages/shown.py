@@ -1,0 +1,240 @@
+"""How the report shows numbers and verdicts: units, digits, a true minus sign, and sentences."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from replication.metrics.metric_model import display_unit as unit_of
+from replication.study.errors import InputError
+from replication.study.storage.table import written
+from replication.study.verdict import Verdict
+from replication.verdicts.counts import WHAT, Numbers, Tally, tallies
+from replication.verdicts.verdict_table import Judged
+
+MISSING = "–"
+SIGNIFICANT_DIGITS = 4
+
+#: A field of a CSV file, or of a typed table.
+Field = str | float | None
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number on the page: `raw` as it stands in the CSV, `shown` as a reader sees it."""
+
+    raw: str
+    shown: str
+
+
+def display_unit(unit: str) -> str:
+    """Return the unit on the page for a unit of the data ("bit/s" is shown in Mbit/s)."""
+    return "" if unit == "1" else unit_of(unit)[0]
+
+
+def parse(field: Field) -> float | None:
+    """Return the number in a field; None where it is empty, not a number or infinite."""
+    try:
+        value = float("nan" if field is None or field == "" else field)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def number(field: Field, unit: str = "1") -> Number:
+    """Return a field in display units, with four significant digits."""
+    value, raw = parse(field), written(field)
+    if value is None:
+        return Number(raw, MISSING)
+    return Number(raw, significant(value * unit_of(unit)[1]))
+
+
+def published(field: Field, half_ulp: Field, unit: str) -> Number:
+    """Return a published number with the paper's digits; `half_ulp` is half of the last one."""
+    value, half, raw = parse(field), parse(half_ulp), written(field)
+    if value is None:
+        return Number(raw, MISSING)
+    factor = unit_of(unit)[1]
+    if not half:
+        return Number(raw, significant(value * factor))
+    decimals = max(0, round(-math.log10(2 * half * factor)))
+    return Number(raw, _signed(f"{value * factor:,.{min(decimals, 12)}f}"))
+
+
+def percent(field: Field) -> Number:
+    """Return a relative deviation as a signed percentage."""
+    value, raw = parse(field), written(field)
+    if value is None:
+        return Number(raw, MISSING)
+    share = 100 * value
+    digits = 2 if abs(share) < 0.995 else 1 if abs(share) < 9.95 else 0
+    text = _signed(f"{share:+,.{digits}f}")
+    return Number(raw, f"{text} %")
+
+
+def times(ratio: float) -> str:
+    """Return a ratio in words: "3.4 times", "a third of", "0.24 times"."""
+    words = {2: "half of", 3: "a third of", 4: "a quarter of"}
+    for number, word in words.items():
+        if abs(ratio * number - 1) < 0.03:
+            return word
+    return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:,.0f} times"
+
+
+def interval(low: Field, high: Field, unit: str = "1") -> str:
+    """Return "low to high" in display units, or a dash where there is no interval."""
+    ends = [number(low, unit), number(high, unit)]
+    if MISSING in (ends[0].shown, ends[1].shown):
+        return MISSING
+    return f"{ends[0].shown} to {ends[1].shown}"
+
+
+def significant(value: float) -> str:
+    """Return `value` with four significant digits, in plain notation where that is readable."""
+    if value == 0:
+        return "0"
+    # Rounded first: 9.9996 has four digits as 10.00, not as 10.000.
+    magnitude = int(f"{value:.{SIGNIFICANT_DIGITS - 1}e}".partition("e")[2])
+    if not -5 <= magnitude < 9:
+        mantissa, exponent = f"{value:.{SIGNIFICANT_DIGITS - 1}e}".split("e")
+        return _signed(f"{mantissa}×10^{int(exponent)}")
+    decimals = max(0, SIGNIFICANT_DIGITS - 1 - magnitude)
+    text = f"{value:,.{decimals}f}"
+    if "." in text and value == round(value):
+        text = text.partition(".")[0]
+    return _signed(text)
+
+
+def count(value: float) -> str:
+    """Return a whole number with thousands separated."""
+    return f"{round(value):,}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them: 0.8 s, 42 s, 3 min 05 s, 2 h 10 min."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{round(seconds)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "−")
+
+
+class Badge(NamedTuple):
+    """A word of a verdict or of another judgement; `slug` names its symbol and its colour."""
+
+    word: str
+    slug: str
+    meaning: str
+
+
+BADGES = (
+    Badge(Verdict.REPRODUCED, "reproduced", "the number or claim meets its rule"),
+    Badge(Verdict.DIRECTION_ONLY, "direction", "the sign or order is right, the size is wrong"),
+    Badge(Verdict.NOT_REPRODUCED, "failed", "the number or claim does not meet its rule"),
+    Badge(
+        Verdict.NOT_TESTABLE,
+        "untestable",
+        "the paper, or what was run, gives too little to decide",
+    ),
+    Badge(
+        Verdict.IMPOSSIBLE,
+        "impossible",
+        "the published value breaks a physical bound of the paper's own set-up",
+    ),
+)
+_BY_WORD = {badge.word: badge for badge in BADGES}
+
+
+def badge(word: str) -> Badge:
+    """Return the badge of a verdict; InputError for any other word."""
+    try:
+        return _BY_WORD[word]
+    except KeyError:
+        known = ", ".join(_BY_WORD)
+        raise InputError(f"verdict {word!r} is unknown; there are {known}") from None
+
+
+def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> list[str]:
+    """Return sentences on printed numbers, on published traces and on claims, where there are."""
+    counted, said = tallies(cells, claims), []
+    for what in ("printed", "trace"):
+        own = (parse(row["relative_deviation"]) for row in cells if row["kind"] == what)
+        said += _of_numbers(counted[what], named(what, counted[what]))
+        said += _error([value for value in own if value is not None])
+    return [*said, *_of_claims(counted["claims"])]
+
+
+def named(what: str, tally: Tally) -> str:
+    """Return what is counted, and of how many studies, traces and flows it is."""
+    if not isinstance(tally, Numbers):
+        return WHAT[what]
+    if what == "trace":
+        return (
+            f"statistics of {_many(tally.tables, 'published trace')} ({_many(tally.rows, 'flow')})"
+        )
+    return f"{WHAT[what]} in {tally.studies} studies" if tally.studies > 1 else WHAT[what]
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _of_numbers(numbers: Tally, what: str) -> list[str]:
+    if not numbers.total:
+        return []
+    if not numbers.tested:
+        return [f"None of the {numbers.total} {what} can be tested by what was run."]
+    said = f"{numbers.share(Verdict.REPRODUCED)} {what} are reproduced"
+    untested = numbers.total - numbers.tested
+    said += f"; {untested} more cannot be tested" if untested else ""
+    impossible = numbers.count(Verdict.IMPOSSIBLE)
+    return [f"{said}{f'; {impossible} cannot be true as printed' if impossible else ''}."]
+
+
+def by_size(deviation: float) -> float:
+    """Return how far off a relative deviation is: a third of a value is as far as three times."""
+    ratio = max(1 + deviation, 1e-9)
+    return max(ratio, 1 / ratio)
+
+
+def _error(deviations: Sequence[float]) -> list[str]:
+    if not deviations:
+        return []
+    above = sum(value > 0 for value in deviations)
+    below = sum(value < 0 for value in deviations)
+    side, most = ("high", above) if above > len(deviations) / 2 else ("low", below)
+    size = percent(statistics.median(map(abs, deviations))).shown.lstrip("+")
+    return [f"Their median error is {size}; {most} of our {len(deviations)} values are too {side}."]
+
+
+def _of_claims(claims: Tally) -> list[str]:
+    if not claims.total:
+        return []
+    parts = [
+        f"{count} {one if count == 1 else several}"
+        for word, one, several in (
+            (Verdict.REPRODUCED, "holds", "hold"),
+            (
+                Verdict.DIRECTION_ONLY,
+                "has the right direction only",
+                "have the right direction only",
+            ),
+            (Verdict.NOT_REPRODUCED, "does not hold", "do not hold"),
+            (Verdict.IMPOSSIBLE, *2 * ("cannot be true as printed",)),
+            (Verdict.NOT_TESTABLE, *2 * ("cannot be tested",)),
+        )
+        if (count := claims.count(word))
+    ]
+    of = f"Of {claims.total} claims" if claims.total > 1 else "Of the one claim"
+    return [f"{of}, {', '.join(parts)}."]

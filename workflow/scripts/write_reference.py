@@ -1,0 +1,261 @@
+"""Write configs/reference.md: every key of every file, and what each engine takes of a scenario.
+
+    python workflow/scripts/write_reference.py
+
+Both come from the code: keys from the typed models, and an engine's answers from `Engine.refusal`,
+which is asked about one small scenario after another.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from replication.cli.schema import MODELS, schema_of
+from replication.engines.catalogue import ENGINES
+from replication.engines.model import Engine
+from replication.study.files import write_text
+from replication.study.model import REFERENCE
+from replication.study.scenario import CONGESTION_CONTROLS, Scenario
+
+_HEAD = """\
+# What can and cannot be expressed
+
+`workflow/scripts/write_reference.py` writes this page from the models and what engines refuse.
+[What the engines take](#what-the-engines-take) compares the engines; [keys](#keys) has each key of
+each file with its form, default and meaning (* must be given).
+
+## What the engines take
+
+`yes`, or what the engine says. What has no row is taken by all engines.
+"""
+Keys = Mapping[str, Any]
+#: A link, a flow and hosts that all engines take, but for what variants and options add.
+_QUEUE: Keys = {"kind": "droptail", "limit_packets": 100}
+_LINK: Keys = {"id": "l", "a": "a", "b": "b", "rate_bps": 1e7, "delay_s": 0.01, "jitter_s": 0} | {
+    **{"frame_bytes": 0, "queue_ab": _QUEUE, "queue_ba": _QUEUE}
+}
+_FLOW: Keys = {"id": "f", "kind": "tcp", "source": "a", "destination": "b", "start_s": 1.0} | {
+    **{"stop_s": 9.0, "segment_bytes": 1448, "initial_window_segments": 10, "initial_rto_s": 1.0},
+    **{"delayed_ack_segments": 2, "delayed_ack_timeout_s": 0.04, "minimum_rto_s": 0.2},
+    **{"clock_granularity_s": 0.004},
+}
+_HOST: Keys = {"segmentation_offload": False, "timer_hz": 250}
+#: Values of keys that a queue, loss or shaper must have.
+_GIVEN: Keys = {
+    **{"limit_packets": 100, "target_s": 0.005, "interval_s": 0.1, "update_interval_s": 0.015},
+    **{"minimum_threshold_packets": 5, "maximum_threshold_packets": 50, "queue_weight": 2**-9},
+    **{"maximum_probability": 0.1, "mean_packet_bytes": 1500, "probability": 0.01, "flow": "f"},
+    **{"data_packets": [3], "burst_bytes": 3000, "line_rate_bps": 1e8},
+}
+#: What a variant may need: an engine takes it if it takes it with any of these.
+_OPTIONS: Mapping[str, Sequence[Any]] = {
+    **dict.fromkeys(("sack", "limited_transmit", "timestamps"), (True, False)),
+    "recovery": ("classic", "prr"),
+}
+
+
+def reference() -> str:
+    """Return the reference as Markdown."""
+    return "\n".join([_HEAD, *_engines(), "## Keys\n", *_keys()])
+
+
+# -- what the engines take ------------------------------------------------------------------------
+
+
+def _engines() -> Iterator[str]:
+    known = schema_of(Scenario)["$defs"]
+    flow, link, host = known["TcpFlow"], known["Link"], known["Host"]
+    rows = [(f"`{c}`", [_with(congestion_control=c)]) for c in CONGESTION_CONTROLS]
+    yield from _table("Congestion control", rows)
+    yield from _table("Queues", _queues(known))
+    rows = [
+        (f"`{key}: {kind}`", [{"link": {f"{key}_ab": _minimal(known[model], kind)}}])
+        for key in ("loss", "shaper")
+        for kind, model in _kinds(link["properties"][f"{key}_ab"])
+    ]
+    rows += [(_said(k, v), [{"link": {k: v}}]) for k, v in _probes(link, _LINK) if k in _LINK]
+    for key, value in _probes(host, _HOST):
+        clock = {"clock_granularity_s": 1 / value} if key == "timer_hz" else {}
+        rows.append((f"host: {_said(key, value)}", [{"host": {key: value}, "flow": clock}]))
+    yield from _table("Links and hosts", rows)
+    rows = []
+    for key, value in _probes(flow, _FLOW):
+        own = [c for c in CONGESTION_CONTROLS if key.startswith(f"{c}_")] or CONGESTION_CONTROLS
+        asked = [_with(congestion_control=control, **{key: value}) for control in own]
+        rows.append((_said(key, value), asked))
+    yield from _table("TCP flows", rows)
+
+
+def _with(**flow: Any) -> Keys:
+    return {"flow": flow}
+
+
+def _queues(known: Keys) -> Iterator[tuple[str, list[Keys]]]:
+    for kind, name in _kinds(known["Link"]["properties"]["queue_ab"]):
+        queue = _minimal(known[name], kind)
+        options = {k: (False, True) for k, v in known[name]["properties"].items() if _is_truth(v)}
+        rows = [(f"`{kind}`", {})]
+        rows += [(f"`{kind}`: {_said(k, v)}", {k: v}) for k, v in _probes(known[name], queue)]
+        for label, keys in rows:
+            yield label, [{"link": {"queue_ab": queue | one | keys}} for one in _each(options)]
+
+
+def _each(options: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*options.values()):
+        yield dict(zip(options, values, strict=True))
+
+
+def _table(title: str, rows: Iterable[tuple[str, list[Keys]]]) -> Iterator[str]:
+    """Yield a table: a row a kind, and one for each key of it that an engine takes otherwise."""
+    yield f"### {title}\n\n|  | {' | '.join(ENGINES)} |\n|---|{'---|' * len(ENGINES)}"
+    known = ["yes"] * len(ENGINES)
+    for label, asked in rows:
+        answers = [_answer(engine, asked) for engine in ENGINES.values()]
+        is_kind = ":" not in label
+        if is_kind or answers != known:
+            yield f"| {label} | {' | '.join(answers)} |"
+        known = answers if is_kind else known
+    yield ""
+
+
+def _answer(engine: Engine, asked: Sequence[Keys]) -> str:
+    """Return `yes`, or what the engine refuses; of several variants those that it has at all."""
+    taken, refused = set(), dict[str, str]()
+    for one in asked:
+        control = one.get("flow", {}).get("congestion_control", "cubic")
+        options = _accepted(engine, control) or [{}] * (len(asked) == 1)
+        for reason in (_refusal(engine, control, one, with_) for with_ in options):
+            if not reason:
+                taken.add(control)
+                break
+            refused.setdefault(control, reason.removeprefix(f"{engine.name} has no "))
+    alike: dict[str, list[str]] = {}
+    for control in sorted(refused.keys() - taken):
+        alike.setdefault(refused[control].removeprefix(f"{control} with"), []).append(control)
+    found = []
+    for words, own in alike.items():
+        names = "TCP" if not taken and len(refused) > 1 else ", ".join(own)
+        found.append(f"no {names} with{words}" if words[0] in " o" else f"no {words}")
+    return "; ".join(found) or "yes"
+
+
+@functools.cache
+def _accepted(engine: Engine, control: str) -> list[dict[str, Any]]:
+    """Return the options with which an engine has a congestion control."""
+    return [options for options in _each(_OPTIONS) if not _refusal(engine, control, {}, options)]
+
+
+def _refusal(engine: Engine, control: str, asked: Keys, options: Keys) -> str:
+    flow = {**_FLOW, "congestion_control": control, **options, **asked.get("flow", {})}
+    document = {
+        **{"duration_s": 10.0, "sampling_interval_s": 1.0, "seed": 1, "nodes": ["a", "b"]},
+        **{"links": [{**_LINK, **asked.get("link", {})}], "flows": [flow]},
+        "host": {**_HOST, **asked.get("host", {})},
+    }
+    return engine.refusal(Scenario.model_validate(document))
+
+
+def _minimal(model: Keys, kind: str) -> dict[str, Any]:
+    """Return a queue, loss or shaper with no more keys than it must have."""
+    keys = [*model.get("required", []), *(["limit_packets"] if kind == "droptail" else [])]
+    return {"kind": kind, **{key: _GIVEN[key] for key in keys}}
+
+
+def _kinds(form: Keys) -> Iterator[tuple[str, str]]:
+    """Yield kind and model of each document that a key may hold."""
+    for one in form.get("anyOf", [form]):
+        for kind, place in one.get("discriminator", {}).get("mapping", {}).items():
+            yield kind, place.rpartition("/")[2]
+        if "$ref" in one:
+            yield "token_bucket", one["$ref"].rpartition("/")[2]
+
+
+def _probes(model: Keys, base: Keys) -> Iterator[tuple[str, Any]]:
+    """Yield each key that has a choice with its values: all, or a number that is not the base's."""
+    for key, form in model["properties"].items():
+        if key in ("kind", "congestion_control", "limit_bytes"):
+            continue
+        form = next((f for f in form.get("anyOf", []) if f.get("type") != "null"), form) | form
+        default = base.get(key, form.get("default"))
+        if "enum" in form:
+            yield from ((key, value) for value in form["enum"])
+        elif _is_truth(form):
+            yield from ((key, value) for value in (True, False))
+        elif form.get("type") == "integer":
+            yield key, 3 * default if default else min(20000, form.get("maximum", 20000) // 16)
+        elif form.get("type") == "number":
+            yield key, 3 * default if default else 0.5 * form.get("exclusiveMaximum", 0.002)
+
+
+def _is_truth(form: Keys) -> bool:
+    return form.get("type") == "boolean" or any(map(_is_truth, form.get("anyOf", [])))
+
+
+def _said(key: str, value: Any) -> str:
+    words = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"`{key}: {words.lower()}`"
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+
+def _keys() -> Iterator[str]:
+    """Yield a section a file, and in it a table of the keys of each document."""
+    written: set[str] = set()
+    for file, model in {"study": MODELS["study"], **MODELS}.items():
+        schema = schema_of(model)
+        yield f"### File: {file}\n"
+        for name, one in {model.__name__: schema, **schema.get("$defs", {})}.items():
+            if name in written or "properties" not in one:
+                continue
+            written.add(name)
+            yield f"#### {name}\n\n| key | form | meaning |\n|---|---|---|"
+            for key, form in one["properties"].items():
+                star = " *" if key in one.get("required", []) else ""
+                default = form.get("default")
+                is_said = default is not None and default not in ([], {})
+                words = _form(form, schema.get("$defs", {}))
+                words += f"; else `{json.dumps(default)}`" if is_said else ""
+                meaning = form.get("description", "").replace("|", "\\|")
+                meaning = meaning.replace("](#", "](README.md#")
+                yield f"| `{key}`{star} | {words} | {meaning} |"
+            yield ""
+
+
+def _form(form: Keys, known: Keys) -> str:
+    """Return what a key takes, in words; `known` are the documents of its file."""
+    for key in ("anyOf", "oneOf"):
+        if key in form:
+            return " or ".join(dict.fromkeys(_form(one, known) for one in form[key]))
+    if "$ref" in form:
+        name = form["$ref"].rpartition("/")[2]
+        is_document = "properties" in known.get(name, {})
+        return f"[{name}](#{name.lower()})" if is_document else _form(known.get(name, {}), known)
+    if "enum" in form or "const" in form:
+        return ", ".join(f"`{value}`" for value in form.get("enum", [form.get("const")]))
+    kind = form.get("type")
+    if kind == "array" and "items" in form:
+        return f"list of {_form(form['items'], known)}"
+    if kind == "object" and isinstance(form.get("additionalProperties"), dict):
+        return f"map to {_form(form['additionalProperties'], known)}"
+    limits = [f"{sign} {form[key]:g}" for key, sign in _LIMITS.items() if key in form]
+    return " ".join([_TYPES.get(str(kind), "any value"), ", ".join(limits)]).strip()
+
+
+_LIMITS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+_TYPES = {
+    "integer": "whole number",
+    "number": "number",
+    "string": "text",
+    "boolean": "true or false",
+}
+_TYPES |= {"array": "list", "object": "map", "null": "null"}
+
+
+if __name__ == "__main__":
+    write_text(Path(REFERENCE), reference())
