@@ -14,11 +14,11 @@ LOG=$TARGET/build.log
 
 say() { echo "linux engine: $*" >&2; }
 
-# The build must not know when, where and by whom: the same inputs give the same kernel.
+# The build must not know when, where, by whom and beside which compiler of Rust: the same inputs give the same kernel.
 compile() {
     nice -n 10 make -C "$TREE" --no-print-directory ARCH=um SUBARCH=x86_64 CC="$COMPILER" \
         KBUILD_BUILD_TIMESTAMP=1970-01-01 KBUILD_BUILD_USER=replicate KBUILD_BUILD_HOST=replicate \
-        KBUILD_BUILD_VERSION=1 KCFLAGS="-ffile-prefix-map=$TREE=." "$@" >>"$LOG" 2>&1
+        KBUILD_BUILD_VERSION=1 RUSTC=false BINDGEN=false KCFLAGS="-ffile-prefix-map=$TREE=." "$@" >>"$LOG" 2>&1
 }
 
 step() {
