@@ -91,7 +91,9 @@ class Document(BaseModel):
     A text or truth value is no number: ``duration_s: true`` is not one second.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, strict=True, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod
