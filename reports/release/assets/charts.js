@@ -154,14 +154,13 @@
     return view;
   }
 
-  // All that the chart draws, its data one after the other; no field is a formula to a spreadsheet.
+  // All that the chart draws, its data one after the other.
   function csv(datasets) {
     const rows = Object.values(datasets).flat();
     const names = [...new Set(rows.flatMap(Object.keys))];
     const field = (value) => {
       const text = String(value ?? "");
-      const safe = typeof value === "string" && /^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text;
-      return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     const lines = rows.map((row) => names.map((name) => field(row[name])));
     return [names, ...lines].map((line) => `${line.join(",")}\n`).join("");
