@@ -80,9 +80,9 @@ def test_the_committed_table_is_what_the_engines_give(measured, tmp_path, part):
     write(rows, tmp_path / "now.csv")
     now, kept = read(tmp_path / "now.csv"), read(TABLE)
     assert set(now) <= set(kept)
-    if rows[0]["version"] != kept[next(iter(now))]["version"]:
-        pytest.skip("this machine has another build: python -m tests.engines.conformance")
-    assert now == {key: kept[key] for key in now}
+    # Another compiler makes another build of the same sources, which gives the same results.
+    builds = [row.pop("version") for row in (*now.values(), *kept.values())]
+    assert all(builds) and now == {key: kept[key] for key in now}
 
 
 def test_the_committed_table_has_every_check_and_nothing_else():

@@ -77,7 +77,7 @@ def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tm
 
 def test_a_study_is_judged_on_the_kernel(linux_program, tmp_path):
     launch = Launch("native", "linux", linux_program, None)
-    machine = Machine.open(ROOT, launch, tmp_path / "store", Limits(2**30, 600.0), [250])
+    machine = Machine.open(ROOT, launch, tmp_path / "store", Limits(2**30, 600.0))
     paths = [run_modern(ROOT, "nishitha", "quick", tmp_path / name, machine) for name in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     document = json.loads(paths[0].read_text())

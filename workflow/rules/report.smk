@@ -70,7 +70,7 @@ rule render_report:
         tables=TABLES,
         provenance=rules.write_provenance.output.provenance,
         notebooks=PIPE.executed(),
-        findings=sorted((REPO / "configs/studies").glob("*/findings.yaml")),
+        findings=sorted(Path("configs/studies").glob("*/findings.yaml")),
     output:
         index=f"{PATHS.html}/index.html",
     log:

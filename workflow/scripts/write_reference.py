@@ -221,7 +221,7 @@ def _keys() -> Iterator[str]:
                 is_said = default is not None and default not in ([], {})
                 words = _form(form, schema.get("$defs", {}))
                 words += f"; else `{json.dumps(default)}`" if is_said else ""
-                meaning = form.get("description", "").replace("|", "\\|")
+                meaning = " ".join(form.get("description", "").split()).replace("|", "\\|")
                 meaning = meaning.replace("](#", "](README.md#")
                 yield f"| `{key}`{star} | {words} | {meaning} |"
             yield ""

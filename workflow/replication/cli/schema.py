@@ -1,12 +1,8 @@
-"""JSON schemas of the documents people write, from the typed models and the texts below fields."""
+"""JSON schemas of the documents people write, from the typed models."""
 
 from __future__ import annotations
 
-import ast
-import functools
-import inspect
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,6 @@ from replication.explore.modern_kernel import ModernKernel
 from replication.explore.regions.region_model import Region, RegionSettings
 from replication.study.files import write_text
 from replication.study.finding_model import Findings
-from replication.study.model import Document
 from replication.study.scenario import Scenario
 from replication.study.sensitivity_settings import Sensitivity
 from replication.study.study import Study
@@ -44,14 +39,6 @@ STUDY = Path("schemas") / "study.schema.json"
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of `model`, with the meaning of each key."""
     schema = model.model_json_schema()
-    definitions = {model.__name__: schema, **schema.get("$defs", {})}
-    for one in (model, *_kinds_of(Document)):
-        properties = definitions.get(one.__name__, {}).get("properties", {})
-        meanings = _meanings(one)
-        # Two models may have one name.
-        if meanings.keys() <= properties.keys():
-            for key, meaning in meanings.items():
-                properties[key].setdefault("description", meaning)
     if model is Study:
         # Its files have some of the keys each; `replicate validate` misses the others.
         del schema["required"]
@@ -95,28 +82,3 @@ def write_schemas(configs: Path, out: Path | None) -> list[Path]:
     for path, model in found.items():
         write_text(path, schema_text(model))
     return list(found)
-
-
-def _kinds_of(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    for one in model.__subclasses__():
-        yield one
-        yield from _kinds_of(one)
-
-
-@functools.cache
-def _meanings(model: type[BaseModel]) -> dict[str, str]:
-    """Return the text below each field that has one, by its name in a file."""
-    found: dict[str, str] = {}
-    for owner in model.__mro__:
-        if not issubclass(owner, BaseModel) or owner is BaseModel:
-            continue
-        (body,) = ast.parse(inspect.getsource(owner)).body
-        assert isinstance(body, ast.ClassDef)
-        for field, after in zip(body.body, body.body[1:], strict=False):
-            if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
-                assert isinstance(field.target, ast.Name)
-                name = field.target.id
-                alias = model.model_fields[name].alias
-                text = " ".join(str(ast.literal_eval(after.value)).split())
-                found[alias or name] = text
-    return found

@@ -15,6 +15,7 @@ from replication.study.files import read_yaml, write_text
 from replication.study.model import EngineName
 from replication.study.published import published_path
 from replication.study.storage.table import PUBLISHED_COLUMNS
+from replication.study.study import Study
 
 #: An example for each engine: a study as YAML, and its published numbers as CSV.
 TEMPLATES = Path("configs") / "templates"
@@ -50,11 +51,10 @@ def new_study(
     if not title.strip() or not title.isprintable():
         raise InputError(f"title: {title!r} must be one line of text")
     if like:
-        document, numbers = _set_up_of(root, like, study, title), ",".join(PUBLISHED_COLUMNS) + "\n"
-        engine, what = (
-            load_study(root, like).original_system.engine,
-            f"the set-up of {like} with its reasons",
-        )
+        model = load_study(root, like)
+        document = _set_up_of(root, model, study, title)
+        numbers = ",".join(PUBLISHED_COLUMNS) + "\n"
+        engine, what = model.original_system.engine, f"the set-up of {like} with its reasons"
     else:
         document, numbers = example(root, engine)
         document = re.sub(r"(?m)^id: .*$", f"id: {study}", document, count=1)
@@ -86,13 +86,12 @@ def example(root: Path, engine: str = "ns2") -> tuple[str, str]:
     return yaml_file.read_text(encoding="utf-8"), csv_file.read_text(encoding="utf-8")
 
 
-def _set_up_of(root: Path, like: str, study: str, title: str) -> str:
+def _set_up_of(root: Path, like: Study, study: str, title: str) -> str:
     """Return a study's parameters and experiments without the paper's words, as YAML."""
-    first = load_study(root, like).experiments[0].id
-    document = read_yaml(root / STUDIES / like / "study.yaml")
+    document = read_yaml(root / STUDIES / like.id / "study.yaml")
     for key in ("tables", "claims", "unjudged", "changes"):
         document.pop(key, None)
-    quantity = {"experiment": first, "metric": "throughput_bps"}
+    quantity = {"experiment": like.experiments[0].id, "metric": "throughput_bps"}
     words = dict.fromkeys(("quote", "place", "reading"), TO_FILL_IN)
     test = {"kind": "value", "of": quantity, "expect": {"at_least": 1.0}}
     document |= {
@@ -110,9 +109,9 @@ def _set_up_of(root: Path, like: str, study: str, title: str) -> str:
 
 def _forget_paper(part: Any) -> None:
     """Put `to fill in` for each place and quote of the paper that a document was made for."""
-    if isinstance(part, dict) and "published" in part:
-        part["published"] = {"place": TO_FILL_IN}
-    for inner in (
-        part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    ):
+    if isinstance(part, dict):
+        if "published" in part:
+            part["published"] = {"place": TO_FILL_IN}
+        part = list(part.values())
+    for inner in part if isinstance(part, list) else []:
         _forget_paper(inner)

@@ -54,8 +54,7 @@ class Machine:
 
     def missing_kernel(self, run: Run) -> bool:
         """Return whether a run wants a kernel other than the one that is always built."""
-        hz = run.scenario.host_or_default().timer_hz
-        return self.engine == "linux" and hz != Host().timer_hz
+        return self.engine == "linux" and run.scenario.host_or_default().timer_hz != Host().timer_hz
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points of a study, each a replicate; runs what lacks."""

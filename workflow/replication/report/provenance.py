@@ -128,7 +128,7 @@ def stages_of(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def simulate_totals(data: Path, designs: Mapping[str, Iterable[Row]]) -> dict[str, float]:
-    """Return how many scenarios the designs' batches ran, and what CPU time they took."""
+    """Return how many runs the designs have, and what CPU time they took when they were made."""
     runs = [run for used in _usage(data, designs) for run in used["runs"]]
-    cpu_s = sum(run["cpu_s"] for run in runs if not run["reused"])
+    cpu_s = sum(run["cpu_s"] for run in runs)
     return {"scenarios": len(runs), "simulator_cpu_s": round(cpu_s, 2)}

@@ -323,7 +323,7 @@ class _Sentence(Document):
     quote: Annotated[str, Field(min_length=1, max_length=400), PROSE]
     """The sentence, verbatim, at most 400 characters; the caption, where only a figure says it."""
     place: Annotated[str, Field(min_length=1, max_length=200), PROSE]
-    """Where it stands."""
+    """Section, table or figure of the paper."""
     reading: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
     """How the words became the test, and why this threshold; else why there is no test."""
 

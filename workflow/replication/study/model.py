@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import unicodedata
 from difflib import get_close_matches
@@ -93,23 +94,29 @@ class Document(BaseModel):
     A text or truth value is no number: ``duration_s: true`` is not one second.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, strict=True, use_attribute_docstrings=True
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _knows_its_keys(cls, document: Any) -> Any:
         """Refuse unknown keys by naming the nearest that there is."""
-        if not isinstance(document, dict):
+        known = _keys_of(cls)
+        if not isinstance(document, dict) or document.keys() <= known.keys():
             return document
-        known = [field.alias or name for name, field in cls.model_fields.items()]
         problems = [
-            InitErrorDetails(type=_no_such_key(str(key), known), loc=(str(key),), input=value)
+            InitErrorDetails(type=_no_such_key(str(key), [*known]), loc=(str(key),), input=value)
             for key, value in document.items()
             if key not in known
         ]
-        if problems:
-            raise ValidationError.from_exception_data(cls.__name__, problems)
-        return document
+        raise ValidationError.from_exception_data(cls.__name__, problems)
+
+
+@functools.cache
+def _keys_of(model: type[Document]) -> dict[str, None]:
+    """Return the keys of a document in their order, once: each document is checked by them."""
+    return {field.alias or name: None for name, field in model.model_fields.items()}
 
 
 def _no_such_key(key: str, known: list[str]) -> PydanticCustomError:

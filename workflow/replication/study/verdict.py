@@ -59,7 +59,7 @@ class Change(Document):
     was: Text
     """What stood there before, in words."""
     now: Text
-    """What stands there since."""
+    """What it says since."""
     why: Text
     """The reason; never that a verdict gets better by it."""
     before: dict[EngineName, Word] = {}
@@ -91,7 +91,7 @@ class StudyChange(Document):
     was: Text | None = None
     """What stood there before."""
     now: Text | None = None
-    """What stands there since; without it a claim's reading."""
+    """What it says since; without it a claim's reading."""
     why: Text | None = None
     """The reason; never that a verdict gets better by it."""
     claims: dict[Identifier, Effect] = {}

@@ -105,7 +105,7 @@ class OwnClaim(Document):
     quote: Text
     """The sentence."""
     place: Text
-    """Where it stands, or who says so."""
+    """Section of the paper, or who says so."""
     reading: Text
     """How the words became the test, and why this threshold."""
     test: Annotated[SimpleTest, Field(discriminator="kind")]
@@ -122,7 +122,7 @@ class Law(Document):
     axis: Identifier | None = None
     """Of a `line`."""
     value: float | None = None
-    """Of a `line`: where it stands on the axis. Of `room`: packets."""
+    """Of a `line`: its place on the axis. Of `room`: packets."""
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Of the others: the share of the bottleneck whose crossing is drawn."""
     constant: Annotated[float, Field(gt=0)] | None = None
@@ -134,7 +134,7 @@ class Law(Document):
     title: Label
     """What it says."""
     source: Text
-    """Where it stands."""
+    """Paper, RFC or manual with its section."""
     condition: Text
     """When it holds."""
 

@@ -24,6 +24,10 @@ import pandas as pd
 from replication.report.charts.data import Display
 from replication.study.verdict import Verdict
 
+HEIGHT = 260
+_COLUMNS = ["series", "x", "mean", "low", "high", "n"]
+#: Characters of a line of a label beside a chart.
+_LINE = 40
 #: What file systems, with an end and a temporary file's mark, take as one name.
 _LONGEST = 200
 _QUOTED = re.compile(r"[^A-Za-z0-9_.,=-]")
@@ -194,12 +198,6 @@ def wrapped(labels: Iterable[str]) -> tuple[alt.Axis, int]:
     # As `textwrap` does it: a line ends at the last blank that leaves it short enough.
     lines = f"split(replace(datum.label, /(.{{1,{_LINE}}})( |$)/g, '$1\\n'), '\\n')"
     return alt.Axis(labelLimit=300, labelExpr=lines), longest
-
-
-#: Characters of a line of a label beside a chart.
-_LINE = 40
-HEIGHT = 260
-_COLUMNS = ["series", "x", "mean", "low", "high", "n"]
 
 
 def axis_x(title: str, values: Sequence[float] = (), names: Sequence[str] = ()) -> alt.X:

@@ -75,14 +75,13 @@ def parameter_name(study: Study, key: str) -> str:
 
 #: Verdicts that can be put in an order, worst first.
 _ORDER = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.REPRODUCED)
-UP, DOWN, STAYED, TESTABLE, UNTESTABLE = (
+MOVES = UP, DOWN, STAYED, TESTABLE, UNTESTABLE = (
     "up",
     "down",
     "stayed",
     "became testable",
     "no longer testable",
 )
-MOVES = (UP, DOWN, STAYED, TESTABLE, UNTESTABLE)
 
 
 def changes_view(study: Study) -> dict[str, Any]:
