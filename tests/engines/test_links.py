@@ -2,13 +2,17 @@
 
 import pytest
 
+from tests.engines.engine_bench import mean
 from tests.engines.engine_scenarios import (
+    SEGMENT,
+    TCP_IP_HEADER_BYTES,
     cbr,
     codel,
     document,
     droptail,
     dumbbell,
     link,
+    linux_tcp,
     pfifo,
     single_link,
 )
@@ -50,6 +54,26 @@ def test_tokens_that_nobody_takes_are_no_more_than_the_burst(bench):
     result = bench.run(wire([late], shaper_ab=bucket(1000)))
     # In the half that is left come 6250 bytes; those of the idle half are lost.
     assert result.number("late", "packets_received") == (1000 + 6250) // PACKET + 1
+
+
+def test_tbf_pays_first_and_cuts_what_its_burst_cannot_hold(linux):
+    # A packet of 1600 bytes of tokens goes whole or waits for them: none on credit, unlike HTB's.
+    shaper = bucket(1600) | {"kind": "tbf"}
+    result = linux.run(wire([cbr("c", 1e7)], shaper_ab=shaper))
+    assert result.number("c", "packets_received") == (1600 + 12500) // PACKET
+    # A transfer leaves in segments, one each time that its bytes have come, from the second on.
+    flow = {"initial_window_segments": 20, "maximum_window_bytes": 10**6}
+    flow = linux_tcp("t", **flow, stop_after_bytes=20 * SEGMENT)
+    offload = {"host": {"segmentation_offload": True}, "duration_s": 1}
+    cut = linux.run(wire([flow], shaper_ab=shaper) | offload)
+    whole = linux.run(wire([flow], shaper_ab=bucket(1600)) | offload)
+    size = SEGMENT + TCP_IP_HEADER_BYTES
+    # Of the burst the handshake has taken two packets without data.
+    tokens = 1600 - 2 * TCP_IP_HEADER_BYTES
+    expected_s = [8 * (max(0, size * n - tokens) / RATE_BPS + size / 1e8) for n in range(1, 21)]
+    assert cut.number("t", "delay_mean_s") == pytest.approx(mean(expected_s), abs=2e-4)
+    # Behind HTB a merged packet goes whole, on credit.
+    assert whole.number("t", "delay_mean_s") < mean(expected_s) - 2 * size * 8 / RATE_BPS
 
 
 @SHAPED

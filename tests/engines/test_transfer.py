@@ -67,3 +67,36 @@ def test_what_does_not_complete_has_no_completion_time(bench):
     assert result.number("t", "throughput_bps") > 0
     without = run_transfer(bench, None, stop_s=0.45)
     assert "completion_time_s" not in without.flows["t"]
+
+
+def test_samples_of_sockets_have_their_goodput(bench):
+    # Losses at random: what is sent again is in the throughput and not in the goodput.
+    sampled = bench.tcp("sampled", socket_samples=True, sack=bench.name == "linux")
+    path = {"loss": {"kind": "random", "probability": 0.01}, "duration_s": 20}
+    result = run_transfer(bench, None, more=[sampled], run=path)
+    goodput = result.samples("goodput_bps", flow="sampled")
+    assert sum(goodput) / len(goodput) == pytest.approx(result.number("sampled", "goodput_bps"))
+    assert result.samples("goodput_bps", flow="t") == []
+    rates = [result.samples(f"{name}_rate_bps", flow="sampled") for name in ("delivery", "pacing")]
+    if bench.name != "linux":
+        assert rates == [[], []]
+        return
+    # Delivered in a round trip is at most a window; outside of slow start, 120 % of it is paced.
+    windows, rtts = (
+        result.samples(name, flow="sampled", after_s=1) for name in ("cwnd_bytes", "rtt_s")
+    )
+    assert max(rates[0]) <= 8 * max(windows) / (2 * DELAY_S)
+    assert rates[1][-1] == pytest.approx(1.2 * 8 * windows[-1] / rtts[-1], rel=0.05)
+
+
+def test_bbr_paces_at_the_rate_that_it_finds_on_the_path(linux):
+    bbr = linux.tcp("bbr", "bbr", socket_samples=True, sack=True, timestamps=True)
+    path = {"rate_bps": 1e7, "delay_s": 0.02, "duration_s": 10}
+    result = linux.run(single_link([bbr], **path))
+    payload_bps = 1e7 * SEGMENT / (PACKET_BYTES + 12)
+    for name in ("delivery_rate_bps", "goodput_bps"):
+        found = result.samples(name, flow="bbr", after_s=5)
+        assert sorted(found)[len(found) // 2] == pytest.approx(payload_bps, rel=0.01)
+    # bbr_pacing_margin_percent: one percent below; with headers, as the kernel counts.
+    paced = result.samples("pacing_rate_bps", flow="bbr", after_s=5)
+    assert sorted(paced)[len(paced) // 2] == pytest.approx(0.99 * payload_bps, rel=0.03)

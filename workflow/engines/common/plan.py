@@ -158,6 +158,11 @@ class TokenBucket:
     line_rate_bps: float
 
 
+@dataclass
+class TokenBucketFilter(TokenBucket):
+    """Linux's TBF."""
+
+
 Shaper = NoShaper | TokenBucket
 
 
@@ -215,6 +220,7 @@ class Tcp:
     cubic_hystart: bool
     stop_after_bytes: int | None = None
     ecn: bool = False
+    socket_samples: bool = False
 
     @property
     def packet_bytes(self) -> int:

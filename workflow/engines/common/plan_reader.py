@@ -33,6 +33,7 @@ from plan import (
     Run,
     Tcp,
     TokenBucket,
+    TokenBucketFilter,
 )
 
 VERSION = "1"
@@ -46,7 +47,7 @@ _QUEUES = {
     "pie": Pie,
 }
 _LOSSES = {"none": NoLoss, "random": RandomLoss, "listed": ListedLoss}
-_SHAPERS = {"none": NoShaper, "token_bucket": TokenBucket}
+_SHAPERS = {"none": NoShaper, "token_bucket": TokenBucket, "tbf": TokenBucketFilter}
 _FLOWS = {"tcp": Tcp, "cbr": Cbr}
 
 

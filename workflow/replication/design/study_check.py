@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.metrics.cell_map import MappedCell, check_complete, map_cells
-from replication.metrics.metric_model import METRICS, validate_study_metrics
+from replication.metrics.metric_model import METRICS, is_total, validate_study_metrics
 from replication.study.claim_model import (
     Claim,
     CrossoverTest,
@@ -24,7 +24,7 @@ from replication.study.claim_model import (
 from replication.study.errors import InputError
 from replication.study.parameter import plain_values
 from replication.study.published import read_published
-from replication.study.storage.table import COMPLETION
+from replication.study.storage.table import COMPLETION, SOCKET_NUMBERS
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, expand, resolve, whole_flow
 from replication.study.variation import check_ledger
@@ -86,7 +86,7 @@ class _Point:
 
     levels: dict[str, str]
     flows: dict[str, str]
-    transfers: frozenset[str]
+    set_keys: frozenset[str]
     duration_s: float
     monitored: frozenset[str]
 
@@ -117,7 +117,7 @@ def _points(study: Study, experiment: Experiment) -> Iterator[_Point]:
             yield _Point(
                 levels=keys,
                 flows={str(flow["id"]): str(flow["kind"]) for flow in flows},
-                transfers=frozenset(str(f["id"]) for f in flows if f.get("stop_after_bytes")),
+                set_keys=frozenset(key for flow in flows for key, value in flow.items() if value),
                 duration_s=float(resolve(experiment.duration_s, values)),
                 monitored=frozenset(f"{m['link']}:{m.get('direction', 'ab')}" for m in monitors),
             )
@@ -149,9 +149,12 @@ def _check_quantity(where: str, wanted: Quantity, points: list[_Point]) -> None:
         raise InputError(
             f"{where}: flows: experiment {wanted.experiment} has no {wanted.flows} flow there"
         )
-    if wanted.metric == COMPLETION and not all(point.transfers for point in own):
+    needed = "stop_after_bytes" if wanted.metric == COMPLETION else ""
+    if not is_total(wanted) and METRICS[wanted.metric].column in SOCKET_NUMBERS:
+        needed = "socket_samples"
+    if needed and not all(needed in point.set_keys for point in own):
         raise InputError(
-            f"{where}: metric: {COMPLETION} needs a flow with stop_after_bytes at every point of "
+            f"{where}: metric: {wanted.metric} needs a flow with {needed} at every point of "
             f"experiment {wanted.experiment} there"
         )
     if METRICS[wanted.metric].source == "queue":

@@ -7,7 +7,6 @@ import math
 import os
 import shutil
 import subprocess
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,17 @@ from typing import Any
 from replication.engines.model import Engine, knows_no_host
 from replication.engines.ns3 import NS3_VERSION, installed, lacks, own_program
 from replication.study.files import file_sha256, read_yaml
-from replication.study.link import Cake, CoDel, DropTail, FqCoDel, FqPie, Pie, Queue, Red
+from replication.study.link import (
+    Cake,
+    CoDel,
+    DropTail,
+    FqCoDel,
+    FqPie,
+    Pie,
+    Queue,
+    Red,
+    TokenBucketFilter,
+)
 from replication.study.scenario import Scenario, TcpFlow
 
 
@@ -38,10 +47,6 @@ def _ns3_refuses_flow(flow: TcpFlow) -> str:
     return ""
 
 
-#: Ports from 1025 on, one for each flow that begins or ends at a node.
-_NS3_MOST_FLOWS_AT_A_NODE = 64511
-
-
 def _limit_in_bytes(queue: Queue) -> bool:
     if isinstance(queue, DropTail):
         return queue.limit_bytes is not None
@@ -52,13 +57,15 @@ def _ns3_refuses_scenario(scenario: Scenario) -> str:
     if refused := knows_no_host(scenario):
         return refused
     for link in scenario.links:
+        if any(
+            isinstance(shaper, TokenBucketFilter) for shaper in (link.shaper_ab, link.shaper_ba)
+        ):
+            return "shaper 'tbf'"
         if link.frame_bytes == 1:
             return "frame_bytes of 1: its links have two at least"
         if link.frame_bytes and any(map(_limit_in_bytes, (link.queue_ab, link.queue_ba))):
             return "frame_bytes in limits in bytes"
-    ends = Counter(node for flow in scenario.flows for node in (flow.source, flow.destination))
-    node, flows = ends.most_common(1)[0]
-    return f"ports for {flows} flows at node {node}" if flows > _NS3_MOST_FLOWS_AT_A_NODE else ""
+    return ""
 
 
 #: ns-2's agents that run Linux's own modules, on a scoreboard that always uses SACK.
@@ -126,6 +133,7 @@ _LINUX_WINDOW_BYTES = (1200, 1 << 28)
 _LINUX_MOST_RTO_S = 120.0
 #: Half of it is a signed number of 32 bits (`tabledist` of sch_netem.c).
 _LINUX_MOST_JITTER_S = 4.0
+_ETHERNET_BYTES = 14
 #: More links would not be up in time (guest/common.h); more rows would not fit the guest's memory.
 _LINUX_MOST_FLOWS, _LINUX_MOST_LINKS, _LINUX_MOST_ROWS = 5000, 4000, 10**7
 #: A module's parameters, of which the kernel has one set.
@@ -157,6 +165,8 @@ def _linux_refuses_flow(flow: TcpFlow) -> str:
         return "with a beta of 0 or 1 in 1024ths"
     if flow.congestion_control == "lp" and not flow.timestamps:
         return "without timestamps"
+    if flow.congestion_control == "dctcp" and not flow.ecn:
+        return "without ECN"
     if flow.minimum_rto_s > _LINUX_MOST_RTO_S:
         return "with a minimum RTO above 120 s"
     return _linux_refuses_sizes(flow.segment_bytes, flow.maximum_window_bytes)
@@ -200,9 +210,8 @@ def _linux_refuses_scenario(scenario: Scenario) -> str:
     if len({w for w in windows if w is None or w >= _LINUX_LEAST_TUNED_WINDOW_BYTES}) > 1:
         return "flows whose maximum windows, from 3145728 bytes on, differ"
     host = scenario.host_or_default()
-    queues = (queue for link in scenario.links for queue in (link.queue_ab, link.queue_ba))
-    if host.segmentation_offload and any(isinstance(queue, Red) for queue in queues):
-        return "RED with segmentation offload: its shaper would cut merged packets"
+    if refused := _linux_refuses_shapers(scenario, bool(host.segmentation_offload)):
+        return refused
     for control, names in _LINUX_SHARED.items():
         alike = [flow for flow in tcp if flow.congestion_control == control]
         for name in names:
@@ -219,6 +228,20 @@ def _linux_refuses_scenario(scenario: Scenario) -> str:
             return (
                 f"{flow.congestion_control} with a minimum RTO that is not a multiple of {step_s}"
             )
+    return ""
+
+
+def _linux_refuses_shapers(scenario: Scenario, merges: bool) -> str:
+    largest_bytes = max(flow.packet_bytes for flow in scenario.flows)
+    for link in scenario.links:
+        # TBF drops what its bucket cannot hold, and counts Ethernet's header at least.
+        least_bytes = largest_bytes + max(link.frame_bytes, _ETHERNET_BYTES)
+        for queue, shaper in ((link.queue_ab, link.shaper_ab), (link.queue_ba, link.shaper_ba)):
+            if isinstance(shaper, TokenBucketFilter):
+                if shaper.burst_bytes < least_bytes:
+                    return f"shaper 'tbf' with a burst below a packet of {least_bytes} bytes"
+            elif merges and isinstance(queue, Red):
+                return "RED with segmentation offload: its shaper would cut merged packets"
     return ""
 
 
@@ -336,7 +359,7 @@ LINUX = Engine(
     version="6.12",
     released="2024, long-term",
     congestion_controls=_named(
-        "bbr bic cubic highspeed htcp hybla illinois linuxreno lp scalable vegas "
+        "bbr bic cubic dctcp highspeed htcp hybla illinois linuxreno lp scalable vegas "
         "veno westwood_plus yeah"
     ),
     queues=_named("droptail pfifo red codel fq_codel pie fq_pie cake"),

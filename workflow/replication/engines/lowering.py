@@ -21,7 +21,8 @@ default filled in and every route found. Programs read it strictly and check not
 
 Nodes, links and flows are referred to by their place among their kind, from 0. Times are whole
 nanoseconds, truth values 0 and 1, lists have commas; other numbers read back to the same double.
-Keys that came later (`stop_after_bytes`, `ecn`) end their line, where they are set.
+Keys that came later (`stop_after_bytes`, `ecn`, `socket_samples`) end their line where they are
+set.
 A route says by which direction of a link its sending end reaches a node, for every node that some
 flow's packets or acknowledgements go to.
 """
@@ -46,7 +47,7 @@ VERSION = 1
 SCENARIO_FILE, PLAN_FILE = "scenario.json", "plan.txt"
 _WAYS = ("ab", "ba")
 #: The last keys of a document: a plan without them is the one that it was before there were any.
-_ADDED_KEYS = ("stop_after_bytes", "ecn")
+_ADDED_KEYS = ("stop_after_bytes", "ecn", "socket_samples")
 
 
 def write_inputs(folder: Path, scenario: Scenario, engine: Engine) -> None:
@@ -124,27 +125,16 @@ class _Plan:
         return " ".join(parts)
 
     def _link(self, link: Link) -> Iterator[str]:
-        parts = ("queue", "loss", "shaper")
-        members = _members(link, *(f"{part}_{way}" for part in parts for way in _WAYS))
+        parts = [f"{part}_{way}" for part in ("queue", "loss", "shaper") for way in _WAYS]
+        members = _members(link)
+        found = {part: members.pop(part) for part in parts}
         yield self._line("link", members | {end: self._nodes[members[end]] for end in "ab"})
-        for way in _WAYS:
-            queue = _members(getattr(link, f"queue_{way}"))
-            yield self._line(f"queue_{way}", queue)
-        for way in _WAYS:
-            loss = getattr(link, f"loss_{way}")
-            yield self._line(f"loss_{way}", {"kind": "none"} if loss is None else self._loss(loss))
-        for way in _WAYS:
-            shaper = getattr(link, f"shaper_{way}")
-            yield self._line(
-                f"shaper_{way}", {"kind": "none"} if shaper is None else _members(shaper)
-            )
-
-    def _loss(self, loss: Document) -> dict[str, Any]:
-        members = _members(loss)
-        if "flow" in members:
-            numbers = sorted(set(members["data_packets"]))
-            members |= {"flow": self._flows[members["flow"]], "data_packets": numbers}
-        return members
+        for part, document in found.items():
+            members = {"kind": "none"} if document is None else _members(document)
+            if "data_packets" in members:
+                members["flow"] = self._flows[members["flow"]]
+                members["data_packets"] = sorted(set(members["data_packets"]))
+            yield self._line(part, members)
 
     def _flow(self, flow: Flow) -> str:
         members = _members(self._engine.resolved(flow) if isinstance(flow, TcpFlow) else flow)
@@ -189,10 +179,10 @@ def _places(ids: list[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(ids)}
 
 
-def _members(document: Document, *without: str) -> dict[str, Any]:
+def _members(document: Document) -> dict[str, Any]:
     """Return the fields of a document in their order, a queue's or flow's kind first."""
-    names = [name for name in type(document).model_fields if name not in without]
-    members = {name: getattr(document, name) for name in sorted(names, key=lambda n: n != "kind")}
+    names = sorted(type(document).model_fields, key=lambda name: name != "kind")
+    members = {name: getattr(document, name) for name in names}
     return {name: v for name, v in members.items() if v or name not in _ADDED_KEYS}
 
 

@@ -141,7 +141,7 @@ def _together(data: Path, batches: Sequence[str]) -> Iterator[tuple[list[str], p
         names.append(batch)
         parts.append(_read(data, [batch], "series"))
         if sum(map(len, parts)) >= _SAMPLES or batch == batches[-1]:
-            yield names, pa.concat_tables(parts)
+            yield names, pa.concat_tables(parts, promote_options="default")
             names, parts = [], []
 
 

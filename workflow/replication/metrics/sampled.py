@@ -136,7 +136,8 @@ def _sampled(
 ) -> pd.DataFrame:
     keys = [*RUN, "flow"]
     table = samples(results, flows, keys, window_s)
-    table["value"] = table[metric.column].astype(float)
+    # Runs without samples of sockets lack their columns.
+    table["value"] = table[metric.column].astype(float) if metric.column in table else np.nan
     if metric.reduce == "weighted":
         table = table[table["value"].notna() & (table["throughput_bps"] > 0)]
         table = table.assign(

@@ -21,7 +21,12 @@ from replication.study.errors import RunError
 from replication.study.files import REMEDY
 from replication.study.scenario import Scenario, TcpFlow
 from replication.study.storage.parquet import write_parquet
-from replication.study.storage.table import COMPLETION, FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.storage.table import (
+    COMPLETION,
+    FLOW_NUMBERS,
+    SERIES_NUMBERS,
+    SOCKET_NUMBERS,
+)
 
 #: The tables of one run by their files' names.
 RunTables = dict[str, pa.Table]
@@ -54,7 +59,8 @@ def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
 
 @cache
 def _options(columns: tuple[str, ...]) -> pyarrow.csv.ConvertOptions:
-    types = dict.fromkeys((*columns, "time_s"), pa.float64()) | dict.fromkeys(TEXTS, TEXT)
+    numbers = (*columns, "time_s", COMPLETION, *SOCKET_NUMBERS)
+    types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(TEXTS, TEXT)
     return pyarrow.csv.ConvertOptions(
         column_types=types, null_values=["", "nan"], strings_can_be_null=True
     )
@@ -76,16 +82,20 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
         raise RunError(f"run.json: cannot be read ({error})") from None
     if named != scenario.id:
         raise RunError(f"run.json: belongs to scenario {named!r}")
-    transfers = any(isinstance(f, TcpFlow) and f.stop_after_bytes for f in scenario.flows)
-    numbers = (*FLOW_NUMBERS, *([COMPLETION] if transfers else []))
-    flows = _read("flows.csv", content["flows.csv"], ("flow", *numbers))
+    tcp = [flow for flow in scenario.flows if isinstance(flow, TcpFlow)]
+    flow_numbers, series_numbers = FLOW_NUMBERS, SERIES_NUMBERS
+    if any(flow.stop_after_bytes for flow in tcp):
+        flow_numbers = (*flow_numbers, COMPLETION)
+    if any(flow.socket_samples for flow in tcp):
+        series_numbers = (*series_numbers, *SOCKET_NUMBERS)
+    flows = _read("flows.csv", content["flows.csv"], ("flow", *flow_numbers))
     _check_flows(flows, scenario)
-    series = _read("series.csv", content["series.csv"], ("time_s", *SERIES_NUMBERS))
+    series = _read("series.csv", content["series.csv"], ("time_s", *series_numbers))
     samples = round(scenario.duration_s * _NS) // round(scenario.sampling_interval_s * _NS)
     rows = samples * (len(scenario.flows) + len(scenario.monitors))
     if len(series) != rows:
         raise RunError(f"series.csv: has {len(series)} rows, not {rows}")
-    _check_finite(series, "series.csv", ("time_s", *SERIES_NUMBERS))
+    _check_finite(series, "series.csv", ("time_s", *series_numbers))
     return {"flows.csv": flows, "series.csv": series}
 
 
@@ -158,7 +168,7 @@ def read_runs(
         for place, (name, value) in enumerate(names.items()):
             found = found.add_column(place, name, _repeated(value, len(found)))
         tables.append(found)
-    # Runs without a transfer lack its column.
+    # Runs without a transfer, or without samples of sockets, lack their columns.
     return pa.concat_tables(tables, promote_options="default")
 
 

@@ -171,6 +171,19 @@ class TokenBucket(Document):
     line_rate_bps: Rate
 
 
+class TokenBucketFilter(TokenBucket):
+    """Shaper that pays first, as Linux's TBF does (sch_tbf.c, tc-tbf(8)).
+
+    A packet goes when there are tokens for all of it. A merged packet that `burst_bytes` cannot
+    hold is cut into its segments before it is queued.
+    """
+
+    kind: Literal["tbf"] = "tbf"  # type: ignore[assignment]
+
+
+Shaper = Annotated[TokenBucket | TokenBucketFilter, Field(discriminator="kind")]
+
+
 class Link(Document):
     """Duplex point-to-point link; `queue_ab` is the queue at a's egress towards b."""
 
@@ -200,14 +213,15 @@ class Link(Document):
     """`{kind: random, probability}`, or `{kind: listed, flow, data_packets: [n, ...]}`."""
     loss_ba: Loss | None = None
     """As `loss_ab`, from b to a."""
-    shaper_ab: TokenBucket | None = OPTIONAL
+    shaper_ab: Shaper | None = OPTIONAL
     """`{kind: token_bucket, burst_bytes, line_rate_bps}`: `rate_bps` is then a token bucket's, as
-    of Linux's HTB, behind which a packet passes at `line_rate_bps`. Null: a packet takes its time
-    at `rate_bps`, and the next one waits for it."""
-    shaper_ba: TokenBucket | None = OPTIONAL
+    of Linux's HTB, behind which a packet passes at `line_rate_bps`; `kind: tbf` is Linux's TBF,
+    which cuts merged packets that its burst cannot hold. Null: a packet takes its time at
+    `rate_bps`, and the next one waits for it."""
+    shaper_ba: Shaper | None = OPTIONAL
     """As `shaper_ab`, from b to a."""
 
-    def shaper(self, direction: str) -> TokenBucket | None:
+    def shaper(self, direction: str) -> Shaper | None:
         """Return what shapes a direction: ab or ba."""
         return self.shaper_ab if direction == "ab" else self.shaper_ba
 

@@ -133,6 +133,9 @@ class TcpFlow(_Flow):
     (`completion_time_s`). Null: there are always data."""
     ecn: bool = OFF
     """Explicit congestion notification (RFC 3168): queues with `ecn` mark its packets."""
+    socket_samples: bool = OFF
+    """Its samples have the goodput too, and on Linux delivery rate and pacing rate as `ss` prints
+    them."""
 
     @model_validator(mode="after")
     def _fits(self) -> TcpFlow:

@@ -57,6 +57,9 @@ void ledger_open(const struct plan *plan)
 
 		accounts[i].public.interval =
 		    allocate(plan_samples(plan), sizeof(struct flow_interval));
+		if (flow->sampled)
+			accounts[i].public.socket =
+			    allocate(plan_samples(plan), sizeof(struct socket_interval));
 		accounts[i].source_device =
 		    device_index(&plan->link[flow->source_link], flow->source_link,
 				 flow->source_side ? DEVICE_B : DEVICE_A);

@@ -15,6 +15,12 @@ struct flow_interval {
 	uint32_t cwnd_segments, ssthresh_segments, rtt_us; /* 0: none */
 };
 
+/// What the sockets of a flow say at a sample.
+struct socket_interval {
+	uint64_t delivered_bytes; /* so far */
+	uint64_t delivery_Bps, pacing_Bps;
+};
+
 struct flow_ledger {
 	uint64_t sent, received, dropped, retransmissions;
 	uint64_t ip_bytes;	/* until the flow's stop */
@@ -22,6 +28,7 @@ struct flow_ledger {
 	uint64_t delay_sum_ns;
 	int64_t delay_largest_ns;
 	struct flow_interval *interval;
+	struct socket_interval *socket; /* of a flow with `sampled`, else null */
 };
 
 struct monitor_interval {

@@ -124,6 +124,10 @@ static void sample(int64_t index)
 		if (!plan.flow[i].tcp || !flow_started(i))
 			continue;
 		state = flow_state(i);
+		if (ledger_flow(i)->socket)
+			ledger_flow(i)->socket[index] = (struct socket_interval){
+			    state.delivered_bytes, state.connected ? state.delivery_Bps : 0,
+			    state.connected ? state.pacing_Bps : 0};
 		if (!state.connected)
 			continue;
 		interval->cwnd_segments = state.cwnd_segments;

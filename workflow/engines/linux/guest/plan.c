@@ -7,38 +7,40 @@
 static void read_queue(const char *line, struct plan *plan)
 {
 	struct plan_queue queue = {0};
-	int link, direction, ecn;
+	int link, direction, ecn, cuts;
 	double *v = queue.value;
 
 	if (sscanf(line,
 		   "queue %d %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32
-		   " %" SCNu32 " %d %11s %lf %lf %lf %lf %lf %lf %lf %lf",
+		   " %" SCNu32 " %d %d %11s %lf %lf %lf %lf %lf %lf %lf %lf",
 		   &link, &direction, &queue.rate_Bps, &queue.line_Bps, &queue.delay_ns,
-		   &queue.jitter_ns, &queue.loss, &queue.burst_bytes, &queue.frame_bytes, &ecn, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6,
-		   v + 7) != 19 ||
+		   &queue.jitter_ns, &queue.loss, &queue.burst_bytes, &queue.frame_bytes, &ecn, &cuts, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5,
+		   v + 6, v + 7) != 20 ||
 	    link < 0 || link >= plan->links || direction < AHEAD || direction > BACK)
 		die("plan: %s", line);
 	queue.ecn = ecn;
+	queue.cuts = cuts;
 	plan->link[link].queue[direction] = queue;
 }
 
 static bool read_tcp(const char *line, struct plan_flow *flow)
 {
-	int sack, timestamps, ecn;
+	int sack, timestamps, ecn, sampled;
 
 	flow->tcp = true;
 	if (sscanf(line,
 		   "tcp %d %d %" SCNd64 " %" SCNd64 " %d %d %d %d %15s %" SCNu32 " %" SCNu32
-		   " %" SCNu32 " %d %d %" SCNd64 " %" SCNu64 " %d",
+		   " %" SCNu32 " %d %d %" SCNd64 " %" SCNu64 " %d %d",
 		   &flow->source, &flow->destination, &flow->start_ns, &flow->stop_ns,
 		   &flow->source_link, &flow->source_side, &flow->last_link, &flow->last_side,
 		   flow->control, &flow->segment_bytes, &flow->maximum_window,
 		   &flow->receive_buffer, &sack, &timestamps, &flow->connect_ns,
-		   &flow->transfer_bytes, &ecn) != 17)
+		   &flow->transfer_bytes, &ecn, &sampled) != 18)
 		return false;
 	flow->sack = sack;
 	flow->timestamps = timestamps;
 	flow->ecn = ecn;
+	flow->sampled = sampled;
 	return true;
 }
 

@@ -15,6 +15,7 @@ struct plan_queue {
 	uint32_t burst_bytes;
 	uint32_t frame_bytes; /* beyond IP, of each packet */
 	bool ecn;	      /* marks instead of dropping early */
+	bool cuts;	      /* its shaper is TBF, which cuts merged packets beyond its burst */
 	double value[8]; /* by kind: see queue.c */
 };
 
@@ -43,6 +44,7 @@ struct plan_flow {
 	uint32_t segment_bytes;
 	uint32_t maximum_window, receive_buffer; /* both 0: as the kernel tunes them */
 	bool sack, timestamps, ecn;
+	bool sampled; /* its socket's rates are in the samples */
 	uint64_t transfer_bytes; /* of TCP; 0: without end */
 	uint32_t payload_bytes;
 	double interval_ns;

@@ -72,6 +72,23 @@ static struct tc_ratespec rate_of(const struct plan_queue *queue)
 	return rate;
 }
 
+/// The bucket that pays first: it cuts merged packets that it cannot hold (tbf_segment).
+static void add_tbf(int socket, int device, const struct plan_queue *queue)
+{
+	const struct tc_tbf_qopt bucket = {.rate = rate_of(queue)};
+	struct request request;
+	struct nlattr *options;
+
+	begin(&request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16, "tbf");
+	count_frames(&request, queue);
+	options = request_nest(&request, TCA_OPTIONS);
+	request_put(&request, TCA_TBF_PARMS, &bucket, sizeof(bucket));
+	request_put(&request, TCA_TBF_RATE64, &queue->rate_Bps, sizeof(queue->rate_Bps));
+	request_put_u32(&request, TCA_TBF_BURST, queue->burst_bytes);
+	request_end(&request, options);
+	netlink_do(socket, &request, "tbf");
+}
+
 static void add_shaper(int socket, int device, const struct plan_queue *queue)
 {
 	struct tc_htb_glob root = {.version = 3, .rate2quantum = 10, .defcls = 1};
@@ -149,20 +166,11 @@ static void put_red(struct request *request, const struct plan_queue *queue)
 /// limited in bytes unless another is given.
 static void add_red(int socket, int device, const struct plan_queue *queue)
 {
-	const struct tc_tbf_qopt bucket = {.rate = rate_of(queue)};
 	const uint8_t one = 1;
 	struct request request;
 	struct nlattr *options;
 
-	begin(&request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16, "tbf");
-	count_frames(&request, queue);
-	options = request_nest(&request, TCA_OPTIONS);
-	request_put(&request, TCA_TBF_PARMS, &bucket, sizeof(bucket));
-	request_put(&request, TCA_TBF_RATE64, &queue->rate_Bps, sizeof(queue->rate_Bps));
-	request_put_u32(&request, TCA_TBF_BURST, queue->burst_bytes);
-	request_end(&request, options);
-	netlink_do(socket, &request, "tbf");
-
+	add_tbf(socket, device, queue);
 	begin(&request, RTM_NEWQDISC, device, LEAF_PARENT, 2u << 16, "ets");
 	options = request_nest(&request, TCA_OPTIONS);
 	request_put(&request, TCA_ETS_NBANDS, &one, sizeof(one));
@@ -266,7 +274,10 @@ void add_queue(int socket, int device, const struct plan_queue *queue)
 		add_red(socket, device, queue);
 		return;
 	}
-	add_shaper(socket, device, queue);
+	if (queue->cuts)
+		add_tbf(socket, device, queue);
+	else
+		add_shaper(socket, device, queue);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (!strcmp(known[i].kind, queue->kind)) {
 			begin(&request, RTM_NEWQDISC, device, LEAF_PARENT, 2u << 16, queue->kind);

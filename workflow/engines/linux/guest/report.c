@@ -63,10 +63,17 @@ static void report_sample(FILE *file, const struct plan *plan, int64_t index)
 {
 	for (int i = 0; i < plan->flows; i++) {
 		const struct flow_interval *at = &ledger_flow(i)->interval[index];
+		const struct socket_interval *socket = ledger_flow(i)->socket;
+		uint64_t before = socket && index ? socket[index - 1].delivered_bytes : 0;
 
-		fprintf(file, "f %" PRIu64 " %" PRIu64 " %u %u %u %u %u %u\n", at->ip_bytes,
+		fprintf(file, "f %" PRIu64 " %" PRIu64 " %u %u %u %u %u %u", at->ip_bytes,
 			at->delay_ns, at->received, at->drops, at->retransmissions,
 			at->cwnd_segments, at->ssthresh_segments, at->rtt_us);
+		if (socket)
+			fprintf(file, " %" PRIu64 " %" PRIu64 " %" PRIu64,
+				socket[index].delivered_bytes - before, socket[index].delivery_Bps,
+				socket[index].pacing_Bps);
+		fprintf(file, "\n");
 	}
 	for (int i = 0; i < plan->monitors; i++) {
 		const struct monitor_interval *at = &ledger_monitor(i)->interval[index];

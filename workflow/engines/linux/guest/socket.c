@@ -96,6 +96,10 @@ static void open_tcp(int number)
 
 	if (setsockopt(sender, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
 		die("congestion control %s: %m", flow->control);
+	/* Its receiver echoes each mark, and not until the sender has answered (dctcp_ce_state_1_to_0). */
+	if (!strcmp(flow->control, "dctcp") &&
+	    setsockopt(listener, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
+		die("congestion control of the receiver: %m");
 	set(sender, IPPROTO_TCP, TCP_MAXSEG, kernel_segment(flow), "segment");
 	set(listener, IPPROTO_TCP, TCP_MAXSEG, kernel_segment(flow), "segment");
 	if (flow->maximum_window) {
@@ -223,6 +227,8 @@ struct tcp_state flow_state(int number)
 	state->timestamps = answer.info.tcpi_options & TCPI_OPT_TIMESTAMPS;
 	state->ecn = answer.info.tcpi_options & TCPI_OPT_ECN;
 	state->segment_bytes = answer.info.tcpi_snd_mss;
+	state->delivery_Bps = answer.info.tcpi_delivery_rate;
+	state->pacing_Bps = answer.info.tcpi_pacing_rate;
 	if (connection->receiver >= 0) {
 		size = sizeof(answer);
 		if (getsockopt(connection->receiver, IPPROTO_TCP, TCP_INFO, &answer, &size))

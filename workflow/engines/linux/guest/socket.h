@@ -13,6 +13,7 @@ struct tcp_state {
 	uint64_t rtt_sum_us, delivered_bytes; /* in order, to the receiver */
 	bool sack, timestamps, ecn;
 	uint32_t segment_bytes; /* in force */
+	uint64_t delivery_Bps, pacing_Bps;
 };
 
 /// Make both ends; nothing is sent yet. `poll` is an epoll instance.

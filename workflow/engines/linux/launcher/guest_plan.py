@@ -25,6 +25,7 @@ from plan import (
     Routes,
     Tcp,
     TokenBucket,
+    TokenBucketFilter,
 )
 
 #: Congestion controls, and the kernel's names of them.
@@ -32,6 +33,7 @@ CONTROLS = {
     "bbr": "bbr",
     "bic": "bic",
     "cubic": "cubic",
+    "dctcp": "dctcp",
     "highspeed": "highspeed",
     "htcp": "htcp",
     "hybla": "hybla",
@@ -151,6 +153,7 @@ def _queue_values(link: Link, direction: int, largest: int) -> str:
     shaper = link.shapers[direction]
     if isinstance(shaper, TokenBucket):
         line_bps, burst_bytes = shaper.line_rate_bps, shaper.burst_bytes
+    cuts = isinstance(shaper, TokenBucketFilter)
     if kind == "red":  # a bucket of its shaper holds a packet
         burst_bytes = max(burst_bytes, largest) + link.frame_bytes * device_packets
     ecn = getattr(link.queues[direction], "ecn", False)
@@ -158,7 +161,7 @@ def _queue_values(link: Link, direction: int, largest: int) -> str:
     padded = " ".join(repr(float(v)) for v in [*values, *[0] * (QUEUE_VALUES - len(values))])
     return (
         f"{round(link.rate_bps / 8)} {round(line_bps / 8)} {link.delay_ns} {link.jitter_ns} {loss}"
-        f" {burst_bytes} {link.frame_bytes} {int(ecn)} {kind} {padded}"
+        f" {burst_bytes} {link.frame_bytes} {int(ecn)} {int(cuts)} {kind} {padded}"
     )
 
 
@@ -235,5 +238,5 @@ def _flow_line(flow: Flow, forth: Path) -> str:
     return (
         f"tcp {ends} {CONTROLS[flow.congestion_control]} {flow.segment_bytes} {window} {buffer}"
         f" {int(flow.sack)} {int(flow.timestamps)} {flow.connect_ns}"
-        f" {flow.stop_after_bytes or 0} {int(flow.ecn)}"
+        f" {flow.stop_after_bytes or 0} {int(flow.ecn)} {int(flow.socket_samples)}"
     )

@@ -16,6 +16,10 @@ SERIES_COLUMNS = (
     "time_s,flow,link,throughput_bps,cwnd_bytes,ssthresh_bytes,rtt_s,delay_s,queue_packets,"
     "drops,retransmissions"
 )
+#: Further columns, where a flow has `socket_samples`.
+SOCKET_COLUMNS = ",goodput_bps,delivery_rate_bps,pacing_rate_bps"
+#: What the kernel calls no limit of pacing (`sk_pacing_rate`).
+UNPACED = 2**64 - 1
 
 
 def shortest(number: float) -> str:
@@ -98,8 +102,17 @@ def _flow_cells(segment_bytes: int, span_s: float, numbers: list[int]) -> str:
     return ",".join(cells)
 
 
+def _socket_cells(span_s: float, numbers: list[int]) -> str:
+    """Return what follows a flow's cells; rates that there are not are empty, as `ss` has them."""
+    delivered, *rates = numbers
+    shown = [shortest(8 * rate) if 0 < rate < UNPACED else "" for rate in rates]
+    return ",".join(["", shortest(delivered * 8 / span_s), *shown])
+
+
 def _series(plan: Plan, results: Results) -> Iterator[str]:
-    yield SERIES_COLUMNS
+    sampled = any(isinstance(f, Tcp) and f.socket_samples for f in plan.flows)
+    empty = ",,," if sampled else ""
+    yield SERIES_COLUMNS + (SOCKET_COLUMNS if sampled else "")
     interval_ns = plan.run.sampling_interval_ns
     span_s = interval_ns / 1e9
     samples = iter(results.samples)
@@ -107,11 +120,14 @@ def _series(plan: Plan, results: Results) -> Iterator[str]:
         time = decimal_seconds(k * interval_ns)
         for flow in plan.flows:
             segment_bytes = flow.segment_bytes if isinstance(flow, Tcp) else 0
-            yield f"{time},{flow.id},,{_flow_cells(segment_bytes, span_s, next(samples))}"
+            numbers = next(samples)
+            cells = _flow_cells(segment_bytes, span_s, numbers[:8])
+            more = _socket_cells(span_s, numbers[8:]) if numbers[8:] else empty
+            yield f"{time},{flow.id},,{cells}{more}"
         for monitor in plan.monitors:
             ip_bytes, packets, drops = next(samples)
             rate = shortest(ip_bytes * 8 / span_s)
-            yield f"{time},,{plan.name(monitor.hop)},{rate},,,,,{packets},{drops},"
+            yield f"{time},,{plan.name(monitor.hop)},{rate},,,,,{packets},{drops},{empty}"
 
 
 def series_csv(plan: Plan, results: Results) -> str:

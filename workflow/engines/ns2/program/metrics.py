@@ -19,6 +19,7 @@ class Interval:
     delay_us: int = 0
     drops: int = 0
     retransmissions: int = 0
+    delivered: int = 0
 
 
 @dataclass(slots=True)
@@ -154,6 +155,7 @@ class FlowCount:
             self._expected = last
             if self.active:
                 self.delivered += last - number
+                self.interval.delivered += last - max(number, self.first_data)
         elif number > self._expected:
             self._early.add(number)
 

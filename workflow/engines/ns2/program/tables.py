@@ -19,6 +19,8 @@ SERIES_HEAD = (
     "time_s,flow,link,throughput_bps,cwnd_bytes,ssthresh_bytes,rtt_s,delay_s,queue_packets,"
     "drops,retransmissions"
 )
+#: Further columns, where a flow has `socket_samples`: ns-2's agents estimate no rates.
+SOCKET_HEAD = ",goodput_bps,delivery_rate_bps,pacing_rate_bps"
 TRACE_HEAD = "time_s,flow,event,sequence,cwnd_bytes,ssthresh_bytes"
 
 
@@ -88,17 +90,21 @@ def _delivered(flow: Flow, count: FlowCount) -> int:
 
 def series_csv(plan: Plan, reader: Reader) -> Iterator[str]:
     """Yield series.csv piece by piece."""
-    yield SERIES_HEAD + "\n"
+    sampled = {f.id for f in plan.flows if isinstance(f, Tcp) and f.socket_samples}
+    yield SERIES_HEAD + (SOCKET_HEAD if sampled else "") + "\n"
+    empty = ",,," if sampled else ""
     interval_s = plan.run.sampling_interval_ns / 1e9
     monitors = [plan.name(monitor.hop) for monitor in plan.monitors]
     for number, sample in enumerate(reader.samples, start=1):
         now_ns = number * plan.run.sampling_interval_ns
         time = decimal_s(now_ns)
         for flow, row in zip(plan.flows, sample.flows, strict=True):
-            yield f"{time},{flow.id},,{_flow_row(flow, row, now_ns, interval_s)}\n"
+            goodput_bps = row.interval.delivered * flow.payload_bytes * 8 / interval_s
+            more = f",{shortest(goodput_bps)},," if flow.id in sampled else empty
+            yield f"{time},{flow.id},,{_flow_row(flow, row, now_ns, interval_s)}{more}\n"
         for name, link in zip(monitors, sample.links, strict=True):
             rate = shortest(link.left_bytes * 8 / interval_s)
-            yield f"{time},,{name},{rate},,,,,{link.waiting},{link.drops},\n"
+            yield f"{time},,{name},{rate},,,,,{link.waiting},{link.drops},{empty}\n"
 
 
 def _flow_row(flow: Flow, row: FlowSample, now_ns: int, interval_s: float) -> str:

@@ -103,6 +103,7 @@ void Metrics::ApplicationReceived(std::uint32_t flow, std::uint64_t bytes)
     if (now > counters.stop_ns)
         return;
     counters.application_bytes += bytes;
+    counters.interval.application_bytes += bytes;
     if (counters.Complete())
         counters.stop_ns = now;
 }

@@ -47,6 +47,7 @@ struct FlowInterval {
     std::int64_t delay_ns = 0;
     std::uint64_t drops = 0;
     std::uint64_t retransmissions = 0;
+    std::uint64_t application_bytes = 0; ///< in order
 };
 
 /// Totals of one flow; packets are data packets: with TCP payload, or CBR.

@@ -66,10 +66,15 @@ void AtomicFile::Commit()
 
 Sampler::Sampler(const Scenario& scenario, const Topology& topology, const Flows& flows,
                  Metrics& metrics, AtomicFile& file)
-    : m_scenario(scenario), m_topology(topology), m_flows(flows), m_metrics(metrics), m_file(file)
+    : m_scenario(scenario), m_topology(topology), m_flows(flows), m_metrics(metrics), m_file(file),
+      m_socket_samples(std::any_of(scenario.flows.begin(), scenario.flows.end(),
+                                   [](const FlowSpec& spec) { return spec.socket_samples; }))
 {
-    m_file.Write("time_s,flow,link,throughput_bps,cwnd_bytes,ssthresh_bytes,rtt_s,delay_s,"
-                 "queue_packets,drops,retransmissions\n");
+    m_file.Write(
+        "time_s,flow,link,throughput_bps,cwnd_bytes,ssthresh_bytes,rtt_s,delay_s,"
+        "queue_packets,drops,retransmissions" +
+        std::string(m_socket_samples ? ",goodput_bps,delivery_rate_bps,pacing_rate_bps" : "") +
+        "\n");
     Schedule();
 }
 
@@ -116,7 +121,17 @@ std::string Sampler::FlowRow(std::uint32_t flow)
            Shortest(static_cast<double>(interval.ip_bytes) * 8 / span) + "," + cwnd + "," +
            ssthresh + "," + rtt + "," +
            Ratio(Seconds(interval.delay_ns), static_cast<double>(interval.received)) + ",," +
-           std::to_string(interval.drops) + "," + std::to_string(interval.retransmissions) + "\n";
+           std::to_string(interval.drops) + "," + std::to_string(interval.retransmissions) +
+           SocketCells(m_scenario.flows[flow].socket_samples
+                           ? Shortest(static_cast<double>(interval.application_bytes) * 8 / span)
+                           : "") +
+           "\n";
+}
+
+/// What samples of sockets add to a row; ns-3's know no delivery rate and no pacing rate.
+std::string Sampler::SocketCells(const std::string& goodput) const
+{
+    return m_socket_samples ? "," + goodput + ",," : "";
 }
 
 std::string Sampler::MonitorRow(const DirectionSpec& monitor)
@@ -129,7 +144,7 @@ std::string Sampler::MonitorRow(const DirectionSpec& monitor)
     return "," + m_scenario.links[monitor.link].id + (monitor.direction == 0 ? ":ab," : ":ba,") +
            Shortest(bits / span) + ",,,,," +
            std::to_string(m_topology.Link(monitor.link, monitor.direction).Waiting()) + "," +
-           std::to_string(drops) + ",\n";
+           std::to_string(drops) + "," + SocketCells("") + "\n";
 }
 
 std::string FlowsCsv(const Scenario& scenario, Metrics& metrics)

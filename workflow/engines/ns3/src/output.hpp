@@ -48,12 +48,14 @@ private:
     void Sample();
     std::string FlowRow(std::uint32_t flow);
     std::string MonitorRow(const DirectionSpec& monitor);
+    std::string SocketCells(const std::string& goodput) const;
 
     const Scenario& m_scenario;
     const Topology& m_topology;
     const Flows& m_flows;
     Metrics& m_metrics;
     AtomicFile& m_file;
+    bool m_socket_samples; ///< of some flow: then all rows have their columns
     std::int64_t m_next_ns = 0;
 };
 

@@ -286,6 +286,7 @@ void ReadTcp(Statement& line, FlowSpec& flow)
     if (line.Has("stop_after_bytes"))
         flow.stop_after_bytes = line.Value<std::uint64_t>("stop_after_bytes");
     flow.ecn = line.Has("ecn") && line.Flag("ecn");
+    flow.socket_samples = line.Has("socket_samples") && line.Flag("socket_samples");
 }
 
 FlowSpec ReadFlow(Statement& line, const Scenario& scenario)

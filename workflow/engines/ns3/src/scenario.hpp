@@ -99,6 +99,7 @@ struct FlowSpec {
     bool cubic_hystart = true;
     std::optional<std::uint64_t> stop_after_bytes; ///< none: there are always data
     bool ecn = false;
+    bool socket_samples = false; ///< samples have its goodput
 };
 
 /// One direction of a link: 0 is a to b, 1 is b to a.

@@ -41,6 +41,8 @@ COMPLETION = "completion_time_s"
 SERIES_NUMBERS = _named(
     "throughput_bps cwnd_bytes ssthresh_bytes rtt_s delay_s queue_packets drops retransmissions"
 )
+#: Further ones, in runs that have a flow with `socket_samples`.
+SOCKET_NUMBERS = _named("goodput_bps delivery_rate_bps pacing_rate_bps")
 FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS, COMPLETION)
 #: A subject is a flow, a link (`bottleneck:ab`) or the name of a set of flows (`tcp`).
 FEATURE_COLUMNS = ("scenario", "engine", "subject", "metric", "window", "value")
