@@ -131,6 +131,35 @@ def test_a_printed_standard_deviation_is_held_against_that_of_the_runs(world, re
         assert row["reason_code"] == ReasonCode.TOO_FEW_RUNS
 
 
+@pytest.mark.parametrize(
+    ("published", "printed", "verdict"),
+    # Five published runs with a deviation of 1e5, and three of ours with a mean of 8e5: the band is
+    # 2.7764 (Student's t, four degrees of freedom) * 1e5 * sqrt(1/5 + 1/3) = 202.76e3, and 50.
+    [
+        (8e5 + 202.7e3, True, "reproduced"),
+        (8e5 + 202.9e3, True, "not reproduced"),
+        (8e5, False, "not testable"),
+    ],
+)
+def test_a_printed_standard_deviation_judges_its_own_mean(world, published, printed, verdict):
+    rate = {"metric": "throughput_bps", "aggregate": "sum"}
+    spread = {"spread": {"column": "deviation", "runs": 5}, "reason": "printed"}
+    columns = {
+        "throughput": {**rate, "tolerance": spread},
+        "deviation": {**rate, "over_runs": "standard_deviation", "tolerance": tolerance(0.1)},
+    }
+    numbers = [("slow", "throughput", "bit/s", published, f"{published / 1e6:.4f}")]
+    numbers += [("slow", "deviation", "bit/s", 1e5, "0.10")] if printed else []
+    rates = [3e5, 4e5, 5e5]
+    flows = {"flows": lambda replicate, **_: {"throughput_bps": rates[replicate]}}
+    rows = world.judge_cells(world.table(columns), *numbers, **flows, replicates=3)
+    assert rows[0]["verdict"] == verdict
+    assert ("of 5 published runs and our 3" in rows[0]["reason"]) == printed
+    columns["throughput"]["tolerance"]["spread"]["column"] = "throughput"
+    with pytest.raises(ValueError, match="is no column of standard deviations"):
+        world.table(columns)
+
+
 @pytest.mark.parametrize(("factor", "verdict"), [(8, "reproduced"), (1, "not reproduced")])
 def test_a_column_in_another_unit_is_judged_in_the_metrics(world, factor, verdict):
     cell = {"metric": "throughput_bps", "aggregate": "sum", "factor": factor}

@@ -8,13 +8,33 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.claim_model import Flows, Links, Where
-from replication.study.model import LINE, OPTIONAL, Document, Identifier, Label, Text, Window
+from replication.study.model import (
+    LINE,
+    OPTIONAL,
+    WHOLE,
+    Document,
+    Identifier,
+    Label,
+    Text,
+    Window,
+)
+
+
+class Spread(Document):
+    """The printed standard deviations of several published runs, by which their mean is judged."""
+
+    column: Identifier
+    """The table's column that has them (`over_runs: standard_deviation`)."""
+    runs: Annotated[int, Field(ge=2, le=10**6), WHOLE]
+    """How many runs were published. Where that is not printed their standard deviation says too
+    little: give `relative` or `absolute`, and say so in `reason`."""
 
 
 class Tolerance(Document):
     """How close is close, set before any run was looked at.
 
-    `relative` and `absolute` are half-widths of the band around the published value. With `factor`
+    `relative` and `absolute` are half-widths of the band around the published value; `spread` gives
+    it the 95 % band of a difference of two means, of the published runs and of ours. With `factor`
     the value is that of one published run: it has to be one that our runs could give, and may
     differ from their mean by this factor (`verdicts.published_run`).
     """
@@ -22,13 +42,15 @@ class Tolerance(Document):
     relative: Annotated[float, Field(gt=0, lt=1)] | None = None
     absolute: Annotated[float, Field(gt=0)] | None = None
     factor: Annotated[float, Field(gt=1, le=3)] | None = None
+    spread: Spread | None = OPTIONAL
+    """`{column, runs}`: the column with the printed standard deviations, and of how many runs."""
     reason: Text
 
     @model_validator(mode="after")
     def _one_kind(self) -> Tolerance:
-        given = [self.relative, self.absolute, self.factor]
+        given = [self.relative, self.absolute, self.factor, self.spread]
         if sum(kind is not None for kind in given) != 1:
-            raise ValueError("give exactly one of relative, absolute and factor")
+            raise ValueError("give exactly one of relative, absolute, factor and spread")
         return self
 
 
@@ -54,8 +76,9 @@ class Cell(Document):
     """What the number is of the runs: their `mean`, or their `standard_deviation` (of a sample,
     n - 1), which takes three replicates."""
     tolerance: Tolerance
-    """One of `relative` (0 to 1, of the published value), `absolute` (in the unit of the CSV) and
-    `factor` (above 1, of a number of one published run), with `reason` *."""
+    """One of `relative` (0 to 1, of the published value), `absolute` (in the unit of the CSV),
+    `spread` (printed standard deviations) and `factor` (above 1, of a number of one published
+    run), with `reason` *."""
     monotonic: Literal["increasing", "decreasing"] | None = None
     """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
     the published numbers against it."""
@@ -120,4 +143,13 @@ class Table(Document):
             raise ValueError(f"table {self.id}: give exactly one of column_factor and columns")
         if (self.column_factor is None) != (self.cell is None):
             raise ValueError(f"table {self.id}: cell goes with column_factor")
+        columns = self.columns or {}
+        for cell in [self.cell] if self.cell else columns.values():
+            spread = cell.tolerance.spread
+            named = columns.get(spread.column) if spread else None
+            if spread and (named is None or named.over_runs == "mean"):
+                raise ValueError(
+                    f"table {self.id}: tolerance.spread.column: {spread.column!r} is no column of "
+                    "standard deviations; give one that has over_runs: standard_deviation"
+                )
         return self

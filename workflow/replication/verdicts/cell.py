@@ -1,8 +1,9 @@
 """Verdicts on published cells: each number of a table against the runs it stands for.
 
 A printed number is `reproduced` if the mean over replicates lies within the preset tolerance of the
-published value widened by half its last printed digit. That is all that can be asked: the papers
-print no variance, so equality cannot be tested. Of a printed standard deviation, that of the
+published value widened by half its last printed digit. That is all that can be asked where no
+variance is printed: equality cannot be tested. Where standard deviation and number of the published
+runs are (a tolerance with `spread`), it can. Of a printed standard deviation, that of the
 replicates takes the mean's place. A number of one published run (a tolerance with a `factor`) is
 judged by `verdicts.published_run`.
 
@@ -14,8 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
+from scipy.stats import t as student_t
 
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric import quantity
@@ -61,17 +64,24 @@ def evaluate_cells(
     column.
     """
     coverage = Coverage(study, results)
-    for cell in cells:
-        shown = _shown(cell)
+    deviations = {cell.key: cell.value for cell in cells if cell.is_spread}
+    for given in cells:
         for engine in results.engines:
+            cell = given
             values = quantity(results, cell.quantity)
             ours = values[values["engine"] == engine].drop(columns="engine")
             means = replicate_means(ours)
             sample = means.to_numpy(dtype=float)
             most = largest(cell.quantity.metric, cell.quantity.aggregate)
             found = deviation_estimate(sample) if cell.is_spread else estimate(sample, highest=most)
+            if spread := cell.cell.tolerance.spread:
+                deviation = deviations.get((cell.table, cell.row, spread.column), math.nan)
+                cell = _judged_by_spread(cell, deviation, spread.runs, found.n)
             gone = left_out(coverage, engine, [cell.quantity], means.index)
             ruling = untestable(coverage, engine, cell, found.n)
+            if ruling is None and spread and math.isnan(deviation):
+                why = "No standard deviation of the published runs is printed."
+                ruling = _not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
             if ruling is None and gone.too_many:
                 ruling = _not_testable(ReasonCode.TOO_FEW_RUNS, gone.sentence)
             if ruling is None and cell.cell.tolerance.factor is not None:
@@ -85,9 +95,20 @@ def evaluate_cells(
                 **judge_cell(
                     study.id, cell, engine, found, ruling, impossible.get(cell.key), notes
                 ),
-                **shown,
+                **_shown(cell),
                 "points": coverage.points(engine, [cell.quantity]),
             }
+
+
+def _judged_by_spread(cell: MappedCell, deviation: float, theirs: int, ours: int) -> MappedCell:
+    """Return a cell whose tolerance is the 95 % band of a difference of two means of so many runs.
+
+    Ours are taken to spread as the published ones do: the printed deviation is that of both.
+    """
+    quantile = float(student_t.ppf(0.975, theirs - 1))
+    width = quantile * deviation * math.sqrt(1 / theirs + 1 / max(ours, 1))
+    tolerance = cell.cell.tolerance.model_copy(update={"absolute": width})
+    return replace(cell, cell=cell.cell.model_copy(update={"tolerance": tolerance}))
 
 
 def _of_one_run(
@@ -210,13 +231,10 @@ def judge_cell(
 
 
 def half_width(tolerance: Tolerance, value: float) -> float:
-    """Return the tolerance in the unit of the published `value`; NaN for a factor."""
-    if tolerance.factor is not None:
-        return math.nan
+    """Return the tolerance in the unit of the published `value`; NaN for another kind."""
     if tolerance.absolute is not None:
         return tolerance.absolute
-    assert tolerance.relative is not None  # the model demands one of the three
-    return tolerance.relative * abs(value)
+    return math.nan if tolerance.relative is None else tolerance.relative * abs(value)
 
 
 def within_tolerance(cell: MappedCell, mean: float) -> bool | None:
@@ -236,8 +254,14 @@ def _deviation(cell: MappedCell, found: Estimate) -> list[str]:
         allowed = f"{100 * tolerance.relative:g} %"
         if cell.value:
             size = f"{100 * relative_deviation(found.mean, cell.value):.1f} %".replace("-", "−")
+    spread = "No spread of the published value is given: equality cannot be tested."
+    if tolerance.spread is not None:
+        spread = (
+            f"The tolerance is the 95 % band of a difference of two means, by the printed standard "
+            f"deviation of {tolerance.spread.runs} published runs and our {found.n}."
+        )
     return [
         f"Deviation {'+' if off > 0 else ''}{size}, tolerance {allowed} and half the last printed "
         "digit.",
-        "No spread of the published value is given: equality cannot be tested.",
+        spread,
     ]

@@ -366,6 +366,8 @@ def _tolerances(table: Table | None) -> list[str]:
         elif tolerance.absolute is not None:
             shown = numbers.number(tolerance.absolute, unit).shown
             width = f"tolerance ±{shown} {numbers.display_unit(unit)}".rstrip()
+        elif tolerance.spread is not None:
+            width = f"by the printed standard deviation of {tolerance.spread.runs} published runs"
         else:
             width = f"central 95 % of our runs, and a factor of {tolerance.factor:g} of their mean"
         lines.setdefault((width, tolerance.reason), []).append(name)
