@@ -10,6 +10,7 @@ tables do not match it, counts as not run.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import lzma
@@ -35,8 +36,6 @@ _USAGE = "usage.json"
 _PACKS = "packs"
 #: Fewer runs than this stay folders.
 _PACKED_FROM = 8
-#: Packs that stay open while one run after the other is read.
-_MOST_OPEN = 16
 #: What reading a damaged archive raises; a flag that says "encrypted" is a RuntimeError.
 _DAMAGED = (
     *(OSError, EOFError, KeyError, ValueError, RuntimeError),
@@ -52,7 +51,6 @@ class Store:
     _looked_ns: int = -1
     #: Run to the packs that have it.
     _packs: dict[str, list[Path]] = field(default_factory=dict)
-    _open: dict[Path, zipfile.ZipFile] = field(default_factory=dict)
 
     def entry(self, scenario_id: str) -> Path:
         """Return the folder of a run that is not packed, whether or not it is there."""
@@ -86,13 +84,9 @@ class Store:
         with contextlib.suppress(OSError):
             yield _read(self.entry(scenario_id), (*TABLES, _USAGE))
         for path in self._packed().get(scenario_id, []):
-            try:
-                archive = self._archive(path)
-                files = {name: archive.read(f"{scenario_id}/{name}") for name in (*TABLES, _USAGE)}
-            except _DAMAGED:
-                self._close(path)
-            else:
-                yield files
+            with contextlib.suppress(*_DAMAGED):
+                archive = _archive(path, path.stat().st_ino)
+                yield {name: archive.read(f"{scenario_id}/{name}") for name in (*TABLES, _USAGE)}
 
     def _packed(self) -> dict[str, list[Path]]:
         """Return the packs of each packed run; what others pack while we look is seen."""
@@ -105,17 +99,6 @@ class Store:
                 for name in listed.read_text(encoding="utf-8", errors="replace").split():
                     self._packs.setdefault(name, []).append(listed.with_suffix(".zip"))
         return self._packs
-
-    def _archive(self, path: Path) -> zipfile.ZipFile:
-        if path not in self._open:
-            if len(self._open) >= _MOST_OPEN:
-                self._close(next(iter(self._open)))
-            self._open[path] = zipfile.ZipFile(path)
-        return self._open[path]
-
-    def _close(self, path: Path) -> None:
-        if path in self._open:
-            self._open.pop(path).close()
 
     def begin(self, scenario_id: str, scenario: Scenario, engine: Engine) -> Path:
         """Make a private working folder with the engine's input for the scenario in it."""
@@ -156,7 +139,6 @@ class Store:
             return
         names = "\n".join(folder.name for folder in folders)
         path = self.folder / _PACKS / f"{digest_of(names.encode())[:16]}.zip"
-        self._close(path)
         try:
             with atomic(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
                 for folder in folders:
@@ -168,6 +150,12 @@ class Store:
         write_text(path.with_suffix(".runs"), names + "\n")
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@functools.lru_cache(maxsize=16)
+def _archive(path: Path, inode: int) -> zipfile.ZipFile:
+    """Return a pack, which stays open while one run after the other is read."""
+    return zipfile.ZipFile(path)
 
 
 def _read(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
@@ -198,8 +186,8 @@ class Progress:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             goal = {Path(folder): costs for folder, costs in document["goal"].items()}
-            return cls(goal, float(document["started"]), float(document["done_cost_s"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            return cls(goal, document["started"], document["done_cost_s"])
+        except (OSError, ValueError, KeyError):
             return None
 
     def tick(self, force: bool = False) -> None:
