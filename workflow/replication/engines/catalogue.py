@@ -15,11 +15,10 @@ from replication.engines.model import Engine, knows_no_host
 from replication.engines.ns3 import NS3_VERSION, installed, lacks, own_program
 from replication.study.files import file_sha256, read_yaml
 from replication.study.link import (
-    Cake,
-    CoDel,
     DropTail,
     FqCoDel,
     FqPie,
+    Pfifo,
     Pie,
     Queue,
     Red,
@@ -32,19 +31,24 @@ def _named(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
+def _first(*checks: tuple[bool, str]) -> str:
+    """Return what is said of the first condition that is met, or an empty string."""
+    return next((said for is_met, said in checks if is_met), "")
+
+
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
     control = flow.congestion_control
-    if control in ("tahoe", "reno") and (flow.sack or flow.recovery != "classic"):
-        return "with SACK or PRR"
-    if flow.ecn and control in ("tahoe", "reno"):
-        return "with ECN"  # these are our own, older than it
-    if control == "dctcp" and not flow.ecn:
-        return "without ECN"
-    if control in ("ledbat", "lp") and not flow.timestamps:
-        return "without timestamps"
-    if control == "bbr" and not (flow.sack or flow.limited_transmit):
-        return "with neither SACK nor limited transmit"
-    return ""
+    ours = control in ("tahoe", "reno")  # classes of our own, older than these
+    return _first(
+        (ours and (flow.sack or flow.recovery != "classic"), "with SACK or PRR"),
+        (ours and flow.ecn, "with ECN"),
+        (control == "dctcp" and not flow.ecn, "without ECN"),
+        (control in ("ledbat", "lp") and not flow.timestamps, "without timestamps"),
+        (
+            control == "bbr" and not (flow.sack or flow.limited_transmit),
+            "with neither SACK nor limited transmit",
+        ),
+    )
 
 
 def _limit_in_bytes(queue: Queue) -> bool:
@@ -57,9 +61,8 @@ def _ns3_refuses_scenario(scenario: Scenario) -> str:
     if refused := knows_no_host(scenario):
         return refused
     for link in scenario.links:
-        if any(
-            isinstance(shaper, TokenBucketFilter) for shaper in (link.shaper_ab, link.shaper_ba)
-        ):
+        shapers = (link.shaper_ab, link.shaper_ba)
+        if any(isinstance(shaper, TokenBucketFilter) for shaper in shapers):
             return "shaper 'tbf'"
         if link.frame_bytes == 1:
             return "frame_bytes of 1: its links have two at least"
@@ -68,6 +71,7 @@ def _ns3_refuses_scenario(scenario: Scenario) -> str:
     return ""
 
 
+_MANY_SEGMENTS = "with an acknowledgement for more than two segments"
 #: ns-2's agents that run Linux's own modules, on a scoreboard that always uses SACK.
 _NS2_LINUX = _named("bic cubic htcp hybla illinois linuxreno scalable veno westwood_plus yeah")
 
@@ -80,24 +84,25 @@ def _ns2_refuses_flow(flow: TcpFlow) -> str:
     control = flow.congestion_control
     shakes_hands = control in ("tahoe", "reno", "newreno")
     shakes_hands = shakes_hands or (control == "highspeed" and not flow.sack)
-    if flow.connects_early and shakes_hands:
+    is_cubic, beta = control == "cubic", round(1024 * _NS2_CUBIC_BETA)
+    return _first(
         # Its agents send the first segment on the SYN's acknowledgement, whatever they are told.
-        return "with a connection before its data"
-    if flow.recovery != "classic":
-        return "with PRR"
-    if flow.ecn and control == "vegas":
-        return "with ECN"
-    if flow.delayed_ack_segments > 2:
-        return "with an acknowledgement for more than two segments"
-    if control in ("tahoe", "reno", "vegas") and flow.sack:
-        return "with SACK"
-    if control in _NS2_LINUX and not (flow.sack and flow.limited_transmit):
-        return "without SACK and limited transmit"
-    if control == "highspeed" and flow.sack and not flow.limited_transmit:
-        return "with SACK but without limited transmit"
-    if control == "cubic" and _in_1024ths(flow) != round(1024 * _NS2_CUBIC_BETA):
-        return f"with a beta other than {_NS2_CUBIC_BETA}"
-    return "with HyStart" if control == "cubic" and flow.cubic_hystart else ""
+        (flow.connects_early and shakes_hands, "with a connection before its data"),
+        (flow.recovery != "classic", "with PRR"),
+        (flow.ecn and control == "vegas", "with ECN"),
+        (flow.delayed_ack_segments > 2, _MANY_SEGMENTS),
+        (control in ("tahoe", "reno", "vegas") and flow.sack, "with SACK"),
+        (
+            control in _NS2_LINUX and not (flow.sack and flow.limited_transmit),
+            "without SACK and limited transmit",
+        ),
+        (
+            control == "highspeed" and flow.sack and not flow.limited_transmit,
+            "with SACK but without limited transmit",
+        ),
+        (is_cubic and _in_1024ths(flow) != beta, f"with a beta other than {_NS2_CUBIC_BETA}"),
+        (is_cubic and bool(flow.cubic_hystart), "with HyStart"),
+    )
 
 
 def _in_1024ths(flow: TcpFlow) -> int:
@@ -114,13 +119,12 @@ def _ns2_refuses_queue(queue: Queue) -> str:
 
 
 def _ns2_refuses_scenario(scenario: Scenario) -> str:
-    if refused := knows_no_host(scenario):
-        return refused
-    if any(link.shaper_ab or link.shaper_ba for link in scenario.links):
-        return "shaper"
-    if any(link.jitter_s for link in scenario.links):
-        return "jitter"
-    return "frame_bytes" if any(link.frame_bytes for link in scenario.links) else ""
+    links = scenario.links
+    return knows_no_host(scenario) or _first(
+        (any(link.shaper_ab or link.shaper_ba for link in links), "shaper"),
+        (any(link.jitter_s for link in links), "jitter"),
+        (any(link.frame_bytes for link in links), "frame_bytes"),
+    )
 
 
 #: The kernel's fixed timers: TCP_TIMEOUT_INIT, and the delayed acknowledgement.
@@ -149,27 +153,25 @@ _LINUX_SHARED = {
 
 
 def _linux_refuses_flow(flow: TcpFlow) -> str:
-    if flow.recovery != "prr":
-        return "with a recovery other than PRR"
-    if not flow.limited_transmit:
-        return "without limited transmit"
-    if flow.initial_ssthresh_bytes is not None:
-        return "with an initial ssthresh"
-    if flow.initial_rto_s != _LINUX_INITIAL_RTO_S:
-        return "with an initial RTO other than 1 s"
-    if flow.delayed_ack_segments > 2:
-        return "with an acknowledgement for more than two segments"
-    if flow.delayed_ack_segments == 2 and flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S:
-        return "with a delayed acknowledgement timeout other than 0.04 s"
-    if flow.congestion_control == "cubic" and not 0 < _in_1024ths(flow) < 1024:
-        return "with a beta of 0 or 1 in 1024ths"
-    if flow.congestion_control == "lp" and not flow.timestamps:
-        return "without timestamps"
-    if flow.congestion_control == "dctcp" and not flow.ecn:
-        return "without ECN"
-    if flow.minimum_rto_s > _LINUX_MOST_RTO_S:
-        return "with a minimum RTO above 120 s"
-    return _linux_refuses_sizes(flow.segment_bytes, flow.maximum_window_bytes)
+    control, segments = flow.congestion_control, flow.delayed_ack_segments
+    return _first(
+        (flow.recovery != "prr", "with a recovery other than PRR"),
+        (not flow.limited_transmit, "without limited transmit"),
+        (flow.initial_ssthresh_bytes is not None, "with an initial ssthresh"),
+        (flow.initial_rto_s != _LINUX_INITIAL_RTO_S, "with an initial RTO other than 1 s"),
+        (segments > 2, _MANY_SEGMENTS),
+        (
+            segments == 2 and flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S,
+            "with a delayed acknowledgement timeout other than 0.04 s",
+        ),
+        (
+            control == "cubic" and not 0 < _in_1024ths(flow) < 1024,
+            "with a beta of 0 or 1 in 1024ths",
+        ),
+        (control == "lp" and not flow.timestamps, "without timestamps"),
+        (control == "dctcp" and not flow.ecn, "without ECN"),
+        (flow.minimum_rto_s > _LINUX_MOST_RTO_S, "with a minimum RTO above 120 s"),
+    ) or _linux_refuses_sizes(flow.segment_bytes, flow.maximum_window_bytes)
 
 
 def _linux_refuses_sizes(segment_bytes: int, window_bytes: int | None) -> str:
@@ -246,33 +248,33 @@ def _linux_refuses_shapers(scenario: Scenario, merges: bool) -> str:
 
 
 def _linux_refuses_red(red: Red) -> str:
-    if red.gentle or red.wait or red.byte_mode:
-        return "that is gentle, waits or counts bytes"
-    power = -math.log2(red.queue_weight)
-    if power != round(power):
-        return "with a weight that is not a power of two"
-    high = red.maximum_threshold_packets
+    power, high = -math.log2(red.queue_weight), red.maximum_threshold_packets
     # What red_check_params of the kernel wants to fit into 31 bits.
-    fits = high * red.mean_packet_bytes * 2.0**power < 2**31
-    return (
-        ""
-        if power <= 31 and high <= 1e6 and fits
-        else "with thresholds this high or so low a weight"
+    fits = power <= 31 and high <= 1e6 and high * red.mean_packet_bytes * 2.0**power < 2**31
+    return _first(
+        (red.gentle or red.wait or red.byte_mode, "that is gentle, waits or counts bytes"),
+        (power != round(power), "with a weight that is not a power of two"),
+        (not fits, "with thresholds this high or so low a weight"),
     )
 
 
 def _linux_refuses_queue(queue: Queue) -> str:
     if isinstance(queue, Red):
         return _linux_refuses_red(queue)
-    if isinstance(queue, CoDel | FqCoDel | Pie | FqPie | Cake):
-        other_s = queue.update_interval_s if isinstance(queue, Pie | FqPie) else queue.interval_s
-        if any(round(time_s * 1e9) % 1000 for time_s in (queue.target_s, other_s)):
-            return "with times that are not whole microseconds"
-    if isinstance(queue, FqCoDel | FqPie) and queue.buckets > 65536:
-        return "with more than 65536 buckets"
-    if isinstance(queue, FqCoDel | FqPie) and not 256 <= queue.quantum_bytes <= 1 << 20:
-        return "with a quantum below 256 or above 1048576 bytes"
-    return ""
+    if isinstance(queue, DropTail | Pfifo):
+        return ""
+    other_s = queue.update_interval_s if isinstance(queue, Pie | FqPie) else queue.interval_s
+    if any(round(time_s * 1e9) % 1000 for time_s in (queue.target_s, other_s)):
+        return "with times that are not whole microseconds"
+    if not isinstance(queue, FqCoDel | FqPie):
+        return ""
+    return _first(
+        (queue.buckets > 65536, "with more than 65536 buckets"),
+        (
+            not 256 <= queue.quantum_bytes <= 1 << 20,
+            "with a quantum below 256 or above 1048576 bytes",
+        ),
+    )
 
 
 def linux_cache(root: Path) -> Path:

@@ -75,7 +75,10 @@ def lacks(version: str, flow: TcpFlow) -> str:
 
 
 def fetch_wheel(lock: Path, output: Path) -> None:
-    """Let pip fetch the wheel that `lock` pins, and unpack it to `output`; else RunError."""
+    """Let pip fetch the wheel that `lock` pins, and unpack what is wanted of it to `output`.
+
+    `output` is replaced as a whole. RunError where the wheel cannot be fetched.
+    """
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *_TAGS]
@@ -84,19 +87,13 @@ def fetch_wheel(lock: Path, output: Path) -> None:
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or ["pip gave nothing"]
             raise RunError(f"{lock}: the wheel cannot be fetched: {lines[-1]}")
-        (wheel,) = Path(folder).glob("*.whl")
-        unpack(wheel, output)
-
-
-def unpack(wheel: Path, output: Path) -> None:
-    """Unpack what is wanted of a wheel to `output`, which is replaced as a whole."""
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
         work = Path(folder)
+        (wheel,) = work.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
             archive.extractall(work, [n for w in _WANTED for n in fnmatch.filter(names, w)])
-        for path in work.glob(_METADATA):
-            path.rename(work / "ns3" / path.name)
+        (metadata,) = work.glob(_METADATA)
+        metadata.rename(work / "ns3" / metadata.name)
         shutil.rmtree(output, ignore_errors=True)
         (work / "ns3").rename(output)
 
@@ -250,14 +247,15 @@ def canonical_digest(program: Path, engine: Engine) -> str:
 def canonical_scenarios(engine: Engine) -> list[Scenario]:
     """Return, for each kind of queue, a lossy bottleneck that all congestion controls share."""
     controls = sorted(engine.congestion_controls - {"dctcp"})  # which needs ECN
-    short, long = (_queue("droptail", limit_packets=packets) for packets in (60, 1000))
+    long = {"kind": "droptail", "limit_packets": 1000}
     red = {"minimum_threshold_packets": 15, "maximum_threshold_packets": 45, "queue_weight": 0.002}
     red |= {"limit_packets": 200, "maximum_probability": 0.1, "mean_packet_bytes": 1000}
     delay = {"limit_packets": 1000, "target_s": 0.005}
     queues = [
-        *(short, _queue("pfifo", limit_packets=60), _queue("red", **red)),
-        *(_queue(kind, **delay, interval_s=0.1) for kind in ("codel", "fq_codel")),
-        _queue("pie", **delay, update_interval_s=0.015),
+        *({"kind": kind, "limit_packets": 60} for kind in ("droptail", "pfifo")),
+        {"kind": "red", **red},
+        *({"kind": kind, **delay, "interval_s": 0.1} for kind in ("codel", "fq_codel")),
+        {"kind": "pie", **delay, "update_interval_s": 0.015},
     ]
     access = {"id": "access", "a": "s", "b": "r", "rate_bps": 1e8, "delay_s": 0.0013}
     bottleneck = {"id": "bottleneck", "a": "r", "b": "d", "rate_bps": 2e7, "delay_s": 0.017}
@@ -276,10 +274,6 @@ def canonical_scenarios(engine: Engine) -> list[Scenario]:
         for queue in queues
     )
     return [Scenario.model_validate(scenario | {"links": pair}) for pair in links]
-
-
-def _queue(kind: str, **settings: float) -> dict[str, Any]:
-    return {"kind": kind} | settings
 
 
 def _canonical_flow(number: int, control: str) -> dict[str, Any]:

@@ -96,7 +96,7 @@ static void open_tcp(int number)
 
 	if (setsockopt(sender, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
 		die("congestion control %s: %m", flow->control);
-	/* Its receiver echoes each mark, and not until the sender has answered (dctcp_ce_state_1_to_0). */
+	/* DCTCP's receiver echoes each mark by itself (dctcp_ece_ack_update). */
 	if (!strcmp(flow->control, "dctcp") &&
 	    setsockopt(listener, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
 		die("congestion control of the receiver: %m");
