@@ -151,7 +151,9 @@ def _accepted(engine: Engine, control: str) -> list[dict[str, Any]]:
 
 
 def _refusal(engine: Engine, control: str, asked: Keys, options: Keys) -> str:
-    flow = {**_FLOW, "congestion_control": control, **options, **asked.get("flow", {})}
+    flow = {**_FLOW, "congestion_control": control, **options}
+    # DCTCP is nothing without marks.
+    flow |= {"ecn": control == "dctcp"} | asked.get("flow", {})
     document = {
         **{"duration_s": 10.0, "sampling_interval_s": 1.0, "seed": 1, "nodes": ["a", "b"]},
         **{"links": [{**_LINK, **asked.get("link", {})}], "flows": [flow]},
@@ -171,8 +173,6 @@ def _kinds(form: Keys) -> Iterator[tuple[str, str]]:
     for one in form.get("anyOf", [form]):
         for kind, place in one.get("discriminator", {}).get("mapping", {}).items():
             yield kind, place.rpartition("/")[2]
-        if "$ref" in one:
-            yield "token_bucket", one["$ref"].rpartition("/")[2]
 
 
 def _probes(model: Keys, base: Keys) -> Iterator[tuple[str, Any]]:

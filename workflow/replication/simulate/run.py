@@ -101,7 +101,8 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
     try:
         used = job.runtime.run(work)
         tables = check_run(work, scenario)
-        usage = job.store.finish(scenario_id, work, vars(used) | job.runtime.record())
+        place = {"runtime": job.runtime.name, "image": job.runtime.image}
+        usage = job.store.finish(scenario_id, work, vars(used) | place)
     except (RunError, OSError) as error:
         refused = describe_refusal(error) if isinstance(error, OSError) else None
         raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None

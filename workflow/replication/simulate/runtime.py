@@ -72,16 +72,14 @@ class Runtime:
     _process: subprocess.Popen[bytes] | None = None
     _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
 
-    def run(self, work: Path, trace: bool = False) -> Usage:
+    def run(self, work: Path) -> Usage:
         """Run the program on the plan in `work`, to its end; the tables appear there too.
 
-        With `trace`, so does trace.csv, the senders' events. RunError, with the program's last
-        line, where it could not start, failed, or went over a limit.
+        RunError, with the program's last line, where it could not start, failed, or went over a
+        limit.
         """
         there = str(self.seen[1] / work.relative_to(self.seen[0]) if self.seen else work)
         words = [self.program, "--plan", f"{there}/{PLAN_FILE}", "--output", there]
-        if trace:
-            words += ["--trace", f"{there}/trace.csv"]
         return self.run_command(words, work, there)
 
     def run_command(self, command: list[str], work: Path, there: str) -> Usage:
@@ -99,10 +97,6 @@ class Runtime:
     def written_version(self) -> str:
         """Return what the program's builder wrote into its folder, or nothing."""
         return str(self._ask({"version_of": self.program})["version"])
-
-    def record(self) -> dict[str, str | None]:
-        """Return runtime and image, for the usage of every result."""
-        return {"runtime": self.name, "image": self.image}
 
     def close(self) -> None:
         """End the runner, and its container: it ends with its input."""
