@@ -65,7 +65,7 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
     """
     handlers: dict[type, Callable[..., Comparison]] = {
         RatioTest: _ratio,
-        EquivalenceTest: _equivalence,
+        EquivalenceTest: _ratio,
         ShareTest: _share,
         TrendTest: _trend,
         StepsTest: _steps,
@@ -76,24 +76,20 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
     return handlers[type(test)](study, test, look_up)
 
 
-def level_values(study: Study, experiment: str, factor: str) -> dict[str, float]:
-    """Return level key to number on the axis; levels without a number are left out."""
-    levels = study.experiment(experiment).factor(factor).levels
-    return {level.key: level.value for level in levels if level.value is not None}
-
-
 def matched_factors(study: Study, left: Quantity, right: Quantity) -> list[str]:
     """Return the factors in which points of the two sides must agree."""
-    ours = [factor.id for factor in study.experiment(left.experiment).axes]
-    theirs = {factor.id for factor in study.experiment(right.experiment).axes}
+    ours, theirs = (
+        [factor.id for factor in study.experiment(wanted.experiment).axes]
+        for wanted in (left, right)
+    )
     return [f for f in ours if f in theirs and _matches(left.where, right.where, f)]
 
 
 def _matches(left: Where, right: Where, factor: str) -> bool:
-    listed = [set(where[factor]) for where in (left, right) if factor in where]
-    if len(listed) == 1:
-        return len(listed[0]) > 1
-    return not listed or listed[0] == listed[1]
+    if factor in left and factor in right:
+        return set(left[factor]) == set(right[factor])
+    listed = left.get(factor) or right.get(factor)
+    return listed is None or len(set(listed)) > 1
 
 
 def _pairs(
@@ -142,40 +138,35 @@ def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
 
 
 def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd.Series[float]:
-    reducer = {"mean": "mean", "minimum": "min", "maximum": "max"}[how]
+    reducer = {"minimum": "min", "maximum": "max"}.get(how, "mean")
     reduced: pd.Series[float] = values.groupby(replicate).agg(reducer)
     return reduced
 
 
-def _ratio(study: Study, test: RatioTest, look_up: Lookup) -> Comparison:
+def _ratio(study: Study, test: RatioTest | EquivalenceTest, look_up: Lookup) -> Comparison:
     if test.reduce == "ratio_of_means":
-        return _ratio_of_means(test, look_up)
-    pairs = _pairs(study, test.left, test.right, look_up)
-    values = _reduce(_ratios(pairs), pairs["replicate"], test.reduce)
-    return Comparison(values, _count(pairs, "left", "right"))
+        pairs, points = _mean_pairs(test, look_up)
+    else:
+        pairs = _pairs(study, test.left, test.right, look_up)
+        points = _count(pairs, "left", "right")
+    ratios, lowest = _ratios(pairs), -np.inf
+    if isinstance(test, EquivalenceTest):
+        ratios, lowest = (ratios - 1).abs(), 0
+    return Comparison(_reduce(ratios, pairs["replicate"], test.reduce), points, lowest)
 
 
-def _ratio_of_means(test: RatioTest | EquivalenceTest, look_up: Lookup) -> Comparison:
-    left = complete(look_up("left", test.left))
-    right = complete(look_up("right", test.right))
+def _mean_pairs(test: RatioTest | EquivalenceTest, look_up: Lookup) -> tuple[pd.DataFrame, int]:
+    frames = {
+        side: complete(look_up(side, wanted))
+        for side, wanted in (("left", test.left), ("right", test.right))
+    }
     means = pd.DataFrame(
-        {
-            "left": left.groupby("replicate")["value"].mean(),
-            "right": right.groupby("replicate")["value"].mean(),
-        }
+        {side: frame.groupby("replicate")["value"].mean() for side, frame in frames.items()}
     ).dropna()
     if means.empty:
         raise UntestableError("no replicate has every point of both sides.")
-    return Comparison(_ratios(means), _count(left, "value") + _count(right, "value"))
-
-
-def _equivalence(study: Study, test: EquivalenceTest, look_up: Lookup) -> Comparison:
-    if test.reduce == "ratio_of_means":
-        ratio = _ratio_of_means(test, look_up)
-        return Comparison((ratio.values - 1).abs(), ratio.points, lowest=0)
-    pairs = _pairs(study, test.left, test.right, look_up)
-    values = _reduce((_ratios(pairs) - 1).abs(), pairs["replicate"], test.reduce)
-    return Comparison(values, _count(pairs, "left", "right"), lowest=0)
+    points = sum(_count(frame, "value") for frame in frames.values())
+    return means.reset_index(), points
 
 
 def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
@@ -237,7 +228,8 @@ def _furthest(values: pd.Series[float], expect: Condition) -> float:
 
 
 def _with_axis(study: Study, wanted: Quantity, over: str, frame: pd.DataFrame) -> pd.DataFrame:
-    axis = level_values(study, wanted.experiment, over)
+    levels = study.experiment(wanted.experiment).factor(over).levels
+    axis = {level.key: level.value for level in levels}
     return frame.assign(axis=frame[over].map(axis).astype(float))
 
 
@@ -287,7 +279,7 @@ def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
         listed.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
     table = listed[0]
     for frame in listed[1:]:
-        table = table.merge(frame, on=[c for c in frame if isinstance(c, str)])
+        table = table.merge(frame)
     ranks = list(range(len(test.order)))
     table = complete(table, tuple(ranks))  # type: ignore[arg-type]
     falling = [-rank for rank in ranks]
