@@ -9,6 +9,7 @@ for neither: both are named, with their shares.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -47,48 +48,44 @@ class Coverage:
         self.study = study
         self.results = results
         self._full_duration_s = functools.cache(self._duration_of)
-        self._known_runs: dict[tuple[str, str], pd.DataFrame] = {}
-        self._notes: dict[tuple[str, str, str], list[str]] = {}
+        self._known_runs: dict[str, pd.DataFrame] = {}
+        self._notes: dict[tuple[str, str], list[str]] = {}
         self._known = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
 
     def notes(self, engine: str, wanted: Quantity) -> list[str]:
         """Return what `engine` left out of a quantity's points, in sentences."""
-        key = engine, wanted.experiment, json.dumps(wanted.where, sort_keys=True)
+        key = engine, _points_key(wanted)
         if key not in self._notes:
-            self._notes[key] = self._sentences(engine, wanted)
+            self._notes[key] = list(self._sentences(engine, wanted))
         return self._notes[key]
 
-    def _sentences(self, engine: str, wanted: Quantity) -> list[str]:
+    def _sentences(self, engine: str, wanted: Quantity) -> Iterator[str]:
         runs = self._runs(engine, wanted)
-        supported = runs[runs["supported"]]
-        refused = runs[~runs["supported"]]
-        needed = points_of(self.study, wanted)
-        notes = []
+        supported, refused = runs[runs["supported"]], runs[~runs["supported"]]
+        needed, designed = points_of(self.study, wanted), runs["point"].nunique()
+        gone = []
         if not refused.empty:
             why = ", ".join(sorted(set(refused["reason"])))
-            notes.append(f"{engine} refuses {refused['point'].nunique()} ({why})")
-        if needed > runs["point"].nunique():
-            notes.append(f"this tier leaves out {needed - runs['point'].nunique()}")
-        sentences = []
-        if notes:
+            gone.append(f"{engine} refuses {refused['point'].nunique()} ({why})")
+        if needed > designed:
+            gone.append(f"this tier leaves out {needed - designed}")
+        if gone:
             ran = supported["point"].nunique()
-            sentences.append(f"{ran} of {needed} points were run: {'; '.join(notes)}.")
+            yield f"{ran} of {needed} points were run: {'; '.join(gone)}."
         pairs = zip(supported["scenario"], supported["engine"], strict=True)
         if failed := sum(pair not in self._known for pair in pairs):
-            sentences.append(f"{failed} of {len(supported)} runs have no result.")
+            yield f"{failed} of {len(supported)} runs have no result."
         short, full = self.shortened(engine, wanted)
         if short < full:
-            sentences.append(f"Runs last {short:g} s, the study's {full:g} s.")
-        return sentences
+            yield f"Runs last {short:g} s, the study's {full:g} s."
 
     def points(self, engine: str, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
         """Return the points of the quantities that `engine` ran, each once, as the table's rows."""
-        found = {
-            (wanted.experiment, str(point)): None
-            for wanted in quantities
-            for runs in [self._runs(engine, wanted)]
-            for point in runs.loc[runs["supported"], "point"]
-        }
+        found: dict[tuple[str, str], None] = {}
+        for wanted in quantities:
+            runs = self._runs(engine, wanted)
+            points = runs.loc[runs["supported"], "point"]
+            found |= dict.fromkeys((wanted.experiment, str(point)) for point in points)
         return [{"experiment": experiment, "point": point} for experiment, point in found]
 
     def shortened(
@@ -102,7 +99,7 @@ class Coverage:
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
         scenarios = runs.loc[runs["supported"], "scenario"].unique()
-        full = self._full_duration_s(wanted.experiment, json.dumps(wanted.where, sort_keys=True))
+        full = self._full_duration_s(_points_key(wanted))
         durations = [float(self.results.scenarios[s]["duration_s"]) for s in scenarios]
         return min([full, *durations]), full
 
@@ -117,22 +114,29 @@ class Coverage:
                     return ReasonCode.TOO_FEW_RUNS
         return ReasonCode.ENGINE_LACKS_IT
 
-    def replicates(self, engine: str, wanted: Quantity) -> set[int]:
+    def replicates(self, engine: str, quantities: Sequence[Quantity]) -> set[int]:
         """Return the replicates that the design has at every point that `engine` supports."""
-        runs = self._runs(engine, wanted)
-        runs = runs[runs["supported"]]
-        points = runs.groupby("replicate")["point"].nunique()
-        return {int(number) for number in points.index[points == runs["point"].nunique()]}
+        found = []
+        for wanted in quantities:
+            runs = self._runs(engine, wanted)
+            runs = runs[runs["supported"]]
+            points = runs.groupby("replicate")["point"].nunique()
+            found.append({int(n) for n in points.index[points == runs["point"].nunique()]})
+        return set.intersection(*found)
 
     def _runs(self, engine: str, wanted: Quantity) -> pd.DataFrame:
-        key = wanted.experiment, json.dumps(wanted.where, sort_keys=True)
+        key = _points_key(wanted)
         if key not in self._known_runs:
             self._known_runs[key] = self.results.runs(wanted.experiment, wanted.where)
         runs = self._known_runs[key]
         return runs[runs["engine"] == engine]
 
-    def _duration_of(self, experiment: str, where: str) -> float:
-        return min(durations_s(self.study, experiment, json.loads(where)))
+    def _duration_of(self, points: str) -> float:
+        return min(durations_s(self.study, *json.loads(points)))
+
+
+def _points_key(wanted: Quantity) -> str:
+    return json.dumps([wanted.experiment, wanted.where], sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -156,15 +160,12 @@ def left_out(
 
     A replicate that the design has at some of the points only is none that was left out.
     """
-    designed = set.intersection(*(coverage.replicates(engine, wanted) for wanted in quantities))
+    designed = coverage.replicates(engine, quantities)
     missing = designed - set(used)
     if not missing:
         return LeftOut(0, len(designed), "")
-    causes = list(
-        dict.fromkeys(
-            cause for wanted in quantities for cause in _causes(coverage, engine, wanted, missing)
-        )
-    )
+    found = (_causes(coverage, engine, wanted, missing) for wanted in quantities)
+    causes = list(dict.fromkeys(itertools.chain(*found)))
     more = len(causes) - _NAMED
     named = causes[:_NAMED] + ([f"{more} more"] if more > 0 else [])
     why = "; ".join(named) or "a run without a result"
@@ -174,7 +175,7 @@ def left_out(
 
 def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]) -> Iterator[str]:
     """Yield where the quantity is undefined in one of the replicates."""
-    frame = _of(coverage, engine, wanted)
+    frame = values_on(coverage.results, engine, wanted)
     undefined = frame[frame["value"].isna() & frame["replicate"].isin(missing)]
     if undefined.empty:
         return
@@ -182,7 +183,7 @@ def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]
         update={"metric": "packets_sent", "aggregate": "sum", "window_s": None, "links": None}
     )
     keys = [column for column in undefined if column != "value"]
-    counted = undefined[keys].merge(_of(coverage, engine, sent), on=keys, how="left")
+    counted = undefined[keys].merge(values_on(coverage.results, engine, sent), on=keys, how="left")
     for row in counted.to_dict("records"):
         silent = " (no packet sent)" if row.pop("value") == 0 else ""
         row.pop("replicate")
@@ -191,8 +192,9 @@ def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]
         yield f"no {metric_label(wanted.metric)} at {where}{silent}"
 
 
-def _of(coverage: Coverage, engine: str, wanted: Quantity) -> pd.DataFrame:
-    frame = quantity(coverage.results, wanted)
+def values_on(results: Results, engine: str, wanted: Quantity) -> pd.DataFrame:
+    """Return replicate, factors and value of a quantity on one engine."""
+    frame = quantity(results, wanted)
     return frame[frame["engine"] == engine].drop(columns="engine")
 
 
