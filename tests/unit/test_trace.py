@@ -284,9 +284,9 @@ def test_an_unset_threshold_is_infinite_until_start_up_ends():
     cwnd = [10, 20, 40, 20, 21, 22, 23, 24]
     window = steady(cwnd, np.nan)
     assert window.start_up_end == 3
-    assert window.slow_start_share() == window.start_up_share() == 3 / 8
+    assert window.slow_start_share() == window.slow_start_share(by_threshold=False) == 3 / 8
     endless = steady([1, 2, 4, 8], np.nan)
-    assert endless.slow_start_share() == endless.start_up_share() == 1.0
+    assert endless.slow_start_share() == endless.slow_start_share(by_threshold=False) == 1.0
 
 
 def test_samples_taken_at_any_pace_give_the_same_window_on_the_grid():

@@ -39,6 +39,7 @@ irregular times have a mean weighted by the time until the next one (`time_weigh
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -192,23 +193,20 @@ def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, i
     found = find_reductions(window)
     teeth: list[tuple[float, float, tuple[int, int] | None]] = []
     start = 0
-    for number, index in enumerate(found):
+    for index, following in itertools.zip_longest(found, found[1:]):
         peak = float(window[start:index].max())
-        if number + 1 == len(found):
-            trough = index + _valley(window[index:])
-            teeth.append((peak, float(window[trough]), None))
+        rise: tuple[int, int] | None = None
+        if following is None:
+            # Down to the first rise after it.
+            rises = np.flatnonzero(np.diff(window[index:]) > 0)
+            stop = index + int(rises[0]) + 1 if rises.size else window.size
+            start = index + int(window[index:stop].argmin())
         else:
-            top = index + int(window[index : found[number + 1]].argmax())
-            trough = index + int(window[index : top + 1].argmin())
-            teeth.append((peak, float(window[trough]), (trough, top)))
-        start = trough
+            top = index + int(window[index:following].argmax())
+            start = index + int(window[index : top + 1].argmin())
+            rise = start, top
+        teeth.append((peak, float(window[start]), rise))
     return teeth
-
-
-def _valley(window: FloatArray) -> int:
-    rises = np.flatnonzero(np.diff(window) > 0)
-    stop = int(rises[0]) + 1 if rises.size else window.size
-    return int(window[:stop].argmin())
 
 
 class Samples(CwndSeries):
@@ -270,19 +268,13 @@ class Window(CwndSeries):
         """Return the window reductions per minute of the span."""
         return MINUTE_S * self.reductions() / float(self.time_s[-1])
 
-    def start_up_share(self) -> float:
-        """Return the share of the span that start-up takes."""
-        return float(self._starting.mean())
-
-    @property
-    def _starting(self) -> npt.NDArray[np.bool_]:
+    def slow_start_share(self, by_threshold: bool = True) -> float:
+        """Return the share of the span in slow start, or else in start-up."""
         size, end = self.cwnd_segments.size, self.start_up_end
-        return np.arange(size) < (size if end is None else end)
-
-    def slow_start_share(self) -> float:
-        """Return the share of the span in slow start, by the threshold."""
-        known = np.isfinite(self.ssthresh_segments)
-        slow = np.where(known, self.cwnd_segments < self.ssthresh_segments, self._starting)
+        slow = np.arange(size) < (size if end is None else end)
+        if by_threshold:
+            known = np.isfinite(self.ssthresh_segments)
+            slow = np.where(known, self.cwnd_segments < self.ssthresh_segments, slow)
         return float(slow.mean())
 
     def distance(self, other: Window) -> float:

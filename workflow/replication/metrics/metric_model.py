@@ -130,8 +130,7 @@ def wanted_quantities(study: Study) -> list[Quantity]:
         for cell in [table.cell] if table.cell else (table.columns or {}).values():
             for flows in [cell.flows, *(row.flows for row in rows if row.flows is not None)]:
                 asked += [_whole(e, cell.metric, flows, cell.window_s) for e in experiments]
-    for own in study.experiments:
-        asked += [_whole(own.id, metric) for metric in CONTRASTED]
+    asked += [_whole(own.id, metric) for own in study.experiments for metric in CONTRASTED]
     found = {}
     for wanted in asked:
         if not is_total(wanted):

@@ -424,8 +424,10 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
                 )
                 for cell in members:
                     if cell.printed in alike:
-                        known = ("shared_decimals", cell.value, math.nan, SUSPICIOUS, reason)
-                        yield Finding(study.id, *cell.key, *known)
+                        check, bound = "shared_decimals", math.nan
+                        yield Finding(
+                            study.id, *cell.key, check, cell.value, bound, SUSPICIOUS, reason
+                        )
 
 
 def expected_groups(values: int, alike: int, places: int) -> float:

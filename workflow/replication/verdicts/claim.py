@@ -49,8 +49,14 @@ from replication.verdicts.comparison import Comparison, UntestableError, compare
 from replication.verdicts.congestion import Places, compared_places
 from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, fingerprints, judge_published
-from replication.verdicts.sample import Coverage, left_out, outcomes, values_on
-from replication.verdicts.starved import starved, starved_note
+from replication.verdicts.sample import (
+    Coverage,
+    left_out,
+    outcomes,
+    starved,
+    starved_note,
+    values_on,
+)
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import Wording, statistic_unit, wording
 

@@ -106,25 +106,23 @@ def compared_places(study: Study, test: SimpleTest, results: Results, engine: st
     if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
         return None
     factors = _matched(study, test)
-    frames = [
-        results.runs(wanted.experiment, wanted.where).assign(side=number)
-        for number, wanted in enumerate(compared)
-    ]
-    runs = pd.concat(frames, ignore_index=True)
+    runs = pd.concat(
+        [
+            results.runs(wanted.experiment, wanted.where).assign(side=number)
+            for number, wanted in enumerate(compared)
+        ],
+        ignore_index=True,
+    )
     runs = runs[(runs["engine"] == engine) & runs["supported"]]
-    if runs.empty:
-        return None
+    idle = runs_without_congestion(results)
     runs = runs.assign(
         place=_places(runs, factors),
         path=[_path(results.scenarios[scenario]) for scenario in runs["scenario"]],
+        idle=runs["scenario"].isin(idle.loc[idle["engine"] == engine, "scenario"]),
     )
-    whole = runs.groupby("place")["side"].transform("nunique") == len(compared)
-    runs = runs[whole]
+    runs = runs[runs.groupby("place")["side"].transform("nunique") == len(compared)]
     if runs.empty or (runs.groupby(["place", "replicate"])["path"].nunique() > 1).any():
         return None
-    idle = runs_without_congestion(results)
-    idle = idle[idle["engine"] == engine]
-    runs = runs.assign(idle=runs["scenario"].isin(idle["scenario"]))
     mostly = runs.groupby(["place", "side", "point"])["idle"].mean() > 0.5
     left_out = mostly.groupby(level="place").all()
     return Places(factors, len(left_out), frozenset(left_out.index[left_out]))
