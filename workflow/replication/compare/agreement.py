@@ -101,9 +101,8 @@ class EngineDifference(Document):
 
     @model_validator(mode="after")
     def _known_metrics(self) -> EngineDifference:
-        for metric in self.shows_in:
-            if metric not in CONTRASTED:
-                raise ValueError(f"shows_in: {metric!r} is not one of {', '.join(CONTRASTED)}")
+        if unknown := set(self.shows_in) - set(CONTRASTED):
+            raise ValueError(f"shows_in: {min(unknown)!r} is not one of {', '.join(CONTRASTED)}")
         if len(set(self.engines.values())) < 2:
             raise ValueError(f"difference {self.id}: all its engines do the same")
         return self

@@ -274,13 +274,12 @@ def compare_flows(
         for flow in flows
         for point, ours in _our_flows(results, flow).items()
     ]
+    kinds: dict[tuple[str, ...], list[TraceComparison]] = {}
     for one in found:
-        kind = (one.point, one.congestion_controls)
-        like = [
-            other.published.samples
-            for other in found
-            if other is not one and (other.point, other.congestion_controls) == kind
-        ]
+        kinds.setdefault((one.point, *one.congestion_controls), []).append(one)
+    for one in found:
+        others = kinds[one.point, *one.congestion_controls]
+        like = [other.published.samples for other in others if other is not one]
         yield replace(one, like=[samples for samples in like if samples is not None])
 
 

@@ -63,11 +63,8 @@ class Reading(Document):
 
     def of(self, cell: MappedCell) -> MappedCell:
         """Return the cell under this reading, its number as the value of our quantity."""
-        changes = {
-            name: value
-            for name in ("metric", "aggregate", "flows", "window_s")
-            if (value := getattr(self, name)) is not None
-        }
+        parts = {"metric", "aggregate", "flows", "window_s"}
+        changes = {name: value for name, value in self if name in parts and value is not None}
         value = cell.value * self.factor
         return replace(
             cell,
@@ -324,8 +321,8 @@ class Explanations(Document):
     @property
     def cause_bits(self) -> float:
         """The bits that name one cause among all that are tested."""
-        tested = [cause for cause in self.causes if cause.kind != "untestable"]
-        return math.log2(max(len(tested), 2))
+        tested = sum(cause.kind != "untestable" for cause in self.causes)
+        return math.log2(max(tested, 2))
 
 
 def load_explanations(root: Path, study: str) -> Explanations | None:

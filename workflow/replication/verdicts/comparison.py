@@ -36,6 +36,8 @@ from replication.study.claim_model import (
 )
 from replication.study.study import Study
 
+#: Tests that compare two sides point by point.
+PairedTest = RatioTest | EquivalenceTest | ShareTest | CrossoverTest
 #: Returns a quantity's frame for one engine (replicate, factors, value) under the side's name.
 Lookup = Callable[[str, Quantity], pd.DataFrame]
 
@@ -67,8 +69,8 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
         RatioTest: _ratio,
         EquivalenceTest: _ratio,
         ShareTest: _share,
-        TrendTest: _trend,
-        StepsTest: _steps,
+        TrendTest: _along,
+        StepsTest: _along,
         CrossoverTest: _crossover,
         OrderingTest: _ordering,
         ValueTest: _value,
@@ -76,13 +78,19 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
     return handlers[type(test)](study, test, look_up)
 
 
-def matched_factors(study: Study, left: Quantity, right: Quantity) -> list[str]:
+def matched_factors(study: Study, test: PairedTest) -> list[str]:
     """Return the factors in which points of the two sides must agree."""
     ours, theirs = (
         [factor.id for factor in study.experiment(wanted.experiment).axes]
-        for wanted in (left, right)
+        for wanted in (test.left, test.right)
     )
-    return [f for f in ours if f in theirs and _matches(left.where, right.where, f)]
+    over = test.over if isinstance(test, CrossoverTest) else None
+    return [
+        factor
+        for factor in ours
+        if factor == over
+        or (factor in theirs and _matches(test.left.where, test.right.where, factor))
+    ]
 
 
 def _matches(left: Where, right: Where, factor: str) -> bool:
@@ -92,13 +100,11 @@ def _matches(left: Where, right: Where, factor: str) -> bool:
     return listed is None or len(set(listed)) > 1
 
 
-def _pairs(
-    study: Study, left: Quantity, right: Quantity, look_up: Lookup, matched: list[str] | None = None
-) -> pd.DataFrame:
+def _pairs(study: Study, test: PairedTest, look_up: Lookup) -> pd.DataFrame:
     """Return matched points of complete replicates: replicate, factors, left, right."""
-    on = matched_factors(study, left, right) if matched is None else matched
+    on = matched_factors(study, test)
     sides = []
-    for side, wanted in (("left", left), ("right", right)):
+    for side, wanted in (("left", test.left), ("right", test.right)):
         frame = look_up(side, wanted)
         free = [c for c in frame if c not in ("replicate", "value", *on)]
         names = {c: f"{c} {side}" for c in free} | {"value": side}
@@ -147,7 +153,7 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, look_up: Lookup) -> 
     if test.reduce == "ratio_of_means":
         pairs, points = _mean_pairs(test, look_up)
     else:
-        pairs = _pairs(study, test.left, test.right, look_up)
+        pairs = _pairs(study, test, look_up)
         points = _count(pairs, "left", "right")
     ratios, lowest = _ratios(pairs), -np.inf
     if isinstance(test, EquivalenceTest):
@@ -170,7 +176,7 @@ def _mean_pairs(test: RatioTest | EquivalenceTest, look_up: Lookup) -> tuple[pd.
 
 
 def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
-    pairs = _pairs(study, test.left, test.right, look_up)
+    pairs = _pairs(study, test, look_up)
     bound = test.factor * pairs["right"]
     if test.relation == "above":
         holds = pairs["left"] > bound * (1 + test.tie)
@@ -183,40 +189,28 @@ def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
     return Comparison(values.astype(float), len(every) // len(values), lowest=0, highest=1)
 
 
-def _trend(study: Study, test: TrendTest, look_up: Lookup) -> Comparison:
-    def correlation(curve: pd.DataFrame) -> float:
-        return spearman(curve["axis"], ranked(curve["value"], test.tie))
-
-    values, points = _along(study, test, look_up, correlation)
-    return Comparison(values, points, lowest=-1, highest=1)
-
-
-def _steps(study: Study, test: StepsTest, look_up: Lookup) -> Comparison:
-    def share(curve: pd.DataFrame) -> float:
-        along = curve.sort_values("axis")["value"].to_numpy(dtype=float)
-        bound = test.factor * along[:-1]
-        steps = along[1:] > bound if test.relation == "rises" else along[1:] < bound
-        return float(steps.mean())
-
-    values, points = _along(study, test, look_up, share)
-    return Comparison(values, points, lowest=0, highest=1)
-
-
-def _along(
-    study: Study,
-    test: TrendTest | StepsTest,
-    look_up: Lookup,
-    statistic: Callable[[pd.DataFrame], float],
-) -> tuple[pd.Series[float], int]:
-    """Return a statistic of each curve over a factor, reduced over curves, and the points."""
+def _along(study: Study, test: TrendTest | StepsTest, look_up: Lookup) -> Comparison:
+    """Take a statistic of each curve over a factor, and of these the worst or the mean."""
     frame = complete(_with_axis(study, test.of, test.over, look_up("of", test.of)))
     others = [c for c in frame if c not in ("value", "axis", test.over)]
     if frame["axis"].nunique() < 2:
         raise UntestableError(f"only one level of {test.over} was run: there is no trend to see.")
-    rows = [(curve["replicate"].iloc[0], statistic(curve)) for _, curve in frame.groupby(others)]
+    rows = [
+        (curve["replicate"].iloc[0], _of_curve(test, curve)) for _, curve in frame.groupby(others)
+    ]
     found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
     values = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
-    return values.astype(float), _count(frame, "value")
+    lowest = -1 if isinstance(test, TrendTest) else 0
+    return Comparison(values.astype(float), _count(frame, "value"), lowest, highest=1)
+
+
+def _of_curve(test: TrendTest | StepsTest, curve: pd.DataFrame) -> float:
+    if isinstance(test, TrendTest):
+        return spearman(curve["axis"], ranked(curve["value"], test.tie))
+    along = curve.sort_values("axis")["value"].to_numpy(dtype=float)
+    bound = test.factor * along[:-1]
+    steps = along[1:] > bound if test.relation == "rises" else along[1:] < bound
+    return float(steps.mean())
 
 
 def _furthest(values: pd.Series[float], expect: Condition) -> float:
@@ -234,11 +228,7 @@ def _with_axis(study: Study, wanted: Quantity, over: str, frame: pd.DataFrame) -
 
 
 def _crossover(study: Study, test: CrossoverTest, look_up: Lookup) -> Comparison:
-    matched = matched_factors(study, test.left, test.right)
-    if test.over not in matched:
-        matched.append(test.over)
-    pairs = _pairs(study, test.left, test.right, look_up, matched)
-    pairs = _with_axis(study, test.left, test.over, pairs)
+    pairs = _with_axis(study, test.left, test.over, _pairs(study, test, look_up))
     if pairs["axis"].nunique() < 2:
         raise UntestableError(f"only one level of {test.over} was run: no crossing can be seen.")
     means = pairs.groupby(["replicate", "axis"])[["left", "right"]].mean()

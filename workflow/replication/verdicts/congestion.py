@@ -26,7 +26,6 @@ from replication.metrics.metric_model import METRICS
 from replication.metrics.results import Feature, Results
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW
 from replication.study.claim_model import (
-    CrossoverTest,
     OrderingTest,
     Quantity,
     SimpleTest,
@@ -80,7 +79,7 @@ class Places:
     `total` is how many there are, `left_out` those without congestion.
     """
 
-    factors: tuple[str, ...]
+    factors: list[str]
     total: int
     left_out: frozenset[str]
 
@@ -139,14 +138,13 @@ def _are_alternatives(compared: Sequence[Quantity]) -> bool:
     )
 
 
-def _matched(study: Study, test: SimpleTest) -> tuple[str, ...]:
+def _matched(study: Study, test: SimpleTest) -> list[str]:
     if isinstance(test, OrderingTest):
         narrowed = {factor for item in test.order for factor in item}
         axes = study.experiment(test.of.experiment).axes
-        return tuple(factor.id for factor in axes if factor.id not in narrowed)
+        return [factor.id for factor in axes if factor.id not in narrowed]
     assert not isinstance(test, ValueTest | TrendTest | StepsTest)
-    found = matched_factors(study, test.left, test.right)
-    return (*found, *([test.over] if isinstance(test, CrossoverTest) else []))
+    return matched_factors(study, test)
 
 
 def _places(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
