@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import cast
 
 import numpy as np
@@ -61,23 +60,17 @@ class SampledResults(Results):
         `runs` has scenario and engine, every run once; those without a series are passed over.
         Rows of one run stay in the order of the file.
         """
-        rows, first_row = self._rows_of_runs
         wanted = runs.sort_values(RUN)
         pairs = zip(wanted["scenario"], wanted["engine"], strict=True)
-        kept = [rows[first:end] for first, end in map(first_row.get, pairs, repeat((0, 0)))]
-        return self.series.take(np.concatenate(kept) if kept else rows[:0])
+        none = np.array([], dtype=np.intp)
+        kept = [self._places.get(pair, none) for pair in pairs]
+        return self.series.take(np.concatenate([none, *kept]))
 
     @cached_property
-    def _rows_of_runs(self) -> tuple[npt.NDArray[np.intp], dict[tuple[str, str], tuple[int, int]]]:
-        """The series' rows run by run, and the first and the end of each run's among them."""
-        scenario, engine = (self.series[key].cat for key in RUN)
-        run = scenario.codes.to_numpy(dtype=np.int64) * len(engine.categories) + engine.codes
-        rows = np.argsort(run, kind="stable")
-        found, first, size = np.unique(run[rows], return_index=True, return_counts=True)
-        names = (divmod(int(number), len(engine.categories)) for number in found)
-        keys = [(scenario.categories[s], engine.categories[e]) for s, e in names]
-        spans = zip(first.tolist(), (first + size).tolist(), strict=True)
-        return rows, dict(zip(keys, spans, strict=True))
+    def _places(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
+        """Where the rows of each run are in the series."""
+        places = self.series.groupby(RUN, observed=True, sort=False).indices
+        return cast("dict[tuple[str, str], npt.NDArray[np.intp]]", places)
 
     def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
         """Compute a feature; see `Results.values`."""
