@@ -12,13 +12,13 @@ run is `not testable`, and so is one with more than a fifth of the replicates le
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
 from replication.metrics.cell_map import MappedCell
+from replication.metrics.metric import quantity
 from replication.metrics.metric_model import COUNTS, display_unit, largest, metric_label
 from replication.metrics.results import Results
 from replication.metrics.statistic import (
@@ -41,7 +41,7 @@ from replication.verdicts.published_run import (
     fingerprints,
     judge_published,
 )
-from replication.verdicts.sample import Coverage, left_out, outcomes, values_on
+from replication.verdicts.sample import Coverage, left_out, outcomes
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import amount
 
@@ -64,7 +64,8 @@ def evaluate_cells(
     for cell in cells:
         shown = _shown(cell)
         for engine in results.engines:
-            ours = values_on(results, engine, cell.quantity)
+            values = quantity(results, cell.quantity)
+            ours = values[values["engine"] == engine].drop(columns="engine")
             means = replicate_means(ours)
             sample = means.to_numpy(dtype=float)
             most = largest(cell.quantity.metric, cell.quantity.aggregate)
@@ -73,26 +74,35 @@ def evaluate_cells(
             ruling = untestable(coverage, engine, cell, found.n)
             if ruling is None and gone.too_many:
                 ruling = _not_testable(ReasonCode.TOO_FEW_RUNS, gone.sentence)
-            if ruling is None and (factor := cell.cell.tolerance.factor) is not None:
-                counts = cell.quantity.metric in COUNTS
-                designed = coverage.replicates(engine, [cell.quantity])
-                ruling = judge_published(
-                    Published(cell.value, cell.half_ulp, factor, counts),
-                    means,
-                    fingerprints(results, engine, [cell.quantity], designed),
-                    functools.partial(amount, cell.quantity),
-                )
+            if ruling is None and cell.cell.tolerance.factor is not None:
+                ruling = _of_one_run(coverage, engine, cell, means)
             notes = [
                 *([gone.sentence] if gone.count and not gone.too_many else []),
                 *outcomes(study, cell.quantity, ours),
                 *coverage.notes(engine, cell.quantity),
             ]
-            impossible_as = impossible.get(cell.key)
             yield {
-                **judge_cell(study.id, cell, engine, found, ruling, impossible_as, notes),
+                **judge_cell(
+                    study.id, cell, engine, found, ruling, impossible.get(cell.key), notes
+                ),
                 **shown,
                 "points": coverage.points(engine, [cell.quantity]),
             }
+
+
+def _of_one_run(
+    coverage: Coverage, engine: str, cell: MappedCell, means: pd.Series[float]
+) -> Ruling:
+    """Return the verdict on a number of one published run."""
+    factor = cell.cell.tolerance.factor
+    assert factor is not None  # the caller asks for those alone
+    designed = coverage.replicates(engine, [cell.quantity])
+    return judge_published(
+        Published(cell.value, cell.half_ulp, factor, cell.quantity.metric in COUNTS),
+        means,
+        fingerprints(coverage.results, engine, [cell.quantity], designed),
+        lambda value: amount(cell.quantity, value),
+    )
 
 
 def _not_testable(code: ReasonCode, why: str) -> Ruling:
@@ -218,14 +228,14 @@ def within_tolerance(cell: MappedCell, mean: float) -> bool | None:
 
 def _deviation(cell: MappedCell, found: Estimate) -> list[str]:
     tolerance, off = cell.cell.tolerance, found.mean - cell.value
-    size = amount(cell.quantity, off)
-    allowed = amount(cell.quantity, half_width(tolerance, cell.value))
+    margin = half_width(tolerance, cell.value)
+    size, allowed = amount(cell.quantity, off), amount(cell.quantity, margin)
     if tolerance.relative is not None:
         allowed = f"{100 * tolerance.relative:g} %"
         if cell.value:
             size = f"{100 * relative_deviation(found.mean, cell.value):.1f} %".replace("-", "−")
-    sign = "+" if off > 0 else ""
     return [
-        f"Deviation {sign}{size}, tolerance {allowed} and half the last printed digit.",
+        f"Deviation {'+' if off > 0 else ''}{size}, tolerance {allowed} and half the last printed "
+        "digit.",
         "No spread of the published value is given: equality cannot be tested.",
     ]

@@ -41,10 +41,6 @@ from replication.verdicts.wording import amount, levels_in_words
 MOST_LEFT_OUT = 0.2
 #: Points that a sentence names; of the others it gives the number.
 _NAMED = 2
-#: Below this share of its fair share a flow is starved.
-STARVED_SHARE = 0.1
-#: Fair shares of a scenario's flows by its id, which is a hash of what decides them.
-_SHARES: dict[str, dict[str, float]] = {}
 
 
 def points_of(study: Study, wanted: Quantity) -> int:
@@ -233,6 +229,12 @@ def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[s
             f"({found.high_count} of {total}, Wilson interval {low:.0f} to {high:.0f} %) and "
             f"{ends[1]} ({found.low_count} of {total})."
         )
+
+
+#: Below this share of its fair share a flow is starved.
+STARVED_SHARE = 0.1
+#: Fair shares of a scenario's flows by its id, which is a hash of what decides them.
+_SHARES: dict[str, dict[str, float]] = {}
 
 
 def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.DataFrame:
