@@ -208,8 +208,6 @@ def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.N
     the same, to the pixel (Jugel et al. 2014, "M4"). Values that are NaN are left out.
     """
     times, samples = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
-    if bins < 1 or times.shape != samples.shape or times.ndim != 1:
-        raise ValueError(f"need bins >= 1 and as many times as values; got {bins} bins")
     known = np.flatnonzero(np.isfinite(samples) & np.isfinite(times))
     if known.size <= 4 * bins:
         return known

@@ -88,8 +88,6 @@ def deviation_estimate(values: npt.ArrayLike) -> Estimate:
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """Return Wilson's 95 % score interval of a proportion (Wilson 1927)."""
-    if trials < 1 or not 0 <= successes <= trials:
-        raise ValueError(f"need 0 <= successes <= trials, trials >= 1; got {successes}, {trials}")
     interval = stats.binomtest(successes, trials).proportion_ci(CONFIDENCE, method="wilson")
     return float(interval.low), float(interval.high)
 
@@ -184,8 +182,6 @@ def relative_deviation(reproduced: float, published: float) -> float:
 
 def simplest_fraction(low: float, high: float) -> Fraction:
     """Return the fraction of least denominator in [low, high], both 0 or more (Stern-Brocot)."""
-    if not 0 <= low <= high:
-        raise ValueError(f"need 0 <= low <= high; got {low}, {high}")
     return _simplest(Fraction(low), Fraction(high))
 
 
