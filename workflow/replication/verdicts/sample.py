@@ -59,17 +59,10 @@ class Coverage:
         self.results = results
         self._full_duration_s = functools.cache(self._duration_of)
         self._known_runs: dict[str, pd.DataFrame] = {}
-        self._notes: dict[tuple[str, str], list[str]] = {}
         self._known = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
 
-    def notes(self, engine: str, wanted: Quantity) -> list[str]:
-        """Return what `engine` left out of a quantity's points, in sentences."""
-        key = engine, _points_key(wanted)
-        if key not in self._notes:
-            self._notes[key] = list(self._sentences(engine, wanted))
-        return self._notes[key]
-
-    def _sentences(self, engine: str, wanted: Quantity) -> Iterator[str]:
+    def notes(self, engine: str, wanted: Quantity) -> Iterator[str]:
+        """Yield what `engine` left out of a quantity's points, in sentences."""
         runs = self._runs(engine, wanted)
         supported, refused = runs[runs["supported"]], runs[~runs["supported"]]
         needed, designed = points_of(self.study, wanted), runs["point"].nunique()
