@@ -70,9 +70,9 @@ def judgeable(study: Study, cells: Sequence[MappedCell], runs: Iterable[Run]) ->
     designed: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         designed[run.engine].append(run)
-    claims = [one.quantities() for one in study.claims if not isinstance(one.test, NotTestable)]
+    claims = [claim for claim in study.claims if not isinstance(claim.test, NotTestable)]
     for engine, own in designed.items():
-        lacks = [[_lack(own, wanted, None) for wanted in quantities] for quantities in claims]
+        lacks = [[_lack(own, wanted, None) for wanted in claim.quantities()] for claim in claims]
         found = {
             "numbers": [_lack(own, cell.quantity, cell) for cell in cells],
             "claims": [next(filter(None, lack), "") for lack in lacks],
