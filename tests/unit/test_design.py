@@ -21,7 +21,7 @@ from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.variation import Variation, apply
-from replication.verdicts.judgeable import judgeable
+from replication.verdicts.evaluate import judgeable
 
 from tests.engines.engine_scenarios import dumbbell, red, tcp
 from tests.unit.conftest import (

@@ -186,22 +186,6 @@ def test_fairness_per_interval_and_since_the_start(shared):
     assert only(results, "jain_since_start_variation", window_s=(2, 3)) == 0
 
 
-def test_half_of_the_growth_of_fairness(world):
-    def series(flow, **_):
-        if ":" in flow:
-            return []
-        return sampled([5.0] * 9, throughput_bps=1.0 if flow == "tcp1" else [0.0] + [1.0] * 8)
-
-    results = world.results(world.study(), series=series)
-    # after t s one has t, the other t - 1
-    at = {t: (2 * t - 1) ** 2 / (2 * (t**2 + (t - 1) ** 2)) for t in (1, 5, 9)}
-    found = only(results, "jain_since_start_early_growth", window_s=(1, 9))
-    assert found == pytest.approx((at[5] - at[1]) / (at[9] - at[1]))
-    assert found > 0.9
-    # the index grows by less than a hundredth
-    assert math.isnan(only(results, "jain_since_start_early_growth", window_s=(8, 9)))
-
-
 # -- names -------------------------------------------------------------------------------------
 
 

@@ -134,7 +134,7 @@ def judgeable_lines(study: Study, tiers: Sequence[str], engines: list[str]) -> I
     from replication.design.study_check import check_study
     from replication.study.published import published_path
     from replication.verdicts.cause import check_explanations, load_explanations
-    from replication.verdicts.judgeable import judgeable
+    from replication.verdicts.evaluate import judgeable
 
     cells = check_study(study, published_path(ROOT, study.id))
     if (explanations := load_explanations(ROOT, study.id)) is not None:

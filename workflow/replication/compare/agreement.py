@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,7 +29,7 @@ from replication.metrics.metric import quantity
 from replication.metrics.metric_model import CONTRASTED, METRICS
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
-from replication.study.claim_model import Flows, Quantity, Where
+from replication.study.claim_model import Flows, Quantity, Where, covers
 from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.parameter import unique
@@ -70,20 +70,16 @@ class Concerns(Document):
 
     def holds(self, scenario: Mapping[str, Any]) -> bool:
         """Return whether a scenario (its JSON document) has the traits."""
-        flows = [flow for flow in scenario["flows"] if flow["kind"] == "tcp"]
-        if not any(self._holds_of(flow) for flow in flows):
-            return False
-        ends = ("queue_ab", "queue_ba")
-        kinds = {link[end]["kind"] for link in scenario["links"] for end in ends}
-        return not self.queues or not kinds.isdisjoint(self.queues)
-
-    def _holds_of(self, flow: Mapping[str, Any]) -> bool:
         controls = self.congestion_controls
-        return (
+        ends = ("queue_ab", "queue_ba")
+        queues = {link[end]["kind"] for link in scenario["links"] for end in ends}
+        return (not self.queues or not queues.isdisjoint(self.queues)) and any(
             (not controls or flow["congestion_control"] in controls)
             and self.sack in (None, flow["sack"])
             and self.limited_transmit in (None, flow["limited_transmit"])
             and self.delayed_acks in (None, flow["delayed_ack_segments"] > 1)
+            for flow in scenario["flows"]
+            if flow["kind"] == "tcp"
         )
 
 
@@ -105,16 +101,15 @@ class EngineDifference(Document):
 
     @model_validator(mode="after")
     def _known_metrics(self) -> EngineDifference:
-        for metric in self.shows_in:
-            if metric not in CONTRASTED:
-                raise ValueError(f"shows_in: {metric!r} is not one of {', '.join(CONTRASTED)}")
+        if unknown := set(self.shows_in) - set(CONTRASTED):
+            raise ValueError(f"shows_in: {min(unknown)!r} is not one of {', '.join(CONTRASTED)}")
         if len(set(self.engines.values())) < 2:
             raise ValueError(f"difference {self.id}: all its engines do the same")
         return self
 
     def parts(self, left: str, right: str) -> tuple[str, str] | None:
         """Return what two engines do, or None where it does not tell them apart."""
-        words: Mapping[str, str] = {str(engine): text for engine, text in self.engines.items()}
+        words = {str(engine): text for engine, text in self.engines.items()}
         if left not in words or right not in words or words[left] == words[right]:
             return None
         return words[left], words[right]
@@ -137,14 +132,13 @@ class EngineDifferences(Document):
         return {difference.id: difference for difference in self.differences}
 
     def concerning(
-        self, left: str, right: str, scenarios: Iterable[Mapping[str, Any]]
+        self, left: str, right: str, scenarios: Sequence[Mapping[str, Any]]
     ) -> list[EngineDifference]:
         """Return the differences of two engines that concern any of the scenarios."""
-        runs = list(scenarios)
         return [
-            difference
-            for difference in self.differences
-            if difference.parts(left, right) and any(difference.concerns.holds(run) for run in runs)
+            one
+            for one in self.differences
+            if one.parts(left, right) and any(map(one.concerns.holds, scenarios))
         ]
 
 
@@ -172,29 +166,22 @@ class Pair:
         return left, right
 
     @property
-    def quantities(self) -> list[Quantity]:
-        """What the item is made from."""
-        return [
-            Quantity.model_validate_json(text) for text in (self.found.before or {})["quantities"]
-        ]
-
-    @property
-    def group(self) -> str:
+    def group(self) -> tuple[str, str, tuple[str, str]]:
         """What is explained together: a claim, or the cells of a table's column."""
         item = self.found.item
-        return item[0] if self.found.kind == CLAIM else f"{item[0]}: {item[2]}"
+        name = item[0] if self.found.kind == CLAIM else f"{item[0]}: {item[2]}"
+        return self.found.kind, name, self.engines
 
     def row(self, causes: Sequence[str]) -> dict[str, object]:
         """Return the row of agreement_pairs.csv, with the known differences that concern it."""
-        is_cell, item = self.found.kind == CELL, self.found.item
+        is_cell = self.found.kind == CELL
+        names = ("table", "row", "column") if is_cell else ("claim",)
         left, right = self.points
         return {
             "study": self.study,
             "kind": self.found.kind,
-            "claim": "" if is_cell else item[0],
-            "table": item[0] if is_cell else "",
-            "row": item[1] if is_cell else "",
-            "column": item[2] if is_cell else "",
+            **dict.fromkeys(("claim", "table", "row", "column"), ""),
+            **dict(zip(names, self.found.item, strict=True)),
             "left": self.engines[0],
             "right": self.engines[1],
             "left_verdict": self.found.verdicts[0],
@@ -236,32 +223,22 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
     measured: list[dict[str, object]] = []
     for name in studies:
         pairs, causes = pairs_of(data, name), dict[tuple[object, ...], list[str]]()
-        groups = disagreements(pairs)
+        groups: dict[tuple[object, ...], list[Pair]] = {}
+        for pair in pairs:
+            if pair.found.agrees is False:
+                groups.setdefault(pair.group, []).append(pair)
         if groups:
             study, results = load_study(root, name), Results.load(data, name)
         for key, group in groups.items():
-            found = _Group(study, results, group)
-            measured += found.contrasts()
-            causes[key] = found.causes(known)
+            sides = _sides(study, group)
+            measured += _contrasts(results, group[0], sides)
+            runs = [run for side in sides for run in _scenarios(results, side, group[0].engines)]
+            causes[key] = [one.id for one in known.concerning(*group[0].engines, runs)]
         items += [
-            pair.row(causes.get(_group_of(pair), []) if pair.found.agrees is False else [])
-            for pair in pairs
+            pair.row(causes[pair.group] if pair.found.agrees is False else []) for pair in pairs
         ]
     for (name, columns), rows in zip(TABLES.items(), (items, measured), strict=True):
         write_table(data / name, rows, columns)
-
-
-def _group_of(pair: Pair) -> tuple[object, ...]:
-    return pair.found.kind, pair.group, pair.engines
-
-
-def disagreements(pairs: Sequence[Pair]) -> dict[tuple[object, ...], list[Pair]]:
-    """Return the pairs that disagree, those that are explained together in a list each."""
-    groups: dict[tuple[object, ...], list[Pair]] = {}
-    for pair in pairs:
-        if pair.found.agrees is False:
-            groups.setdefault(_group_of(pair), []).append(pair)
-    return groups
 
 
 @dataclass(frozen=True)
@@ -271,99 +248,75 @@ class _Side:
     label: str
     experiment: str
     flows: Flows
-    wheres: tuple[Where, ...]
+    wheres: list[Where]
 
 
-@dataclass(frozen=True)
-class _Group:
-    """What is explained together, and the results it rests on."""
-
-    study: Study
-    results: Results
-    pairs: Sequence[Pair]
-
-    def _sides(self) -> list[_Side]:
-        found: dict[tuple[str, str, str], list[Where]] = {}
-        flows: dict[str, Flows] = {}
-        shared = _shared([wanted.where for pair in self.pairs for wanted in pair.quantities])
-        for pair in self.pairs:
-            for wanted in pair.quantities:
-                where = shared if pair.found.kind == CELL else wanted.where
-                label = qualifier(self.study, _whole(wanted, where)) or "all points"
-                flows[str(wanted.flows)] = wanted.flows
-                wheres = found.setdefault((label, wanted.experiment, str(wanted.flows)), [])
-                if wanted.where not in wheres:
-                    wheres.append(wanted.where)
-        return [
-            _Side(label, experiment, flows[chosen], tuple(wheres))
-            for (label, experiment, chosen), wheres in found.items()
-        ]
-
-    def contrasts(self) -> Iterator[dict[str, object]]:
-        """Yield each metric that both engines have at points that both ran."""
-        first = self.pairs[0]
-        left, right = first.engines
-        for side in self._sides():
-            for metric in CONTRASTED:
-                wanted = Quantity(experiment=side.experiment, metric=metric, flows=side.flows)
-                values = quantity(self.results, wanted).dropna(subset="value")
-                values = values[_covered(values, side.wheres)]
-                keys = [column for column in values if column not in ("engine", "value")]
-                both = values[values["engine"] == left].merge(
-                    values[values["engine"] == right], on=keys, suffixes=("_left", "_right")
-                )
-                if both.empty:
-                    continue
-                means = both.groupby("replicate")[["value_left", "value_right"]].mean()
-                found = estimate((means["value_right"] - means["value_left"]).to_numpy())
-                differs = not found.low <= 0 <= found.high if found.has_interval else None
-                yield {
-                    "study": first.study,
-                    "group": first.group,
-                    "left": left,
-                    "right": right,
-                    "side": side.label,
-                    "metric": metric,
-                    "unit": METRICS[metric].unit,
-                    "left_mean": float(means["value_left"].mean()),
-                    "right_mean": float(means["value_right"].mean()),
-                    "difference": found.mean,
-                    "low": found.low,
-                    "high": found.high,
-                    "n": found.n,
-                    "differs": differs,
-                }
-
-    def causes(self, known: EngineDifferences) -> list[str]:
-        """Return the known differences that concern the group's runs."""
-        engines = self.pairs[0].engines
-        runs = [run for side in self._sides() for run in self._scenarios(side, engines)]
-        return [difference.id for difference in known.concerning(*engines, runs)]
-
-    def _scenarios(self, side: _Side, engines: Iterable[str]) -> list[Mapping[str, Any]]:
-        """Return the scenarios of what both engines ran; a substitution makes them differ."""
-        runs = pd.concat(self.results.runs(side.experiment, where) for where in side.wheres)
-        ran = runs[runs["supported"] & runs["engine"].isin(list(engines))]
-        both = ran.groupby(["point", "replicate"])["engine"].transform("nunique") == 2
-        return [self.results.scenarios[name] for name in sorted(set(ran.loc[both, "scenario"]))]
+def _sides(study: Study, pairs: Sequence[Pair]) -> list[_Side]:
+    rested_on = [
+        (pair.found.kind, Quantity.model_validate_json(text))
+        for pair in pairs
+        for text in (pair.found.before or {})["quantities"]
+    ]
+    wheres = [wanted.where for _, wanted in rested_on]
+    shared = {
+        factor: keys
+        for factor, keys in (wheres[0] if wheres else {}).items()
+        if all(where.get(factor) == keys for where in wheres)
+    }
+    found: dict[tuple[str, str, str], _Side] = {}
+    for kind, wanted in rested_on:
+        # The mean of the quantity's flows over whole runs.
+        changes = {"metric": CONTRASTED[0], "aggregate": "mean", "window_s": None, "links": None}
+        where = shared if kind == CELL else wanted.where
+        whole = wanted.model_copy(update={**changes, "where": where})
+        label = qualifier(study, whole) or "all points"
+        side = _Side(label, wanted.experiment, wanted.flows, [])
+        side = found.setdefault((label, wanted.experiment, str(wanted.flows)), side)
+        if wanted.where not in side.wheres:
+            side.wheres.append(wanted.where)
+    return list(found.values())
 
 
-def _shared(wheres: Sequence[Where]) -> Where:
-    first = wheres[0] if wheres else {}
-    return {k: v for k, v in first.items() if all(where.get(k) == v for where in wheres)}
+def _contrasts(
+    results: Results, first: Pair, sides: Sequence[_Side]
+) -> Iterator[dict[str, object]]:
+    """Yield each metric that both engines have at points that both ran."""
+    left, right = first.engines
+    for side, metric in itertools.product(sides, CONTRASTED):
+        wanted = Quantity(experiment=side.experiment, metric=metric, flows=side.flows)
+        values = quantity(results, wanted).dropna(subset="value")
+        points = ({str(k): v for k, v in row.items()} for row in values.to_dict("records"))
+        kept = [any(covers(where, point) for where in side.wheres) for point in points]
+        values = values.loc[kept]
+        keys = [column for column in values if column not in ("engine", "value")]
+        both = values[values["engine"] == left].merge(
+            values[values["engine"] == right], on=keys, suffixes=("_left", "_right")
+        )
+        if both.empty:
+            continue
+        means = both.groupby("replicate")[["value_left", "value_right"]].mean()
+        found = estimate((means["value_right"] - means["value_left"]).to_numpy())
+        yield {
+            "study": first.study,
+            "group": first.group[1],
+            "left": left,
+            "right": right,
+            "side": side.label,
+            "metric": metric,
+            "unit": METRICS[metric].unit,
+            "left_mean": float(means["value_left"].mean()),
+            "right_mean": float(means["value_right"].mean()),
+            "difference": found.mean,
+            "low": found.low,
+            "high": found.high,
+            "n": found.n,
+            "differs": not found.low <= 0 <= found.high if found.has_interval else None,
+        }
 
 
-def _whole(wanted: Quantity, where: Where) -> Quantity:
-    """Return the mean of the quantity's flows over whole runs."""
-    changes = {"metric": CONTRASTED[0], "aggregate": "mean", "where": where}
-    return wanted.model_copy(update={**changes, "window_s": None, "links": None})
-
-
-def _covered(values: pd.DataFrame, wheres: Iterable[Where]) -> pd.Series[bool]:
-    covered = pd.Series(False, index=values.index)
-    for where in wheres:
-        inside = pd.Series(True, index=values.index)
-        for factor, keys in where.items():
-            inside &= values[factor].isin(keys)
-        covered |= inside
-    return covered
+def _scenarios(results: Results, side: _Side, engines: tuple[str, str]) -> list[Mapping[str, Any]]:
+    """Return the scenarios of what both engines ran; a substitution makes them differ."""
+    runs = pd.concat(results.runs(side.experiment, where) for where in side.wheres)
+    ran = runs[runs["supported"] & runs["engine"].isin(engines)]
+    both = ran.groupby(["point", "replicate"])["engine"].transform("nunique") == 2
+    return [results.scenarios[name] for name in sorted(set(ran.loc[both, "scenario"]))]

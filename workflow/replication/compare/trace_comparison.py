@@ -74,7 +74,7 @@ class PublishedFlow:
     flow: str
     quantity: Quantity
     summary: Mapping[str, float]
-    samples: Samples | None
+    samples: Samples | None = None
     rtt_s: FloatArray | None = None
 
 
@@ -90,22 +90,16 @@ def published_flows(
             mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
     flows = []
     for (trace, name), cells in mapped.items():
-        table = raw[trace][name] if trace in raw else None
-        samples = None
-        if table is not None:
+        summary = {cell.cell.metric: cell.value for cell in cells}
+        flow = PublishedFlow(trace, name, cells[0].quantity, summary)
+        if trace in raw:
+            table = raw[trace][name]
             samples = Samples.of(
                 table["time_s"], table["cwnd_segments"], table["ssthresh_segments"]
             )
-        flows.append(
-            PublishedFlow(
-                trace=trace,
-                flow=name,
-                quantity=cells[0].quantity,
-                summary={cell.cell.metric: cell.value for cell in cells},
-                samples=samples,
-                rtt_s=None if table is None or "rtt_s" not in table else known(table["rtt_s"]),
-            )
-        )
+            rtt_s = known(table["rtt_s"]) if "rtt_s" in table else None
+            flow = replace(flow, samples=samples, rtt_s=rtt_s)
+        flows.append(flow)
     return flows
 
 
@@ -157,16 +151,12 @@ class TraceComparison:
     @classmethod
     def of(cls, published: PublishedFlow, point: str, ours: Sequence[OurFlow]) -> TraceComparison:
         """Put all windows on one grid."""
-        theirs = published.samples
-        all_samples = [flow.samples for flow in ours] + ([theirs] if theirs else [])
-        span = min(samples.span_s for samples in all_samples)
-        interval = max(samples.interval_s for samples in all_samples)
-        return cls(
-            published,
-            point,
-            theirs.on_grid(interval, span) if theirs else None,
-            [(flow, flow.samples.on_grid(interval, span)) for flow in ours],
-        )
+        own = [flow.samples for flow in ours]
+        if published.samples is None:
+            theirs, windows = None, on_one_grid(own)
+        else:
+            theirs, *windows = on_one_grid([published.samples, *own])
+        return cls(published, point, theirs, list(zip(ours, windows, strict=True)))
 
     @property
     def engines(self) -> list[str]:
@@ -183,13 +173,8 @@ class TraceComparison:
         theirs = self.published.samples
         if theirs is None:
             return math.nan
-        distances = []
-        for other in self.like:
-            span = min(theirs.span_s, other.span_s)
-            interval = max(theirs.interval_s, other.interval_s)
-            pair = [samples.on_grid(interval, span) for samples in (theirs, other)]
-            distances.append(pair[0].distance(pair[1]))
-        return _mean(distances)
+        pairs = (on_one_grid([theirs, other]) for other in self.like)
+        return _mean([one.distance(other) for one, other in pairs])
 
     @property
     def by_threshold(self) -> bool:
@@ -203,8 +188,8 @@ class TraceComparison:
         if metric == DISTANCE:
             assert self.window is not None
             return self.window.distance(window)
-        if metric == "slow_start_share" and not self.by_threshold:
-            return window.start_up_share()
+        if metric == "slow_start_share":
+            return window.slow_start_share(self.by_threshold)
         return FIGURES[metric][1](window)
 
     def rtt_distance(self) -> float:
@@ -225,12 +210,12 @@ class TraceComparison:
         if self.window is not None:
             figures = {metric: self.figure(metric, self.window) for metric in FIGURES}
             return {**figures, DISTANCE: self.own_distance()}
-        summary = self.published.summary
-        found = {_SUMMARIES[name]: summary[name] for name in _SUMMARIES if name in summary}
-        minutes = self.ours[0][0].duration_s / MINUTE_S
-        if "reductions_per_minute" in found:
-            found["reductions_per_minute"] /= minutes
-        return {metric: found[metric] for metric in FIGURES if metric in found}
+        minutes = {"window_reductions": self.ours[0][0].duration_s / MINUTE_S}
+        return {
+            figure: self.published.summary[metric] / minutes.get(metric, 1.0)
+            for metric, figure in _SUMMARIES.items()
+            if metric in self.published.summary
+        }
 
     def reproduced(self, metric: str, engine: str) -> list[float]:
         """Return a figure for each replicate of an engine: the mean over our flows."""
@@ -239,6 +224,13 @@ class TraceComparison:
             if flow.engine == engine:
                 values.setdefault(flow.replicate, []).append(self.figure(metric, window))
         return [_mean(values[replicate]) for replicate in sorted(values)]
+
+
+def on_one_grid(several: Sequence[Samples]) -> list[Window]:
+    """Return windows on one grid: up to the shortest's end, in the longest sampling interval."""
+    span = min(samples.span_s for samples in several)
+    interval = max(samples.interval_s for samples in several)
+    return [samples.on_grid(interval, span) for samples in several]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -282,13 +274,12 @@ def compare_flows(
         for flow in flows
         for point, ours in _our_flows(results, flow).items()
     ]
+    kinds: dict[tuple[str, ...], list[TraceComparison]] = {}
     for one in found:
-        kind = (one.point, one.congestion_controls)
-        like = [
-            other.published.samples
-            for other in found
-            if other is not one and (other.point, other.congestion_controls) == kind
-        ]
+        kinds.setdefault((one.point, *one.congestion_controls), []).append(one)
+    for one in found:
+        others = kinds[one.point, *one.congestion_controls]
+        like = [other.published.samples for other in others if other is not one]
         yield replace(one, like=[samples for samples in like if samples is not None])
 
 
@@ -343,9 +334,7 @@ def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, o
     """Return the rows of the table for one flow: a row a metric and engine."""
     published = comparison.published
     rows: list[dict[str, object]] = []
-    figures = comparison.published_figures()
-    for metric, value in figures.items():
-        unit = "segments" if metric == DISTANCE else FIGURES[metric][0]
+    for metric, value in comparison.published_figures().items():
         highest = 1.0 if metric == "slow_start_share" else math.inf
         for engine in comparison.engines:
             found = estimate(comparison.reproduced(metric, engine), 0.0, highest)
@@ -359,7 +348,7 @@ def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, o
                     "congestion_control": ", ".join(comparison.congestion_controls),
                     "engine": engine,
                     "metric": metric,
-                    "unit": unit,
+                    "unit": "segments" if metric == DISTANCE else FIGURES[metric][0],
                     "evidence": SUMMARY if comparison.window is None else RAW,
                     "published": value,
                     "reproduced_mean": found.mean,
@@ -411,15 +400,10 @@ def drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
     named = [pair for pair in comparison.ours if pair[0].flow == comparison.published.flow]
     for flow, window in named or comparison.ours:
         windows.setdefault(flow.engine, window)
-    parts = [
-        pd.DataFrame(
-            {"source": source, "time_s": window.time_s, "cwnd_segments": window.cwnd_segments}
-        )
-        for source, window in windows.items()
-    ]
-    kept = pd.concat(
-        [thin(part, "cwnd_segments", ["source"], DRAWN_SAMPLES) for part in parts],
-        ignore_index=True,
-    )
     names = {"study": study, "trace": comparison.published.trace, "flow": comparison.published.flow}
-    return kept.assign(**names)[list(TRACE_WINDOW_COLUMNS)]
+    parts = []
+    for source, window in windows.items():
+        columns = {"time_s": window.time_s, "cwnd_segments": window.cwnd_segments}
+        drawn = pd.DataFrame({**names, "source": source, **columns})
+        parts.append(thin(drawn, "cwnd_segments", ["source"], DRAWN_SAMPLES))
+    return pd.concat(parts, ignore_index=True)[list(TRACE_WINDOW_COLUMNS)]

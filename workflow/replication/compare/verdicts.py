@@ -9,6 +9,7 @@ sides noise is not known. A verdict that differs is named whatever its value did
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,20 +68,16 @@ class Compared:
         return _number(self.before, name), _number(self.after, name)
 
     @property
-    def change(self) -> float:
-        """The second value minus the first; NaN where either is not there."""
-        return self.values[1] - self.values[0]
-
-    @property
     def relative_change(self) -> float:
         """The change over the first value; NaN where that is zero or not there."""
-        first = self.values[0]
-        return self.change / abs(first) if first else math.nan
+        first, second = self.values
+        return (second - first) / abs(first) if first else math.nan
 
     @property
     def beyond_noise(self) -> str:
         """Whether the change is more than noise; empty where nothing changed."""
-        if not self.change or math.isnan(self.change):
+        change = self.values[1] - self.values[0]
+        if not change or math.isnan(change):
             return ""
         prefix = "" if self.kind == CLAIM else "reproduced_"
         widths = [
@@ -90,7 +87,7 @@ class Compared:
         noise = math.hypot(*widths)
         if math.isnan(noise):
             return UNKNOWN
-        return BEYOND if abs(self.change) > noise else WITHIN
+        return BEYOND if abs(change) > noise else WITHIN
 
     @property
     def verdict_moved(self) -> bool:
@@ -104,14 +101,10 @@ class Compared:
         return self.verdict_moved or gone or bool(self.beyond_noise)
 
     @property
-    def is_decided(self) -> bool:
-        """Whether runs decide it in both tables."""
-        return all(verdict in DECIDED for verdict in self.verdicts)
-
-    @property
     def agrees(self) -> bool | None:
         """Whether both decide it the same way; None where one does not decide it."""
-        return not self.verdict_moved if self.is_decided else None
+        is_decided = all(verdict in DECIDED for verdict in self.verdicts)
+        return not self.verdict_moved if is_decided else None
 
     def row(self) -> dict[str, object]:
         """Return the row of the table of differences."""
@@ -123,7 +116,7 @@ class Compared:
             "unit": self.known.get("unit", ""),
             "before": self.values[0],
             "after": self.values[1],
-            "change": self.change,
+            "change": self.values[1] - self.values[0],
             "relative_change": self.relative_change,
             "beyond_noise": self.beyond_noise,
             "verdict_before": self.verdicts[0],
@@ -168,11 +161,11 @@ def counted(kind: str, found: Iterable[Compared]) -> str:
     """Return in words how many items of a kind moved: verdicts, and values beyond noise or not."""
     own = [item for item in found if item.kind == kind]
     both = [item for item in own if item.before and item.after]
-    words, alone = [item.beyond_noise for item in both], len(own) - len(both)
+    words, alone = Counter(item.beyond_noise for item in both), len(own) - len(both)
     said = (
         f"Of {len(both)} {'claims' if kind == CLAIM else 'numbers'}, "
-        f"{len(words) - words.count('')} changed in value ({words.count(BEYOND)} beyond noise, "
-        f"{words.count(WITHIN)} within it, {words.count(UNKNOWN)} without intervals to tell) and "
+        f"{len(both) - words['']} changed in value ({words[BEYOND]} beyond noise, "
+        f"{words[WITHIN]} within it, {words[UNKNOWN]} without intervals to tell) and "
         f"{sum(item.verdict_moved for item in both)} in verdict"
     )
     return f"{said}; {alone} more are in one of the two only." if alone else f"{said}."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from replication.metrics.metric_model import check_metric
-from replication.study.claim_model import Quantity, Where
+from replication.study.claim_model import Quantity
+from replication.study.parameter import Level
 from replication.study.published import DERIVED, PublishedError, PublishedNumber, half_ulp
 from replication.study.study import Study
 from replication.study.table_model import Cell, Table
@@ -62,56 +63,97 @@ class MappedCell:
 def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCell]:
     """Map each published number of the study's tables; PublishedError names one of no cell."""
     tables = {table.id: table for table in study.tables}
-    rows = _Rows(study)
     cells = []
     for number in numbers:
-        if number.table not in tables:
-            if number.table in UNMAPPED:
-                continue
+        if number.table in tables:
+            cells.append(_map_cell(study, tables[number.table], number))
+        elif number.table not in UNMAPPED:
             raise PublishedError(
                 f"{number.where}: study {study.id} has no table {number.table!r}; it has "
-                f"{', '.join([*tables, *(n for n in UNMAPPED if n not in tables)])}"
+                f"{', '.join([*tables, *UNMAPPED])}"
             )
-        table = tables[number.table]
-        cell = rows.cell(table, number)
-        experiment, where = rows.where(table, number)
-        rows.check_unit(number, cell)
-        own = table.rows[number.row] if table.rows else None
-        cells.append(
-            MappedCell(
-                table=number.table,
-                row=number.row,
-                column=number.column,
-                row_label=(own and own.label) or rows.label(table, table.row_factor, number.row),
-                column_label=(table.columns and cell.label)
-                or rows.label(table, table.column_factor, number.column),
-                unit=number.unit,
-                value=number.value * cell.factor,
-                half_ulp=half_ulp(number.printed, number.value) * cell.factor,
-                printed=number.printed,
-                cell=cell,
-                quantity=Quantity(
-                    experiment=experiment,
-                    metric=cell.metric,
-                    flows=cell.flows if own is None or own.flows is None else own.flows,
-                    aggregate=cell.aggregate,
-                    where=where,
-                    window_s=cell.window_s,
-                    links=cell.links,
-                ),
-                not_comparable=table.not_comparable.get(number.row, {}).get(number.column, ""),
-            )
-        )
     return cells
+
+
+def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell:
+    def check_known(what: str, key: str, known: Collection[str]) -> None:
+        if key not in known:
+            raise PublishedError(
+                f"{number.where}: study {study.id} maps no such {what}; it knows {', '.join(known)}"
+            )
+
+    cell, row = table.cell, None
+    if cell is None:
+        columns = table.columns or {}
+        check_known("column", number.column, columns)
+        cell = columns[number.column]
+    experiment, where = table.experiment, dict(table.where)
+    if table.rows is not None:
+        check_known("row", number.row, table.rows)
+        row = table.rows[number.row]
+        experiment, where = row.experiment or experiment, where | row.where
+    for what, factor, key in (
+        ("row", table.row_factor, number.row),
+        ("column", table.column_factor, number.column),
+    ):
+        if factor is not None:
+            check_known(what, key, _levels(study, experiment, factor))
+            where[factor] = [key]
+    unit = "1" if cell.aggregate == "jain" else check_metric(cell.metric).unit
+    if unit != number.unit:
+        raise PublishedError(
+            f"{number.where}: the number is in {number.unit!r}, metric {cell.metric} in "
+            f"{unit!r}; convert the published value or map another metric"
+        )
+    return MappedCell(
+        table=number.table,
+        row=number.row,
+        column=number.column,
+        row_label=(row and row.label) or _label(study, table, table.row_factor, number.row),
+        column_label=(table.columns and cell.label)
+        or _label(study, table, table.column_factor, number.column),
+        unit=number.unit,
+        value=number.value * cell.factor,
+        half_ulp=half_ulp(number.printed, number.value) * cell.factor,
+        printed=number.printed,
+        cell=cell,
+        quantity=Quantity(
+            experiment=experiment,
+            metric=cell.metric,
+            flows=cell.flows if row is None or row.flows is None else row.flows,
+            aggregate=cell.aggregate,
+            where=where,
+            window_s=cell.window_s,
+            links=cell.links,
+        ),
+        not_comparable=table.not_comparable.get(number.row, {}).get(number.column, ""),
+    )
+
+
+def _levels(study: Study, experiment: str, factor: str | None) -> dict[str, Level]:
+    """Return the levels of a factor by their keys; none without a factor."""
+    if factor is None:
+        return {}
+    return {level.key: level for level in study.experiment(experiment).factor(factor).levels}
+
+
+def _label(study: Study, table: Table, factor: str | None, key: str) -> str:
+    """Return what people call a row or column: its level's label, or its key as words."""
+    level = _levels(study, table.experiment, factor).get(key)
+    if factor is None or level is None:
+        return key.replace("_", " ")
+    unit = study.experiment(table.experiment).factor(factor).unit
+    # A label that is a bare number says nothing without its unit.
+    return f"{key} {unit}" if level.label == key and unit not in ("", "1") else level.label
 
 
 def check_complete(study: Study, cells: Sequence[MappedCell], published: str) -> None:
     """Check that each cell of the tables has a number or is `not_printed`; else PublishedError."""
     given = {cell.key for cell in cells}
-    find = _Rows(study)
     for table in study.tables:
         where = f"configs/studies/{study.id}/claims.yaml: table {table.id}"
-        rows, columns = find.keys(table)
+        rows = list(table.rows or _levels(study, table.experiment, table.row_factor))
+        columns = list(table.columns or _levels(study, table.experiment, table.column_factor))
         absent = _keys(table.not_printed)
         printed = [key for key in itertools.product(rows, columns) if key not in absent]
         for row, column in absent:
@@ -146,73 +188,3 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
 
 def _keys(cells: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:
     return [(row, column) for row, columns in cells.items() for column in columns]
-
-
-class _Rows:
-    def __init__(self, study: Study) -> None:
-        self.study = study
-
-    def keys(self, table: Table) -> tuple[list[str], list[str]]:
-        """Return the keys of a table's rows and columns."""
-        return (
-            list(table.rows or self._levels(table.experiment, table.row_factor)),
-            list(table.columns or self._levels(table.experiment, table.column_factor)),
-        )
-
-    def label(self, table: Table, factor: str | None, key: str) -> str:
-        """Return what people call a row or column: its level's label, or its key as words."""
-        if factor is not None:
-            owner = self.study.experiment(table.experiment).factor(factor)
-            for level in owner.levels:
-                if level.key == key:
-                    # A label that is a bare number says nothing without its unit.
-                    bare = level.label == key and owner.unit not in ("", "1")
-                    return f"{key} {owner.unit}" if bare else level.label
-        return key.replace("_", " ")
-
-    def cell(self, table: Table, number: PublishedNumber) -> Cell:
-        """Return what a number's column measures."""
-        if table.cell is not None:
-            return table.cell
-        columns = table.columns or {}
-        if number.column not in columns:
-            raise self._unknown(number, "column", list(columns))
-        return columns[number.column]
-
-    def check_unit(self, number: PublishedNumber, cell: Cell) -> None:
-        """Raise PublishedError unless a number is in its metric's unit."""
-        unit = "1" if cell.aggregate == "jain" else check_metric(cell.metric).unit
-        if unit != number.unit:
-            raise PublishedError(
-                f"{number.where}: the number is in {number.unit!r}, metric {cell.metric} in "
-                f"{unit!r}; convert the published value or map another metric"
-            )
-
-    def where(self, table: Table, number: PublishedNumber) -> tuple[str, Where]:
-        """Return the experiment and the levels that a number stands for."""
-        experiment, where = table.experiment, dict(table.where)
-        if table.rows is not None:
-            if number.row not in table.rows:
-                raise self._unknown(number, "row", list(table.rows))
-            experiment = table.rows[number.row].experiment or experiment
-            where |= table.rows[number.row].where
-        for factor, key, what in (
-            (table.row_factor, number.row, "row"),
-            (table.column_factor, number.column, "column"),
-        ):
-            if factor is not None:
-                levels = self._levels(experiment, factor)
-                if key not in levels:
-                    raise self._unknown(number, what, levels)
-                where[factor] = [key]
-        return experiment, where
-
-    def _levels(self, experiment: str, factor: str | None) -> list[str]:
-        assert factor is not None  # the model demands a factor or a list
-        return [level.key for level in self.study.experiment(experiment).factor(factor).levels]
-
-    def _unknown(self, number: PublishedNumber, what: str, known: list[str]) -> PublishedError:
-        return PublishedError(
-            f"{number.where}: study {self.study.id} maps no such {what}; "
-            f"it knows {', '.join(known)}"
-        )

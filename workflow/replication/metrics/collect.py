@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from replication.metrics.metric import chosen_flows, feature_of, monitored_links, subjects
+from replication.metrics.metric import chosen_flows, monitored_links, subjects
 from replication.metrics.metric_model import METRICS, wanted_quantities
 from replication.metrics.results import Feature, Results
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW, SampledResults
@@ -51,10 +51,8 @@ def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataF
             # A flow may be in none of these runs.
             here = [flow for flow in here if flow in set(results.flows["flow"])]
         flows = chosen_flows(results, runs, here)
-        feature = feature_of(one)
-        assert feature is not None
-        metric = METRICS[one.metric]
-        parts.append(_rows(results, feature, subjects(results, metric, flows, one)))
+        of = subjects(results, METRICS[one.metric], flows, one)
+        parts.append(_rows(results, Feature(one.metric, one.window_s), of))
     table = pd.concat(parts, ignore_index=True)
     # Experiments may share a run.
     return table.drop_duplicates(list(FEATURE_COLUMNS[:-1]), ignore_index=True)
@@ -94,7 +92,7 @@ def drawn_runs(study: Study, design: pd.DataFrame) -> pd.DataFrame:
 def collect_study(study: Study, data: Path) -> None:
     """Write a study's flows, features and series as Parquet files; `data` has its batches."""
     folder, batches = data / "results" / study.id, _batches(data, study.id)
-    write_parquet(_sorted(_read(data, batches, "flows"), FLOW_KEYS), folder / "flows.parquet")
+    _write(_read(data, batches, "flows"), FLOW_KEYS, folder / "flows.parquet")
     results = Results.load(data, study.id)
     wanted, drawn = wanted_quantities(study), drawn_runs(study, results.design)
     features, series = [], []
@@ -110,10 +108,13 @@ def collect_study(study: Study, data: Path) -> None:
         features.append(features_of(sampled, wanted))
         shown = samples.to_pandas().astype(_TEXTS).merge(drawn, on=RUN)
         shown["delay_s"] = shown["delay_s"].where(shown["delayed"])
-        series.append(shown[list(SERIES_COLUMNS)])
-    found = pd.concat(features, ignore_index=True)[list(FEATURE_COLUMNS)]
-    _write(found, FEATURE_KEYS, folder / "features.parquet")
-    _write(pd.concat(series, ignore_index=True), SERIES_KEYS, folder / "series.parquet")
+        series.append(shown)
+    for frames, columns, keys, name in (
+        (features, FEATURE_COLUMNS, FEATURE_KEYS, "features.parquet"),
+        (series, SERIES_COLUMNS, SERIES_KEYS, "series.parquet"),
+    ):
+        frame = pd.concat(frames, ignore_index=True)[list(columns)]
+        _write(pa.Table.from_pandas(frame, preserve_index=False), keys, folder / name)
 
 
 def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResults:
@@ -161,9 +162,5 @@ def _read(data: Path, batches: Sequence[str], table: str, **options: Any) -> pa.
     return pa.concat_tables(tables, promote_options="default")
 
 
-def _write(frame: pd.DataFrame, keys: Sequence[str], path: Path) -> None:
-    write_parquet(_sorted(pa.Table.from_pandas(frame, preserve_index=False), keys), path)
-
-
-def _sorted(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    return table.sort_by([(key, "ascending") for key in keys])
+def _write(table: pa.Table, keys: Sequence[str], path: Path) -> None:
+    write_parquet(table.sort_by([(key, "ascending") for key in keys]), path)

@@ -39,6 +39,7 @@ irregular times have a mean weighted by the time until the next one (`time_weigh
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,7 +93,10 @@ class CwndSeries:
     @cached_property
     def start_up_end(self) -> int | None:
         """Index of the first sample after start-up; None if it never ends."""
-        return find_start_up_end(self.cwnd_segments, self.ssthresh_segments)
+        # A comparison with NaN is false: an unset threshold never ends start-up.
+        reached = np.flatnonzero(self.cwnd_segments >= self.ssthresh_segments)
+        ends = [*reached[:1], *find_reductions(self.cwnd_segments)[:1]]
+        return int(min(ends)) if ends else None
 
     @property
     def steady(self) -> slice:
@@ -133,15 +137,6 @@ def find_reductions(cwnd_segments: npt.ArrayLike) -> list[int]:
                 found.append(index)
                 trough, reduced = window, True
     return found
-
-
-def find_start_up_end(cwnd_segments: npt.ArrayLike, ssthresh_segments: npt.ArrayLike) -> int | None:
-    """Return the index of the first sample after start-up, or None if start-up never ends."""
-    cwnd = np.asarray(cwnd_segments, dtype=float)
-    ssthresh = np.asarray(ssthresh_segments, dtype=float)
-    # A comparison with NaN is false: an unset threshold never ends start-up.
-    ends = [*np.flatnonzero(cwnd >= ssthresh)[:1], *find_reductions(cwnd)[:1]]
-    return int(min(ends)) if ends else None
 
 
 def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
@@ -192,23 +187,20 @@ def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, i
     found = find_reductions(window)
     teeth: list[tuple[float, float, tuple[int, int] | None]] = []
     start = 0
-    for number, index in enumerate(found):
+    for index, following in itertools.zip_longest(found, found[1:]):
         peak = float(window[start:index].max())
-        if number + 1 == len(found):
-            trough = index + _valley(window[index:])
-            teeth.append((peak, float(window[trough]), None))
+        rise: tuple[int, int] | None = None
+        if following is None:
+            # Down to the first rise after it.
+            rises = np.flatnonzero(np.diff(window[index:]) > 0)
+            stop = index + int(rises[0]) + 1 if rises.size else window.size
+            start = index + int(window[index:stop].argmin())
         else:
-            top = index + int(window[index : found[number + 1]].argmax())
-            trough = index + int(window[index : top + 1].argmin())
-            teeth.append((peak, float(window[trough]), (trough, top)))
-        start = trough
+            top = index + int(window[index:following].argmax())
+            start = index + int(window[index : top + 1].argmin())
+            rise = start, top
+        teeth.append((peak, float(window[start]), rise))
     return teeth
-
-
-def _valley(window: FloatArray) -> int:
-    rises = np.flatnonzero(np.diff(window) > 0)
-    stop = int(rises[0]) + 1 if rises.size else window.size
-    return int(window[:stop].argmin())
 
 
 class Samples(CwndSeries):
@@ -262,27 +254,13 @@ class Window(CwndSeries):
         """The prominent teeth after start-up."""
         return prominent_teeth(self.time_s[self.steady], self.steady_cwnd)
 
-    def grid_mean(self) -> float:
-        """Return the mean over the grid after start-up, in segments."""
-        return float(self.steady_cwnd.mean())
-
-    def reductions_per_minute(self) -> float:
-        """Return the window reductions per minute of the span."""
-        return MINUTE_S * self.reductions() / float(self.time_s[-1])
-
-    def start_up_share(self) -> float:
-        """Return the share of the span that start-up takes."""
-        return float(self._starting.mean())
-
-    @property
-    def _starting(self) -> npt.NDArray[np.bool_]:
+    def slow_start_share(self, by_threshold: bool = True) -> float:
+        """Return the share of the span in slow start, or else in start-up."""
         size, end = self.cwnd_segments.size, self.start_up_end
-        return np.arange(size) < (size if end is None else end)
-
-    def slow_start_share(self) -> float:
-        """Return the share of the span in slow start, by the threshold."""
-        known = np.isfinite(self.ssthresh_segments)
-        slow = np.where(known, self.cwnd_segments < self.ssthresh_segments, self._starting)
+        slow = np.arange(size) < (size if end is None else end)
+        if by_threshold:
+            known = np.isfinite(self.ssthresh_segments)
+            slow = np.where(known, self.cwnd_segments < self.ssthresh_segments, slow)
         return float(slow.mean())
 
     def distance(self, other: Window) -> float:
@@ -294,9 +272,12 @@ class Window(CwndSeries):
 FIGURES: dict[str, tuple[str, Callable[[Window], float]]] = {
     "sawtooth_period": ("s", lambda window: window.sawtooth.period_s),
     "sawtooth_height": ("segments", lambda window: window.sawtooth.height_segments),
-    "cwnd_mean": ("segments", Window.grid_mean),
+    "cwnd_mean": ("segments", lambda window: float(window.steady_cwnd.mean())),
     "cwnd_peak": ("segments", Window.peak),
     "cwnd_minimum": ("segments", Window.minimum),
-    "reductions_per_minute": ("1/min", Window.reductions_per_minute),
+    "reductions_per_minute": (
+        "1/min",
+        lambda window: MINUTE_S * window.reductions() / float(window.time_s[-1]),
+    ),
     "slow_start_share": ("1", Window.slow_start_share),
 }

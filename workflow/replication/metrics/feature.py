@@ -7,7 +7,7 @@ those from the end of start-up on; where a time window was asked for, all sample
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,13 +44,8 @@ class FlowSeries(CwndSeries):
     def known(self) -> FlowSeries:
         """The samples at which the congestion window is known."""
         keep = np.isfinite(self.cwnd_segments)
-        return FlowSeries(
-            self.time_s[keep],
-            self.cwnd_segments[keep],
-            self.ssthresh_segments[keep],
-            self.rtt_s[keep],
-            self.windowed,
-        )
+        columns = ("time_s", "cwnd_segments", "ssthresh_segments", "rtt_s")
+        return replace(self, **{name: getattr(self, name)[keep] for name in columns})
 
     @property
     def steady(self) -> slice:
@@ -126,7 +121,8 @@ def sawtooth_depth(flow: FlowSeries) -> float:
 
     Before: the peak since the last trough. After: the lowest sample until the next peak.
     """
-    return _mean([low / high for high, low, _ in reduction_teeth(flow.steady_cwnd) if high > 0])
+    kept = [low / high for high, low, _ in reduction_teeth(flow.steady_cwnd) if high > 0]
+    return float(np.mean(kept)) if kept else np.nan
 
 
 def window_growth_rate(flow: FlowSeries) -> float:
@@ -148,14 +144,12 @@ def rise_curvature(flow: FlowSeries) -> float:
     """
     time, window = flow.time_s[flow.steady], flow.steady_cwnd
     left, count = np.zeros(2), 0
-    for _, _, rise in reduction_teeth(window):
-        if rise is None or window[rise[1]] - window[rise[0]] < RESTART_SEGMENTS:
-            continue
-        part = slice(rise[0], rise[1] + 1)
-        if part.stop - part.start < MINIMUM_RISE_SAMPLES:
-            continue
-        left += [_residual(time[part], window[part], degree) for degree in (1, 3)]
-        count += part.stop - part.start
+    for trough, top in (rise for _, _, rise in reduction_teeth(window) if rise):
+        size = top + 1 - trough
+        if window[top] - window[trough] >= RESTART_SEGMENTS and size >= MINIMUM_RISE_SAMPLES:
+            rise = slice(trough, top + 1)
+            left += [_residual(time[rise], window[rise], degree) for degree in (1, 3)]
+            count += size
     if not count:
         return np.nan
     straight, cubic = left
@@ -201,7 +195,3 @@ def _residual(time: FloatArray, values: FloatArray, degree: int) -> float:
         before, term = term, (place - shift) * term - norm / norm_before * before
         norm_before = norm
     return float((left * left).sum())
-
-
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values)) if values else np.nan

@@ -14,12 +14,7 @@ import numpy as np
 import pandas as pd
 
 from replication.metrics.feature import WINDOW_FEATURES
-from replication.metrics.metric_model import (
-    Metric,
-    MetricError,
-    check_metric,
-    is_total,
-)
+from replication.metrics.metric_model import Metric, MetricError, check_metric, is_total
 from replication.metrics.results import SUBJECT, Feature, Results
 from replication.metrics.sampled import RUN
 from replication.metrics.statistic import jain_index
@@ -74,11 +69,6 @@ def chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.Data
     return flows[flows["flow"].isin(chosen)]
 
 
-def feature_of(wanted: Quantity) -> Feature | None:
-    """Return the feature of the series that a quantity needs; None for totals of flows."""
-    return None if is_total(wanted) else Feature(wanted.metric, wanted.window_s)
-
-
 def subjects(
     results: Results, metric: Metric, flows: pd.DataFrame, wanted: Quantity
 ) -> pd.DataFrame:
@@ -86,14 +76,13 @@ def subjects(
     if metric.source == "queue":
         return monitored_links(results, flows, wanted.links)
     if metric.source == "fairness":
-        return flows[[*RUN, "flow"]].assign(subject=set_name(wanted.flows))
+        return flows[[*RUN, "flow"]].assign(subject=_set_name(wanted.flows))
     if wanted.metric in WINDOW_FEATURES:
         flows = flows[flows["kind"] == "tcp"]
     return flows[[*RUN, "flow"]].rename(columns={"flow": "subject"})
 
 
-def set_name(flows: Flows) -> str:
-    """Return what features.parquet calls a set of flows."""
+def _set_name(flows: Flows) -> str:
     if isinstance(flows, StartOrder):
         return f"start_order {flows.start_order}"
     return flows if isinstance(flows, str) else "+".join(sorted(flows))
@@ -124,9 +113,9 @@ def monitored_links(
 def _values(
     results: Results, wanted: Quantity, metric: Metric, flows: pd.DataFrame
 ) -> pd.DataFrame:
-    found = feature_of(wanted)
-    if found is not None:
-        values = results.values(found, subjects(results, metric, flows, wanted))
+    if not is_total(wanted):
+        of = subjects(results, metric, flows, wanted)
+        values = results.values(Feature(wanted.metric, wanted.window_s), of)
         return values if metric.source == "fairness" else aggregate(values, wanted.aggregate)
     if wanted.aggregate == "pooled":
         return _pooled(metric, flows)

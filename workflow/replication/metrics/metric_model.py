@@ -90,13 +90,13 @@ def check_metric(
         raise MetricError(f"unknown metric {name!r}; known metrics: {', '.join(METRICS)}")
     metric = METRICS[name]
     if window and metric.source == "flow" and not metric.column:
-        sampled = [n for n, m in METRICS.items() if m.source != "flow" or m.column]
+        sampled = (n for n, m in METRICS.items() if m.source != "flow" or m.column)
         raise MetricError(
             f"metric {name!r} is a total of the whole run and has no window_s; "
             f"metrics with a window: {', '.join(sampled)}"
         )
     if aggregate == "pooled" and (metric.pooled is None or window):
-        pooled = [n for n, m in METRICS.items() if m.pooled]
+        pooled = (n for n, m in METRICS.items() if m.pooled)
         raise MetricError(
             f"metric {name!r} cannot be pooled{' over a window' if window else ''}; "
             f"pooled has a meaning for whole runs of {', '.join(pooled)}"
@@ -104,7 +104,7 @@ def check_metric(
     if aggregate == "jain" and metric.source in ("queue", "fairness"):
         raise MetricError(f"metric {name!r} is not a value per flow: no Jain's index of it")
     if links is not None and metric.source != "queue":
-        queues = [n for n, m in METRICS.items() if m.source == "queue"]
+        queues = (n for n, m in METRICS.items() if m.source == "queue")
         raise MetricError(
             f"links: {', '.join(links)}, but metric {name!r} is not taken over links; leave links "
             f"out, or name one of {', '.join(queues)}"
@@ -130,8 +130,7 @@ def wanted_quantities(study: Study) -> list[Quantity]:
         for cell in [table.cell] if table.cell else (table.columns or {}).values():
             for flows in [cell.flows, *(row.flows for row in rows if row.flows is not None)]:
                 asked += [_whole(e, cell.metric, flows, cell.window_s) for e in experiments]
-    for own in study.experiments:
-        asked += [_whole(own.id, metric) for metric in CONTRASTED]
+    asked += [_whole(own.id, metric) for own in study.experiments for metric in CONTRASTED]
     found = {}
     for wanted in asked:
         if not is_total(wanted):

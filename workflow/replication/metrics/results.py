@@ -125,31 +125,22 @@ class Results:
     @cached_property
     def segments(self) -> pd.DataFrame:
         """Segment and largest window of each TCP flow: scenario, flow, segment, most; in bytes."""
-        rows = [
-            (
-                *(scenario, flow["id"], float(flow["segment_bytes"])),
-                float(flow.get("maximum_window_bytes") or math.inf),
-            )
-            for scenario, document in self.scenarios.items()
-            for flow in document["flows"]
-            if "segment_bytes" in flow
-        ]
+        rows = []
+        for scenario, document in self.scenarios.items():
+            for flow in document["flows"]:
+                if "segment_bytes" in flow:
+                    most = float(flow.get("maximum_window_bytes") or math.inf)
+                    rows.append((scenario, flow["id"], float(flow["segment_bytes"]), most))
         return pd.DataFrame(rows, columns=["scenario", "flow", "segment", "most"])
 
     @cached_property
     def start_order(self) -> pd.DataFrame:
         """Place of each TCP flow in the order of starts, from 1: scenario, flow, place."""
-        rows = [
-            (scenario, flow["id"], place)
-            for scenario, document in self.scenarios.items()
-            for place, flow in enumerate(
-                sorted(
-                    (flow for flow in document["flows"] if flow["kind"] == "tcp"),
-                    key=lambda flow: float(flow["start_s"]),
-                ),
-                start=1,
-            )
-        ]
+        rows = []
+        for scenario, document in self.scenarios.items():
+            tcp = [flow for flow in document["flows"] if flow["kind"] == "tcp"]
+            tcp.sort(key=lambda flow: float(flow["start_s"]))
+            rows += [(scenario, flow["id"], place) for place, flow in enumerate(tcp, start=1)]
         return pd.DataFrame(rows, columns=["scenario", "flow", "place"])
 
     @cached_property

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from typing import cast
 
 import numpy as np
@@ -29,8 +28,6 @@ RUN = ["scenario", "engine"]
 #: Share of a flow's samples with a congestion window within a segment of the largest allowed.
 SHARE_AT_WINDOW = "share_at_window"
 SINCE_START = "jain_since_start_"
-#: A figure could not show a smaller growth of the index.
-VISIBLE_GROWTH = 0.01
 #: Sampling times are sums of intervals: a rounding error must not move a sample.
 _SLACK_S = 1e-9
 _QUEUE = {"queue_mean_packets": "mean", "queue_peak_packets": "max", "queue_drops": "sum"}
@@ -63,23 +60,17 @@ class SampledResults(Results):
         `runs` has scenario and engine, every run once; those without a series are passed over.
         Rows of one run stay in the order of the file.
         """
-        rows, first_row = self._rows_of_runs
         wanted = runs.sort_values(RUN)
         pairs = zip(wanted["scenario"], wanted["engine"], strict=True)
-        kept = [rows[first:end] for first, end in map(first_row.get, pairs, repeat((0, 0)))]
-        return self.series.take(np.concatenate(kept) if kept else rows[:0])
+        none = np.array([], dtype=np.intp)
+        kept = [self._places.get(pair, none) for pair in pairs]
+        return self.series.take(np.concatenate([none, *kept]))
 
     @cached_property
-    def _rows_of_runs(self) -> tuple[npt.NDArray[np.intp], dict[tuple[str, str], tuple[int, int]]]:
-        """The series' rows run by run, and the first and the end of each run's among them."""
-        scenario, engine = (self.series[key].cat for key in RUN)
-        run = scenario.codes.to_numpy(dtype=np.int64) * len(engine.categories) + engine.codes
-        rows = np.argsort(run, kind="stable")
-        found, first, size = np.unique(run[rows], return_index=True, return_counts=True)
-        names = (divmod(int(number), len(engine.categories)) for number in found)
-        keys = [(scenario.categories[s], engine.categories[e]) for s, e in names]
-        spans = zip(first.tolist(), (first + size).tolist(), strict=True)
-        return rows, dict(zip(keys, spans, strict=True))
+    def _places(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
+        """Where the rows of each run are in the series."""
+        places = self.series.groupby(RUN, observed=True, sort=False).indices
+        return cast("dict[tuple[str, str], npt.NDArray[np.intp]]", places)
 
     def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
         """Compute a feature; see `Results.values`."""
@@ -140,9 +131,8 @@ def _sampled(
     table["value"] = table[metric.column].astype(float) if metric.column in table else np.nan
     if metric.reduce == "weighted":
         table = table[table["value"].notna() & (table["throughput_bps"] > 0)]
-        table = table.assign(
-            weight=table["throughput_bps"], value=table["value"] * table["throughput_bps"]
-        )
+        weight = table["throughput_bps"]
+        table = table.assign(weight=weight, value=table["value"] * weight)
         sums = table.groupby(keys)[["value", "weight"]].sum()
         values = (sums["value"] / sums["weight"]).rename("value")
     else:
@@ -157,12 +147,13 @@ def _features(
     keys = [*RUN, "flow"]
     table = samples(results, flows, keys, window_s)
     table = table.merge(results.segments, on=["scenario", "flow"], how="left")
-    segment = table["segment"].to_numpy(dtype=float)
+    names = ["time_s", "cwnd_bytes", "ssthresh_bytes", "rtt_s", "segment"]
+    time_s, cwnd, ssthresh, rtt_s, segment = (table[n].to_numpy(dtype=float) for n in names)
     columns = {
-        "time_s": table["time_s"].to_numpy(dtype=float),
-        "cwnd_segments": table["cwnd_bytes"].to_numpy(dtype=float) / segment,
-        "ssthresh_segments": table["ssthresh_bytes"].to_numpy(dtype=float) / segment,
-        "rtt_s": table["rtt_s"].to_numpy(dtype=float),
+        "time_s": time_s,
+        "cwnd_segments": cwnd / segment,
+        "ssthresh_segments": ssthresh / segment,
+        "rtt_s": rtt_s,
     }
     rows = []
     for key, places in table.groupby(keys, sort=True).indices.items():
@@ -194,8 +185,6 @@ def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:
     index = _index_over_time(flows, metric.startswith(SINCE_START))
     times = index.index.to_numpy(dtype=float)
     low, high = window_s or (0.0, float(times.max()))
-    if metric == f"{SINCE_START}early_growth":
-        return _early_growth(index.dropna(), low, high)
     inside = index[(times > low + _SLACK_S) & (times <= high + _SLACK_S)].dropna()
     if inside.empty:
         return np.nan
@@ -212,18 +201,6 @@ def _index_over_time(flows: pd.DataFrame, since_start: bool) -> pd.Series[float]
     return rates.apply(lambda row: jain_index(row.to_numpy()), axis=1).astype(float)
 
 
-def _early_growth(index: pd.Series[float], low: float, high: float) -> float:
-    """Return the share of an index's growth over a window that is done in the first half of it.
-
-    0.5 for a straight line, below for convex growth; NaN where it hardly grows.
-    """
-    if index.empty:
-        return np.nan
-    times = np.array([low, (low + high) / 2, high])
-    first, half, last = np.interp(times, index.index.to_numpy(dtype=float), index.to_numpy())
-    return float((half - first) / (last - first)) if last - first >= VISIBLE_GROWTH else np.nan
-
-
 def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.NDArray[np.int64]:
     """Return the positions of the samples to keep, ascending, with time in so many equal bins.
 
@@ -232,8 +209,6 @@ def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.N
     the same, to the pixel (Jugel et al. 2014, "M4"). Values that are NaN are left out.
     """
     times, samples = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
-    if bins < 1 or times.shape != samples.shape or times.ndim != 1:
-        raise ValueError(f"need bins >= 1 and as many times as values; got {bins} bins")
     known = np.flatnonzero(np.isfinite(samples) & np.isfinite(times))
     if known.size <= 4 * bins:
         return known
@@ -241,16 +216,11 @@ def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.N
     width = (end - start) / bins or 1.0
     bin_of = np.minimum(((times[known] - start) / width).astype(int), bins - 1)
     edges = np.flatnonzero(np.diff(bin_of)) + 1
-    kept: set[int] = set()
-    for members in np.split(known, edges):
-        inside = samples[members]
-        kept |= {
-            int(members[0]),
-            int(members[-1]),
-            int(members[inside.argmin()]),
-            int(members[inside.argmax()]),
-        }
-    return np.array(sorted(kept), dtype=np.int64)
+    kept = [
+        members[np.array([0, -1, samples[members].argmin(), samples[members].argmax()])]
+        for members in np.split(known, edges)
+    ]
+    return np.unique(np.concatenate(kept)).astype(np.int64)
 
 
 def thin(frame: pd.DataFrame, value: str, by: list[str], limit: int) -> pd.DataFrame:
@@ -263,8 +233,5 @@ def thin(frame: pd.DataFrame, value: str, by: list[str], limit: int) -> pd.DataF
         return known.reset_index(drop=True)
     groups = [group for _, group in known.groupby(by, sort=False, observed=True)]
     bins = max(1, limit // (4 * len(groups)))
-    parts = [
-        group.iloc[kept_samples(group["time_s"].to_numpy(), group[value].to_numpy(), bins)]
-        for group in groups
-    ]
-    return pd.concat(parts, ignore_index=True)
+    kept = [group.iloc[kept_samples(group["time_s"], group[value], bins)] for group in groups]
+    return pd.concat(kept, ignore_index=True)

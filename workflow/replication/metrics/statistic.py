@@ -41,6 +41,12 @@ class Estimate:
         return not (math.isnan(self.low) or math.isnan(self.high))
 
 
+def _known(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    sample = np.asarray(values, dtype=np.float64)
+    known: npt.NDArray[np.float64] = sample[~np.isnan(sample)]
+    return known
+
+
 def estimate(
     values: npt.ArrayLike, lowest: float = -math.inf, highest: float = math.inf
 ) -> Estimate:
@@ -49,8 +55,7 @@ def estimate(
     Infinite values (a ratio to zero) have no t interval: it is then their range. The interval is
     cut to `lowest` and `highest`, which the statistic cannot leave (a share lies in 0 to 1).
     """
-    sample = np.asarray(values, dtype=float)
-    sample = sample[~np.isnan(sample)]
+    sample = _known(values)
     n = int(sample.size)
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0)
@@ -71,8 +76,7 @@ def deviation_estimate(values: npt.ArrayLike) -> Estimate:
 
     NaN are left out; with fewer than three values all but `n` is NaN.
     """
-    sample = np.asarray(values, dtype=float)
-    sample = sample[~np.isnan(sample)]
+    sample = _known(values)
     n = int(sample.size)
     if n < MINIMUM_REPLICATES:
         return Estimate(math.nan, math.nan, math.nan, n)
@@ -84,8 +88,6 @@ def deviation_estimate(values: npt.ArrayLike) -> Estimate:
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """Return Wilson's 95 % score interval of a proportion (Wilson 1927)."""
-    if trials < 1 or not 0 <= successes <= trials:
-        raise ValueError(f"need 0 <= successes <= trials, trials >= 1; got {successes}, {trials}")
     interval = stats.binomtest(successes, trials).proportion_ci(CONFIDENCE, method="wilson")
     return float(interval.low), float(interval.high)
 
@@ -131,8 +133,7 @@ def jain_index(values: npt.ArrayLike) -> float:
     It is 1 where all values are equal and 1/n where one takes everything; NaN where no value is
     known or all are zero. NaN are left out.
     """
-    sample = np.asarray(values, dtype=float)
-    sample = sample[~np.isnan(sample)]
+    sample = _known(values)
     largest = float(np.abs(sample).max()) if sample.size else 0.0
     if largest == 0.0:
         return math.nan
@@ -181,8 +182,6 @@ def relative_deviation(reproduced: float, published: float) -> float:
 
 def simplest_fraction(low: float, high: float) -> Fraction:
     """Return the fraction of least denominator in [low, high], both 0 or more (Stern-Brocot)."""
-    if not 0 <= low <= high:
-        raise ValueError(f"need 0 <= low <= high; got {low}, {high}")
     return _simplest(Fraction(low), Fraction(high))
 
 

@@ -18,7 +18,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replication.metrics.cell_map import MappedCell
@@ -82,13 +82,8 @@ class _Audited:
     repetitions: str
 
     @property
-    def place(self) -> str:
-        """The points, as text."""
-        return _place(self.cell)
-
-    @property
     def measure(self) -> str:
-        """What is measured there, as text."""
+        """What is measured at the points, as text."""
         wanted = self.cell.quantity
         flows = flows_in_words(wanted.flows)
         links = f" {', '.join(wanted.links)}" if wanted.links else ""
@@ -146,43 +141,31 @@ def _check_delay(one: _Audited) -> Iterator[Finding]:
     """A delay is at least the propagation delay of the quickest path of any flow."""
     metric = one.cell.quantity.metric
     if metric in DELAYS:
-        what = "one-way"
-        bounds = [
-            _least(point.delay_s, one.flows(point)) for point in one.points if one.flows(point)
-        ]
+        what, least_s = "one-way", SetUp.delay_s
     elif metric in ROUND_TRIPS:
-        what = "round-trip"
-        bounds = [_least(point.rtt_s, one.flows(point)) for point in one.points if one.flows(point)]
+        what, least_s = "round-trip", SetUp.rtt_s
     else:
         return
-    if not bounds:
+    paths = [(point, flow) for point in one.points for flow in one.flows(point)]
+    if not paths:
         return
-    strict, full = min(b[0] for b in bounds), min(b[1] for b in bounds)
-    high = one.cell.band[1]
+    strict, full = (
+        min(least_s(point, flow, flag) for point, flow in paths) for flag in (True, False)
+    )
+    shown, high = f"{1e3 * one.cell.value:.6g} ms", one.cell.band[1]
     if high < strict * (1 - _ROUNDING):
-        yield one.finding(
-            "propagation",
-            strict,
-            Verdict.IMPOSSIBLE,
-            f"{1e3 * one.cell.value:.6g} ms is below the {what} propagation delay of the "
-            f"published links, {1e3 * strict:.6g} ms.",
-        )
+        links = f"the published links, {1e3 * strict:.6g} ms"
+        reason = f"{shown} is below the {what} propagation delay of {links}."
+        yield one.finding("propagation", strict, Verdict.IMPOSSIBLE, reason)
     elif high < full * (1 - _ROUNDING):
-        yield one.finding(
-            "propagation",
-            full,
-            SUSPICIOUS,
-            f"{1e3 * one.cell.value:.6g} ms is below propagation and transmission, "
-            f"{1e3 * full:.6g} ms; that bound rests on assumed packet sizes, rates or delays.",
+        reason = (
+            f"{shown} is below propagation and transmission, {1e3 * full:.6g} ms; that bound rests "
+            "on assumed packet sizes, rates or delays."
         )
+        yield one.finding("propagation", full, SUSPICIOUS, reason)
     else:
-        yield one.finding(
-            "propagation", full, CONSISTENT, f"Not below the path's {1e3 * full:.6g} ms."
-        )
-
-
-def _least(bound: Callable[[Flow, bool], float], flows: list[Flow]) -> tuple[float, float]:
-    return min(bound(flow, True) for flow in flows), min(bound(flow, False) for flow in flows)
+        reason = f"Not below the path's {1e3 * full:.6g} ms."
+        yield one.finding("propagation", full, CONSISTENT, reason)
 
 
 def _check_rate(one: _Audited) -> Iterator[Finding]:
@@ -193,14 +176,13 @@ def _check_rate(one: _Audited) -> Iterator[Finding]:
     if not points:
         return
     strict, full = (
-        max(rate_bound(p, one.flows(p), one.cell.quantity.aggregate, flag) for p in points)
+        max(_rate_bound(p, one.flows(p), one.cell.quantity.aggregate, flag) for p in points)
         for flag in (True, False)
     )
-    yield _capacity(one.cell.band[0], one.cell.value, strict, full, one.finding, "capacity")
+    yield _capacity(one, "capacity", one.cell.band[0], one.cell.value, strict, full)
 
 
-def rate_bound(point: SetUp, flows: list[Flow], aggregate: str, strict: bool) -> float:
-    """Return the most that `aggregate` over the flows' mean rates can be, in bit/s."""
+def _rate_bound(point: SetUp, flows: list[Flow], aggregate: str, strict: bool) -> float:
     if aggregate == "maximum":
         return max(point.rate_bps(flow, strict) for flow in flows)
     total = point.total_rate_bps(flows, strict)
@@ -209,12 +191,7 @@ def rate_bound(point: SetUp, flows: list[Flow], aggregate: str, strict: bool) ->
 
 
 def _capacity(
-    low: float,
-    value: float,
-    strict: float,
-    full: float,
-    make: Callable[[str, float, str, str], Finding],
-    check: str,
+    one: _Audited, check: str, low: float, value: float, strict: float, full: float
 ) -> Finding:
     shown = f"{value / 1e3:.6g} kbit/s"
     if low > strict * (1 + _ROUNDING):
@@ -222,11 +199,11 @@ def _capacity(
             f"{shown} is more than the published links can carry, {strict / 1e3:.6g} kbit/s: as "
             "rates of delivery these cannot be (a sender's count includes what is still buffered)."
         )
-        return make(check, strict, Verdict.IMPOSSIBLE, reason)
+        return one.finding(check, strict, Verdict.IMPOSSIBLE, reason)
     if low > full * (1 + _ROUNDING):
         reason = f"{shown} is more than {full / 1e3:.6g} kbit/s, a bound that rests on assumptions."
-        return make(check, full, SUSPICIOUS, reason)
-    return make(check, full, CONSISTENT, f"Not above the links' {full / 1e3:.6g} kbit/s.")
+        return one.finding(check, full, SUSPICIOUS, reason)
+    return one.finding(check, full, CONSISTENT, f"Not above the links' {full / 1e3:.6g} kbit/s.")
 
 
 def _check_range(one: _Audited) -> Iterator[Finding]:
@@ -240,10 +217,8 @@ def _check_range(one: _Audited) -> Iterator[Finding]:
     elif wanted.metric in RATIOS and wanted.aggregate != "sum":
         most = 1.0
     if high < least - _ROUNDING or low > most + _ROUNDING:
-        bound = least if high < least else most
-        reason = (
-            f"{one.cell.value:.6g} lies outside {least:g} to {most:g}, the range of the metric."
-        )
+        bound, span = least if high < least else most, f"{least:g} to {most:g}"
+        reason = f"{one.cell.value:.6g} lies outside {span}, the range of the metric."
         yield one.finding("range", bound, Verdict.IMPOSSIBLE, reason)
     elif math.isfinite(most):
         reason = f"Inside {least:.4g} to {most:g}."
@@ -260,14 +235,15 @@ def _check_count(one: _Audited) -> Iterator[Finding]:
     whole = any(
         math.ceil(low * n - _ROUNDING) <= math.floor(high * n + _ROUNDING) for n in parts if n
     )
-    if whole or len(one.points) > 1:
-        yield one.finding("whole_number", math.nan, CONSISTENT, "A whole number of events.")
-    elif one.repetitions:
+    finding, reason = CONSISTENT, "A whole number of events."
+    if not whole and len(one.points) == 1:
         reason = f"Not a whole number of events, but of several runs: {one.repetitions}"
-        yield one.finding("whole_number", math.nan, CONSISTENT, reason)
-    else:
-        reason = "Not a whole number of events: it can only be a mean over runs, which is not said."
-        yield one.finding("whole_number", math.nan, SUSPICIOUS, reason)
+        if not one.repetitions:
+            finding = SUSPICIOUS
+            reason = (
+                "Not a whole number of events: it can only be a mean over runs, which is not said."
+            )
+    yield one.finding("whole_number", math.nan, finding, reason)
 
 
 def _check_granularity(one: _Audited) -> Iterator[Finding]:
@@ -282,11 +258,11 @@ def _check_granularity(one: _Audited) -> Iterator[Finding]:
     most = max((p.most_packets(one.flows(p)) for p in one.points if one.flows(p)), default=0.0)
     sent = most / max(low, 1e-9) if wanted.metric == "delivery_ratio" else math.inf
     text = f"{fraction.numerator}/{fraction.denominator} is the simplest ratio that prints so"
+    finding, end = CONSISTENT, "."
     if most and fraction.denominator > sent:
-        reason = f"{text}; the path carries no more than {most:.0f} packets of the assumed size."
-        yield one.finding("granularity", fraction.denominator, SUSPICIOUS, reason)
-    else:
-        yield one.finding("granularity", fraction.denominator, CONSISTENT, f"{text}.")
+        finding = SUSPICIOUS
+        end = f"; the path carries no more than {most:.0f} packets of the assumed size."
+    yield one.finding("granularity", fraction.denominator, finding, f"{text}{end}")
 
 
 def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
@@ -298,26 +274,25 @@ def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
             key = [one.cell.table, wanted.experiment, wanted.where, wanted.metric, wanted.window_s]
             groups.setdefault(json.dumps(key, sort_keys=True), []).append(one)
     for group in groups.values():
-        terms = [_total(one) for one in group]
+        times = [_times_counted(one) for one in group]
         point = group[0].points[0]
         flows = [flow for one in group for flow in one.flows(point)]
-        if len(group) < 2 or None in terms or len({f.id for f in flows}) < len(flows):
+        if len(group) < 2 or 0 in times or len({f.id for f in flows}) < len(flows):
             continue
-        factors = [term for term in terms if term is not None]
-        value = sum(n * one.cell.value for n, one in zip(factors, group, strict=True))
-        low = sum(n * one.cell.band[0] for n, one in zip(factors, group, strict=True))
+        value = sum(n * one.cell.value for n, one in zip(times, group, strict=True))
+        low = sum(n * one.cell.band[0] for n, one in zip(times, group, strict=True))
         strict, full = (point.total_rate_bps(flows, flag) for flag in (True, False))
-        found = _capacity(low, value, strict, full, group[0].finding, "capacity_sum")
+        found = _capacity(group[0], "capacity_sum", low, value, strict, full)
         row, column = ("+".join(dict.fromkeys(one.cell.key[n] for one in group)) for n in (1, 2))
         yield replace(found, row=row, column=column, published=value)
 
 
-def _total(one: _Audited) -> int | None:
-    """Return how often a cell's value counts in the sum of its flows' rates; None: cannot say."""
+def _times_counted(one: _Audited) -> int:
+    """Return how often a value counts in the sum of its flows' rates; 0 if that is not known."""
     number = len(one.flows(one.points[0]))
     if number == 1 or one.cell.quantity.aggregate == "sum":
         return 1
-    return number if number and one.cell.quantity.aggregate == "mean" else None
+    return number if one.cell.quantity.aggregate == "mean" else 0
 
 
 def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
@@ -328,7 +303,7 @@ def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
         if one.cell.is_derived:
             continue
         table, row, column = one.cell.key
-        cells_by_place.setdefault(one.place, {})[one.measure] = one.cell
+        cells_by_place.setdefault(_place(one.cell), {})[one.measure] = one.cell
         for name, key in (
             ("repeated_in_column", f"{table} {column}"),
             ("repeated_in_row", f"{table} {row}"),
@@ -354,24 +329,21 @@ def _repetitions(
         # Ratios of 0 and 1 are what lossless runs have in common.
         if not twins or one.cell.value in (0.0, 1.0):
             continue
-        names = "; ".join(_called(other.cell) for other in twins)
+        names = "; ".join(
+            f"{table_name(other.table)}, {other.row_label}, {other.column_label}"
+            for other in (twin.cell for twin in twins)
+        )
         excuses = {_excuse(one, other, cells_by_place) for other in twins}
         telling = significant_digits(one.cell.printed) >= TELLING_DIGITS
-        text = f"{one.cell.printed} is printed again in {names}"
+        finding, end = CONSISTENT, "; with so few digits or so many numbers this may be chance."
         if "" not in excuses:
-            reason = f"{text}: {' or '.join(sorted(excuses))}."
-            yield one.finding(check, math.nan, CONSISTENT, reason)
+            end = f": {' or '.join(sorted(excuses))}."
         elif telling and expected < CHANCE:
+            finding = SUSPICIOUS
             chance = f"chance alone predicts {expected:.2g} such pairs."
-            reason = f"{text}, where the set-up differs; {chance}"
-            yield one.finding(check, math.nan, SUSPICIOUS, reason)
-        else:
-            reason = f"{text}; with so few digits or so many numbers this may be chance."
-            yield one.finding(check, math.nan, CONSISTENT, reason)
-
-
-def _called(cell: MappedCell) -> str:
-    return f"{table_name(cell.table)}, {cell.row_label}, {cell.column_label}"
+            end = f", where the set-up differs; {chance}"
+        reason = f"{one.cell.printed} is printed again in {names}{end}"
+        yield one.finding(check, math.nan, finding, reason)
 
 
 def _excuse(a: _Audited, b: _Audited, cells_by_place: dict[str, dict[str, MappedCell]]) -> str:
@@ -380,7 +352,7 @@ def _excuse(a: _Audited, b: _Audited, cells_by_place: dict[str, dict[str, Mapped
         return "the same links in another order, which may give the same result"
     if [p.network for p in a.points] != [p.network for p in b.points]:
         return ""
-    ours, theirs = cells_by_place[a.place], cells_by_place[b.place]
+    ours, theirs = (cells_by_place[_place(one.cell)] for one in (a, b))
     if any(ours[m].printed != theirs[m].printed for m in ours.keys() & theirs.keys()):
         return ""  # the two runs did differ: other numbers of theirs do
     return "algorithms that never had to act differently, as without loss, give the same result"
@@ -406,26 +378,23 @@ def _check_monotonic(study: Study, audited: list[_Audited]) -> Iterator[Finding]
             columns.setdefault((one.cell.table, one.cell.column), []).append(one)
     for (table_id, _), members in columns.items():
         table = next(table for table in study.tables if table.id == table_id)
+        rows = list(table.rows or {})
         if table.row_factor is not None:
             levels = study.experiment(table.experiment).factor(table.row_factor).levels
-            order = {level.key: (level.value or 0.0, n) for n, level in enumerate(levels)}
-        else:
-            order = {key: (float(n), n) for n, key in enumerate(table.rows or {})}
-        members.sort(key=lambda one, order=order: order[one.cell.row])  # type: ignore[misc]
-        for before, after in itertools.pairwise(members):
-            yield _step(before, after)
+            rows = [level.key for level in sorted(levels, key=lambda level: level.value or 0.0)]
+        by_row = {one.cell.row: one for one in members}
+        for before, after in itertools.pairwise(by_row[row] for row in rows if row in by_row):
+            yield _step(before.cell, after)
 
 
-def _step(before: _Audited, after: _Audited) -> Finding:
-    rises = after.cell.cell.monotonic == "increasing"
-    earlier, later = before.cell, after.cell
-    broken = later.band[1] < earlier.band[0] if rises else later.band[0] > earlier.band[1]
-    word = later.cell.monotonic
-    if broken:
+def _step(earlier: MappedCell, after: _Audited) -> Finding:
+    later, word = after.cell, str(after.cell.cell.monotonic)
+    rises = word == "increasing"
+    finding, reason = CONSISTENT, f"{word.capitalize()} from row {earlier.row}."
+    if later.band[1] < earlier.band[0] if rises else later.band[0] > earlier.band[1]:
+        finding = SUSPICIOUS
         reason = f"Declared {word}, but row {earlier.row} has {earlier.value:.6g}."
-        return after.finding("monotonic", earlier.value, SUSPICIOUS, reason)
-    reason = f"{str(word).capitalize()} from row {earlier.row}."
-    return after.finding("monotonic", earlier.value, CONSISTENT, reason)
+    return after.finding("monotonic", earlier.value, finding, reason)
 
 
 def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Finding]:
@@ -453,7 +422,12 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
                     f"{len(alike)} of {len(values)} different values end in .{decimals}; "
                     f"chance alone predicts {expected:.2g} such groups."
                 )
-                yield from (_finding(study, c, reason) for c in members if c.printed in alike)
+                for cell in members:
+                    if cell.printed in alike:
+                        check, bound = "shared_decimals", math.nan
+                        yield Finding(
+                            study.id, *cell.key, check, cell.value, bound, SUSPICIOUS, reason
+                        )
 
 
 def expected_groups(values: int, alike: int, places: int) -> float:
@@ -463,7 +437,3 @@ def expected_groups(values: int, alike: int, places: int) -> float:
     whatever the dependence between groups.
     """
     return float(math.comb(values, alike) * 10.0 ** (-places * (alike - 1)))
-
-
-def _finding(study: Study, cell: MappedCell, reason: str) -> Finding:
-    return Finding(study.id, *cell.key, "shared_decimals", cell.value, math.nan, SUSPICIOUS, reason)

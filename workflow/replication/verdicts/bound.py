@@ -99,10 +99,8 @@ class SetUp:
 
     def rtt_s(self, flow: Flow, strict: bool) -> float:
         """Return the least round-trip time: there as data, back as an acknowledgement."""
-        back = sum(
-            link.delay_s for link, _ in self.path(flow) if self.stated[link.id].delay or not strict
-        )
-        return self.delay_s(flow, strict) + back
+        known = (link for link, _ in self.path(flow) if self.stated[link.id].delay or not strict)
+        return self.delay_s(flow, strict) + sum(link.delay_s for link in known)
 
     def rate_bps(self, flow: Flow, strict: bool) -> float:
         """Return the largest mean rate of one flow: its slowest link, infinite if unstated."""
@@ -169,11 +167,10 @@ def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = Fals
         published = {n: p.published is not None or _is_exact(p) for n, p in parameters.items()}
         for factor, level in zip(experiment.factors, levels, strict=True):
             published.update(dict.fromkeys(level.set, factor.published is not None))
-        scenario = instantiate(experiment, values, _SEED)
         stated = _stated(experiment, values, published)
-        found.append(
-            SetUp(scenario, dict.fromkeys(stated, StatedLink(True, True)) if assumed else stated)
-        )
+        if assumed:
+            stated = dict.fromkeys(stated, StatedLink(True, True))
+        found.append(SetUp(instantiate(experiment, values, _SEED), stated))
     return found
 
 
@@ -201,47 +198,40 @@ def _set_by(levels: Iterable[Level]) -> dict[str, Any]:
 
 
 def _points(experiment: Experiment, where: Where) -> Iterator[tuple[Level, ...]]:
-    axes = []
-    for factor in experiment.factors:
-        keys = where.get(factor.id)
-        axes.append([level for level in factor.levels if keys is None or level.key in keys])
-    return itertools.product(*axes)
+    return itertools.product(
+        *(
+            [level for level in factor.levels if level.key in where.get(factor.id, [level.key])]
+            for factor in experiment.factors
+        )
+    )
 
 
 def _stated(
     experiment: Experiment, values: dict[str, Any], published: dict[str, bool]
 ) -> dict[str, StatedLink]:
-    stated = {}
-    for template in experiment.topology.links:
-        tag = StatedLink(
-            rate=_is_stated(template.get("rate_bps"), values, published),
-            delay=_is_stated(template.get("delay_s"), values, published),
+    """Return of each link whether its rate and delay rest on published parameters only."""
+
+    def is_published(name: str) -> bool:
+        return published[name] and all(map(is_published, _references(values[name])))
+
+    def is_stated(value: Any) -> bool:
+        # A number written into a template has no tag: nothing says that it is the paper's.
+        names = _references(value)
+        return bool(names) and all(map(is_published, names))
+
+    return {
+        link["id"]: StatedLink(
+            is_stated(template.get("rate_bps")), is_stated(template.get("delay_s"))
         )
-        for link in expand([template], values):
-            stated[link["id"]] = tag
-    return stated
+        for template in experiment.topology.links
+        for link in expand([template], values)
+    }
 
 
 def _is_exact(parameter: Parameter) -> bool:
     """Return whether an assumption, as a clock's error, moves no bound by a thousandth."""
     span = parameter.assumed.range if parameter.assumed else None
     return span is not None and 0 <= span[1] - span[0] < 1e-3 * span[0]
-
-
-def _is_stated(value: Any, values: dict[str, Any], published: dict[str, bool]) -> bool:
-    """Return whether a template's value rests on published parameters only."""
-    waiting, seen = _references(value), set[str]()
-    # A number written into a template has no tag: nothing says that it is the paper's.
-    if not waiting:
-        return False
-    while waiting:
-        name = waiting.pop()
-        if not published[name]:
-            return False
-        if name not in seen:
-            seen.add(name)
-            waiting += _references(values[name])
-    return True
 
 
 def _references(value: Any) -> list[str]:

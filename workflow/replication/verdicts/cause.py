@@ -10,6 +10,7 @@ its levels.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -62,11 +63,8 @@ class Reading(Document):
 
     def of(self, cell: MappedCell) -> MappedCell:
         """Return the cell under this reading, its number as the value of our quantity."""
-        changes = {
-            name: value
-            for name in ("metric", "aggregate", "flows", "window_s")
-            if (value := getattr(self, name)) is not None
-        }
+        parts = {"metric", "aggregate", "flows", "window_s"}
+        changes = {name: value for name, value in self if name in parts and value is not None}
         value = cell.value * self.factor
         return replace(
             cell,
@@ -92,16 +90,14 @@ def as_read(study: Study, cell: MappedCell, reading: Reading) -> MappedCell:
 
 def combined(readings: Iterable[Reading]) -> Reading | None:
     """Return several readings of one number as one: factors multiply; None for none at all."""
-    found: Reading | None = None
-    for reading in readings:
-        if found is None:
-            found = reading
-            continue
-        own = reading.model_dump(exclude_defaults=True)
-        factor = found.factor * reading.factor
-        document = found.model_dump(exclude_defaults=True) | own | {"factor": factor}
-        found = Reading.model_validate(document)
-    return found
+
+    def both(one: Reading, other: Reading) -> Reading:
+        documents = [reading.model_dump(exclude_defaults=True) for reading in (one, other)]
+        factor = {"factor": one.factor * other.factor}
+        return Reading.model_validate(documents[0] | documents[1] | factor)
+
+    found = list(readings)
+    return functools.reduce(both, found) if found else None
 
 
 def refusal(cell: MappedCell, reading: Reading | None) -> str:
@@ -204,16 +200,11 @@ class Cause(Document):
         return self
 
     @property
-    def is_reading(self) -> bool:
-        """Whether it reads a column in another way."""
-        return bool(self.levels) and self.levels is not None and self.levels[0].reading is not None
-
-    @property
     def kind(self) -> Literal["set-up", "reading", "untestable"]:
         """What it changes."""
         if self.untestable is not None:
             return "untestable"
-        return "reading" if self.is_reading else "set-up"
+        return "reading" if self.levels and self.levels[0].reading else "set-up"
 
     def concerns(self, table: str, column: str) -> bool:
         """Return whether it may read this column of this table."""
@@ -224,9 +215,7 @@ class Cause(Document):
     def variations(self) -> dict[str, Variation]:
         """The variations that the search starts from, by the key of their level."""
         if self.range is not None:
-            return {
-                level_key(value): self.variation(level_key(value)) for value in self.range.tried
-            }
+            return {key: self.variation(key) for key in map(level_key, self.range.tried)}
         return {level.key: level.set for level in self.levels or [] if level.set is not None}
 
     def variation(self, key: str) -> Variation:
@@ -240,8 +229,7 @@ class Cause(Document):
         """Return the bits that name the level among the others of the cause."""
         if self.range is None:
             return math.log2(len(self.levels or [1]))
-        tried = {level_key(value) for value in self.range.tried}
-        return math.log2(len(tried) if key in tried else self.range.steps)
+        return math.log2(len(self.variations) if key in self.variations else self.range.steps)
 
 
 def level_key(value: float) -> str:
@@ -333,8 +321,8 @@ class Explanations(Document):
     @property
     def cause_bits(self) -> float:
         """The bits that name one cause among all that are tested."""
-        tested = [cause for cause in self.causes if cause.kind != "untestable"]
-        return math.log2(max(len(tested), 2))
+        tested = sum(cause.kind != "untestable" for cause in self.causes)
+        return math.log2(max(tested, 2))
 
 
 def load_explanations(root: Path, study: str) -> Explanations | None:
@@ -361,14 +349,15 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
             for key in keys:
                 if (table, key) not in rows:
                     raise InputError(f"{where}: {place}.rows.{table}: study has no row {key!r}")
-    claims = {claim.id for claim in study.claims}
-    for claim in [*found.held_out.claims, *(c for stage in found.stages for c in stage.claims)]:
-        if claim not in claims:
-            raise InputError(f"{where}: study has no claim {claim!r}")
+    named = [*found.held_out.claims, *(c for stage in found.stages for c in stage.claims)]
+    _check_known(f"{where}: study", "claim", named, {claim.id for claim in study.claims})
     if found.score == "cells" and not found.held_out.rows:
         raise InputError(f"{where}: held_out.rows: name rows that the search must not see")
     for cause in found.causes:
-        _check_cause(where, cause, study, cells)
+        if cause.kind == "reading":
+            _check_reading(f"{where}: cause {cause.id}", cause, cells)
+        for variation in cause.variations.values():
+            _check_variation(f"{where}: cause {cause.id}", cause, variation, study)
     for start in found.coupled.starts if found.coupled else []:
         for name, level in start.items():
             if name not in found.by_id or level not in found.by_id[name].variations:
@@ -377,31 +366,23 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
                 )
 
 
-def _check_cause(where: Path, cause: Cause, study: Study, cells: Sequence[MappedCell]) -> None:
-    named = f"{where}: cause {cause.id}"
-    if cause.is_reading:
-        concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
-        if not concerned:
-            raise InputError(f"{named}: no number stands in its tables and columns")
-        for level in cause.levels or []:
-            refused = [refusal(cell, level.reading) for cell in concerned]
-            if all(refused):
-                raise InputError(f"{named}: level {level.key}: {refused[0]}")
-        return
-    for variation in cause.variations.values():
-        _check_variation(named, cause, variation, study)
+def _check_reading(named: str, cause: Cause, cells: Sequence[MappedCell]) -> None:
+    concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
+    if not concerned:
+        raise InputError(f"{named}: no number stands in its tables and columns")
+    for level in cause.levels or []:
+        refused = [refusal(cell, level.reading) for cell in concerned]
+        if all(refused):
+            raise InputError(f"{named}: level {level.key}: {refused[0]}")
 
 
 def _check_variation(named: str, cause: Cause, variation: Variation, study: Study) -> None:
     apply(study, variation)
     links = {str(link["id"]) for e in study.experiments for link in e.topology.links} | {"*"}
     flows = {str(flow["id"]) for e in study.experiments for flow in e.flows} | {"*"}
-    for link in [*variation.links, *variation.rate_factor, *variation.delay_factor]:
-        if link not in links:
-            raise InputError(f"{named}: no experiment has a link {link!r}; they have {links}")
-    for flow in variation.flows:
-        if flow not in flows:
-            raise InputError(f"{named}: no experiment has a flow {flow!r}; they have {flows}")
+    changed = [*variation.links, *variation.rate_factor, *variation.delay_factor]
+    _check_known(f"{named}: the study", "link", changed, links)
+    _check_known(f"{named}: the study", "flow", variation.flows, flows)
     ledger = {assumption.key: assumption for assumption in assumptions(study)}
     for key, value in variation.values.items():
         plausible = key in ledger and ledger[key].allows(value)
@@ -410,3 +391,9 @@ def _check_variation(named: str, cause: Cause, variation: Variation, study: Stud
                 f"{named}: {key} = {value!r} is not plausible by the ledger; widen its range "
                 "there, or say under outside_ledger why it may be tried"
             )
+
+
+def _check_known(named: str, what: str, given: Iterable[str], known: set[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise InputError(f"{named} has no {what} {name!r}; it has {', '.join(sorted(known))}")

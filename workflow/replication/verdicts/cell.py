@@ -117,7 +117,7 @@ def _of_one_run(
     """Return the verdict on a number of one published run."""
     factor = cell.cell.tolerance.factor
     assert factor is not None  # the caller asks for those alone
-    designed = sorted(coverage.replicates(engine, cell.quantity))
+    designed = coverage.replicates(engine, [cell.quantity])
     return judge_published(
         Published(cell.value, cell.half_ulp, factor, cell.quantity.metric in COUNTS),
         means,
@@ -151,11 +151,9 @@ def untestable(
     if cell.not_comparable:
         return _not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, cell.not_comparable)
     if not n:
-        code = coverage.lack(engine, [wanted])
-        why = " ".join(
-            [f"No run gives a {metric_label(wanted.metric)}.", *coverage.notes(engine, wanted)]
-        )
-        return _not_testable(code, why)
+        none = f"No run gives a {metric_label(wanted.metric)}."
+        why = " ".join([none, *coverage.notes(engine, wanted)])
+        return _not_testable(coverage.lack(engine, [wanted]), why)
     if cell.is_spread and n < MINIMUM_REPLICATES:
         few = f"A standard deviation takes {MINIMUM_REPLICATES} replicates; there are {n}."
         return _not_testable(ReasonCode.TOO_FEW_RUNS, few)

@@ -21,13 +21,12 @@ else not testable if any part is not; `direction only` is what remains.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 from scipy import stats
 
-from replication.metrics.metric import quantity
 from replication.metrics.metric_model import COUNTS, metric_label
 from replication.metrics.results import Results
 from replication.metrics.statistic import Estimate, estimate
@@ -50,8 +49,15 @@ from replication.verdicts.comparison import Comparison, UntestableError, compare
 from replication.verdicts.congestion import Places, compared_places
 from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, fingerprints, judge_published
-from replication.verdicts.sample import UNDEFINED, Coverage, left_out, outcomes
-from replication.verdicts.starved import starved, starved_note
+from replication.verdicts.sample import (
+    UNDEFINED,
+    Coverage,
+    left_out,
+    outcomes,
+    starved,
+    starved_note,
+    values_on,
+)
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import Wording, statistic_unit, wording
 
@@ -121,7 +127,6 @@ class _Measurements:
         self.study = study
         self.results = results
         self.coverage = Coverage(study, results)
-        self._frames: dict[str, pd.DataFrame] = {}
         self._looked_up: dict[tuple[str, str], tuple[Quantity, pd.DataFrame]] = {}
 
     def look_up(
@@ -131,10 +136,7 @@ class _Measurements:
 
         Of a comparison of alternatives those at places with congestion.
         """
-        if side not in self._frames:
-            self._frames[side] = quantity(self.results, wanted)
-        frame = self._frames[side]
-        ours = frame[frame["engine"] == engine].drop(columns="engine")
+        ours = values_on(self.results, engine, wanted)
         if places is not None:
             ours = places.congested(ours)
         self._looked_up[engine, side] = wanted, ours
@@ -179,17 +181,21 @@ def _judge_test(measurements: _Measurements, claim: Claim, engine: str) -> Judge
 def judge_parts(parts: list[Judgement]) -> Judgement:
     """Combine the judgements of the parts of a claim; the rule is in the module's docstring."""
     verdicts = [part.verdict for part in parts]
+    worst_first = (Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE, Verdict.DIRECTION_ONLY)
+    verdict = next((word for word in worst_first if word in verdicts), Verdict.REPRODUCED)
+    decided = verdict != Verdict.NOT_TESTABLE
     reproduced = verdicts.count(Verdict.REPRODUCED)
     testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
     counted = f"{reproduced} of {len(parts)} parts reproduced."
-    verdict = combined(verdicts)
-    decided = verdict != Verdict.NOT_TESTABLE
-    code = next((part.reason_code for part in parts if part.reason_code), "")
+    # What was found is told of the parts up to the first that could be tested.
+    last = next((n for n, word in enumerate(verdicts) if word != Verdict.NOT_TESTABLE), len(parts))
+    told = [f"({n}) {part.finding}" for n, part in enumerate(parts[: last + 1], start=1)]
     # Parts often have one reason in common.
     numbers: dict[str, list[str]] = {}
     for number, part in enumerate(parts, start=1):
         numbers.setdefault(part.reason, []).append(str(number))
-    passing = [part.passing for part in parts if part.passing]
+    passing = [part.passing for part in parts if part.passing and decided]
+    codes = [part.reason_code for part in parts if part.reason_code and not decided]
     return Judgement(
         statistic="share of the parts that are reproduced",
         observed=reproduced / testable if decided else math.nan,
@@ -197,27 +203,11 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
         high=math.nan,
         margin=f"all {len(parts)} parts",
         verdict=verdict,
-        finding=" ".join([counted, *_told(parts)]),
+        finding=" ".join([counted, *told]),
         reasons=[counted, *(f"({', '.join(of)}) {reason}" for reason, of in numbers.items())],
-        reason_code="" if decided else code,
-        passing=min(passing, key=lambda one: one.part / one.whole, default=None)
-        if decided
-        else None,
+        reason_code=next(iter(codes), ""),
+        passing=min(passing, key=lambda one: one.part / one.whole, default=None),
     )
-
-
-def combined(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict on a claim whose parts have these."""
-    worst_first = (Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE, Verdict.DIRECTION_ONLY)
-    return next((verdict for verdict in worst_first if verdict in verdicts), Verdict.REPRODUCED)
-
-
-def _told(parts: list[Judgement]) -> Iterator[str]:
-    """Yield what was found of the parts up to the first that could be tested."""
-    for number, part in enumerate(parts, start=1):
-        yield f"({number}) {part.finding}"
-        if part.verdict != Verdict.NOT_TESTABLE:
-            return
 
 
 def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: str) -> Judgement:
@@ -243,8 +233,8 @@ def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: s
         why = f"Not testable on {engine}: {error}"
         return _untestable(words.statistic, words.asked(expect), code, why)
     if isinstance(expect, PublishedRun):
-        designed = set.intersection(*(coverage.replicates(engine, one) for one in sides(test)))
-        runs = fingerprints(measurements.results, engine, sides(test), sorted(designed))
+        designed = coverage.replicates(engine, sides(test))
+        runs = fingerprints(measurements.results, engine, sides(test), designed)
         counts = all(one.metric in COUNTS for one in sides(test)) and isinstance(test, ValueTest)
         judgement = _judge_run(comparison, expect, direction, words, runs, counts)
     else:
@@ -279,9 +269,12 @@ def judge_statistic(
     verdict = Verdict.DIRECTION_ONLY if led else Verdict.NOT_REPRODUCED
     if found.n and enough and all(expect.holds(value) for value in (found.mean, *ends)):
         verdict = Verdict.REPRODUCED
-    points = _counted(comparison, words)
-    finding = _finding(comparison, found, total - found.n, words)
-    spread = _spread(found, passing, words)
+    finding = _finding(comparison, found, words)
+    interval = f"95 % interval {words.interval(found.low, found.high)}; "
+    passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
+    gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
+    spread = f" ({interval if found.has_interval else ''}{passes}{gaps})" if found.n else ""
+    points = comparison.points if words.counts == "points" else 0
     less = f" (direction: {words.asked(direction, points)})" if direction and found.n else ""
     few = []
     if verdict == Verdict.DIRECTION_ONLY and total < FEW_RUNS:
@@ -317,7 +310,7 @@ def _judge_run(
     verdict, near = ruling.verdict, sum(published.is_near(value) for value in values)
     if verdict == Verdict.NOT_REPRODUCED and direction and _led(values, direction, words):
         verdict = Verdict.DIRECTION_ONLY
-    finding = f"{_finding(comparison, found, 0, words)}."
+    finding = f"{_finding(comparison, found, words)}."
     return Judgement(
         words.statistic,
         found.mean,
@@ -345,37 +338,18 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
     return float(stats.binom.sf(holds - 1, len(values), 0.5)) <= SIGN_LEVEL
 
 
-def _finding(comparison: Comparison, found: Estimate, undefined: int, words: Wording) -> str:
+def _finding(comparison: Comparison, found: Estimate, words: Wording) -> str:
+    over = f" over {comparison.points} point{'s' if comparison.points != 1 else ''}"
     if not found.n:
-        return f"{words.statistic}: undefined in {_runs(undefined)}{_over(comparison)}"
-    # A share of points names their number itself.
-    over = "" if words.counts == "points" else _over(comparison)
-    return f"{words.statistic}: {words.value(found.mean, _counted(comparison, words))}{over}"
+        return f"{words.statistic}: undefined in {_runs(len(comparison.values))}{over}"
+    if words.counts == "points":
+        # A share of points names their number itself.
+        return f"{words.statistic}: {words.value(found.mean, comparison.points)}"
+    return f"{words.statistic}: {words.value(found.mean)}{over}"
 
 
-def _over(comparison: Comparison) -> str:
-    return f" over {comparison.points} point{'s' if comparison.points != 1 else ''}"
-
-
-def _counted(comparison: Comparison, words: Wording) -> int:
-    """Return how many there are of what a statistic is a share of; 0 if that is not known."""
-    return comparison.points if words.counts == "points" else 0
-
-
-def _spread(found: Estimate, passing: Share, words: Wording) -> str:
-    if not found.n:
-        return ""
-    interval = ""
-    if found.has_interval:
-        interval = f"95 % interval {words.interval(found.low, found.high)}; "
-    passes = f"passes in {passing.part} of {_runs(passing.whole, words.sample)}"
-    undefined = passing.whole - found.n
-    gaps = f"; undefined in {undefined} of them" if undefined else ""
-    return f" ({interval}{passes}{gaps})"
-
-
-def _runs(count: int, name: str = "run") -> str:
-    return f"{count} {name}{'s' if count > 1 else ''}"
+def _runs(count: int) -> str:
+    return f"{count} run{'s' if count > 1 else ''}"
 
 
 def _untestable(statistic: str, margin: str, code: ReasonCode, reason: str) -> Judgement:

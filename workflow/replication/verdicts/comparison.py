@@ -36,6 +36,8 @@ from replication.study.claim_model import (
 )
 from replication.study.study import Study
 
+#: Tests that compare two sides point by point.
+PairedTest = RatioTest | EquivalenceTest | ShareTest | CrossoverTest
 #: Returns a quantity's frame for one engine (replicate, factors, value) under the side's name.
 Lookup = Callable[[str, Quantity], pd.DataFrame]
 
@@ -65,10 +67,10 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
     """
     handlers: dict[type, Callable[..., Comparison]] = {
         RatioTest: _ratio,
-        EquivalenceTest: _equivalence,
+        EquivalenceTest: _ratio,
         ShareTest: _share,
-        TrendTest: _trend,
-        StepsTest: _steps,
+        TrendTest: _along,
+        StepsTest: _along,
         CrossoverTest: _crossover,
         OrderingTest: _ordering,
         ValueTest: _value,
@@ -76,33 +78,33 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
     return handlers[type(test)](study, test, look_up)
 
 
-def level_values(study: Study, experiment: str, factor: str) -> dict[str, float]:
-    """Return level key to number on the axis; levels without a number are left out."""
-    levels = study.experiment(experiment).factor(factor).levels
-    return {level.key: level.value for level in levels if level.value is not None}
-
-
-def matched_factors(study: Study, left: Quantity, right: Quantity) -> list[str]:
+def matched_factors(study: Study, test: PairedTest) -> list[str]:
     """Return the factors in which points of the two sides must agree."""
-    ours = [factor.id for factor in study.experiment(left.experiment).axes]
-    theirs = {factor.id for factor in study.experiment(right.experiment).axes}
-    return [f for f in ours if f in theirs and _matches(left.where, right.where, f)]
+    ours, theirs = (
+        [factor.id for factor in study.experiment(wanted.experiment).axes]
+        for wanted in (test.left, test.right)
+    )
+    over = test.over if isinstance(test, CrossoverTest) else None
+    return [
+        factor
+        for factor in ours
+        if factor == over
+        or (factor in theirs and _matches(test.left.where, test.right.where, factor))
+    ]
 
 
 def _matches(left: Where, right: Where, factor: str) -> bool:
-    listed = [set(where[factor]) for where in (left, right) if factor in where]
-    if len(listed) == 1:
-        return len(listed[0]) > 1
-    return not listed or listed[0] == listed[1]
+    if factor in left and factor in right:
+        return set(left[factor]) == set(right[factor])
+    listed = left.get(factor) or right.get(factor)
+    return listed is None or len(set(listed)) > 1
 
 
-def _pairs(
-    study: Study, left: Quantity, right: Quantity, look_up: Lookup, matched: list[str] | None = None
-) -> pd.DataFrame:
+def _pairs(study: Study, test: PairedTest, look_up: Lookup) -> pd.DataFrame:
     """Return matched points of complete replicates: replicate, factors, left, right."""
-    on = matched_factors(study, left, right) if matched is None else matched
+    on = matched_factors(study, test)
     sides = []
-    for side, wanted in (("left", left), ("right", right)):
+    for side, wanted in (("left", test.left), ("right", test.right)):
         frame = look_up(side, wanted)
         free = [c for c in frame if c not in ("replicate", "value", *on)]
         names = {c: f"{c} {side}" for c in free} | {"value": side}
@@ -142,44 +144,39 @@ def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
 
 
 def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd.Series[float]:
-    reducer = {"mean": "mean", "minimum": "min", "maximum": "max"}[how]
+    reducer = {"minimum": "min", "maximum": "max"}.get(how, "mean")
     reduced: pd.Series[float] = values.groupby(replicate).agg(reducer)
     return reduced
 
 
-def _ratio(study: Study, test: RatioTest, look_up: Lookup) -> Comparison:
+def _ratio(study: Study, test: RatioTest | EquivalenceTest, look_up: Lookup) -> Comparison:
     if test.reduce == "ratio_of_means":
-        return _ratio_of_means(test, look_up)
-    pairs = _pairs(study, test.left, test.right, look_up)
-    values = _reduce(_ratios(pairs), pairs["replicate"], test.reduce)
-    return Comparison(values, _count(pairs, "left", "right"))
+        pairs, points = _mean_pairs(test, look_up)
+    else:
+        pairs = _pairs(study, test, look_up)
+        points = _count(pairs, "left", "right")
+    ratios, lowest = _ratios(pairs), -np.inf
+    if isinstance(test, EquivalenceTest):
+        ratios, lowest = (ratios - 1).abs(), 0
+    return Comparison(_reduce(ratios, pairs["replicate"], test.reduce), points, lowest)
 
 
-def _ratio_of_means(test: RatioTest | EquivalenceTest, look_up: Lookup) -> Comparison:
-    left = complete(look_up("left", test.left))
-    right = complete(look_up("right", test.right))
+def _mean_pairs(test: RatioTest | EquivalenceTest, look_up: Lookup) -> tuple[pd.DataFrame, int]:
+    frames = {
+        side: complete(look_up(side, wanted))
+        for side, wanted in (("left", test.left), ("right", test.right))
+    }
     means = pd.DataFrame(
-        {
-            "left": left.groupby("replicate")["value"].mean(),
-            "right": right.groupby("replicate")["value"].mean(),
-        }
+        {side: frame.groupby("replicate")["value"].mean() for side, frame in frames.items()}
     ).dropna()
     if means.empty:
         raise UntestableError("no replicate has every point of both sides.")
-    return Comparison(_ratios(means), _count(left, "value") + _count(right, "value"))
-
-
-def _equivalence(study: Study, test: EquivalenceTest, look_up: Lookup) -> Comparison:
-    if test.reduce == "ratio_of_means":
-        ratio = _ratio_of_means(test, look_up)
-        return Comparison((ratio.values - 1).abs(), ratio.points, lowest=0)
-    pairs = _pairs(study, test.left, test.right, look_up)
-    values = _reduce((_ratios(pairs) - 1).abs(), pairs["replicate"], test.reduce)
-    return Comparison(values, _count(pairs, "left", "right"), lowest=0)
+    points = sum(_count(frame, "value") for frame in frames.values())
+    return means.reset_index(), points
 
 
 def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
-    pairs = _pairs(study, test.left, test.right, look_up)
+    pairs = _pairs(study, test, look_up)
     bound = test.factor * pairs["right"]
     if test.relation == "above":
         holds = pairs["left"] > bound * (1 + test.tie)
@@ -192,40 +189,28 @@ def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
     return Comparison(values.astype(float), len(every) // len(values), lowest=0, highest=1)
 
 
-def _trend(study: Study, test: TrendTest, look_up: Lookup) -> Comparison:
-    def correlation(curve: pd.DataFrame) -> float:
-        return spearman(curve["axis"], ranked(curve["value"], test.tie))
-
-    values, points = _along(study, test, look_up, correlation)
-    return Comparison(values, points, lowest=-1, highest=1)
-
-
-def _steps(study: Study, test: StepsTest, look_up: Lookup) -> Comparison:
-    def share(curve: pd.DataFrame) -> float:
-        along = curve.sort_values("axis")["value"].to_numpy(dtype=float)
-        bound = test.factor * along[:-1]
-        steps = along[1:] > bound if test.relation == "rises" else along[1:] < bound
-        return float(steps.mean())
-
-    values, points = _along(study, test, look_up, share)
-    return Comparison(values, points, lowest=0, highest=1)
-
-
-def _along(
-    study: Study,
-    test: TrendTest | StepsTest,
-    look_up: Lookup,
-    statistic: Callable[[pd.DataFrame], float],
-) -> tuple[pd.Series[float], int]:
-    """Return a statistic of each curve over a factor, reduced over curves, and the points."""
+def _along(study: Study, test: TrendTest | StepsTest, look_up: Lookup) -> Comparison:
+    """Take a statistic of each curve over a factor, and of these the worst or the mean."""
     frame = complete(_with_axis(study, test.of, test.over, look_up("of", test.of)))
     others = [c for c in frame if c not in ("value", "axis", test.over)]
     if frame["axis"].nunique() < 2:
         raise UntestableError(f"only one level of {test.over} was run: there is no trend to see.")
-    rows = [(curve["replicate"].iloc[0], statistic(curve)) for _, curve in frame.groupby(others)]
+    rows = [
+        (curve["replicate"].iloc[0], _of_curve(test, curve)) for _, curve in frame.groupby(others)
+    ]
     found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
     values = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
-    return values.astype(float), _count(frame, "value")
+    lowest = -1 if isinstance(test, TrendTest) else 0
+    return Comparison(values.astype(float), _count(frame, "value"), lowest, highest=1)
+
+
+def _of_curve(test: TrendTest | StepsTest, curve: pd.DataFrame) -> float:
+    if isinstance(test, TrendTest):
+        return spearman(curve["axis"], ranked(curve["value"], test.tie))
+    along = curve.sort_values("axis")["value"].to_numpy(dtype=float)
+    bound = test.factor * along[:-1]
+    steps = along[1:] > bound if test.relation == "rises" else along[1:] < bound
+    return float(steps.mean())
 
 
 def _furthest(values: pd.Series[float], expect: Condition) -> float:
@@ -237,16 +222,13 @@ def _furthest(values: pd.Series[float], expect: Condition) -> float:
 
 
 def _with_axis(study: Study, wanted: Quantity, over: str, frame: pd.DataFrame) -> pd.DataFrame:
-    axis = level_values(study, wanted.experiment, over)
+    levels = study.experiment(wanted.experiment).factor(over).levels
+    axis = {level.key: level.value for level in levels}
     return frame.assign(axis=frame[over].map(axis).astype(float))
 
 
 def _crossover(study: Study, test: CrossoverTest, look_up: Lookup) -> Comparison:
-    matched = matched_factors(study, test.left, test.right)
-    if test.over not in matched:
-        matched.append(test.over)
-    pairs = _pairs(study, test.left, test.right, look_up, matched)
-    pairs = _with_axis(study, test.left, test.over, pairs)
+    pairs = _with_axis(study, test.left, test.over, _pairs(study, test, look_up))
     if pairs["axis"].nunique() < 2:
         raise UntestableError(f"only one level of {test.over} was run: no crossing can be seen.")
     means = pairs.groupby(["replicate", "axis"])[["left", "right"]].mean()
@@ -287,7 +269,7 @@ def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
         listed.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
     table = listed[0]
     for frame in listed[1:]:
-        table = table.merge(frame, on=[c for c in frame if isinstance(c, str)])
+        table = table.merge(frame)
     ranks = list(range(len(test.order)))
     table = complete(table, tuple(ranks))  # type: ignore[arg-type]
     falling = [-rank for rank in ranks]

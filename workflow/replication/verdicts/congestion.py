@@ -26,7 +26,6 @@ from replication.metrics.metric_model import METRICS
 from replication.metrics.results import Feature, Results
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW
 from replication.study.claim_model import (
-    CrossoverTest,
     OrderingTest,
     Quantity,
     SimpleTest,
@@ -80,7 +79,7 @@ class Places:
     `total` is how many there are, `left_out` those without congestion.
     """
 
-    factors: tuple[str, ...]
+    factors: list[str]
     total: int
     left_out: frozenset[str]
 
@@ -106,25 +105,23 @@ def compared_places(study: Study, test: SimpleTest, results: Results, engine: st
     if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
         return None
     factors = _matched(study, test)
-    frames = [
-        results.runs(wanted.experiment, wanted.where).assign(side=number)
-        for number, wanted in enumerate(compared)
-    ]
-    runs = pd.concat(frames, ignore_index=True)
+    runs = pd.concat(
+        [
+            results.runs(wanted.experiment, wanted.where).assign(side=number)
+            for number, wanted in enumerate(compared)
+        ],
+        ignore_index=True,
+    )
     runs = runs[(runs["engine"] == engine) & runs["supported"]]
-    if runs.empty:
-        return None
+    idle = runs_without_congestion(results)
     runs = runs.assign(
         place=_places(runs, factors),
         path=[_path(results.scenarios[scenario]) for scenario in runs["scenario"]],
+        idle=runs["scenario"].isin(idle.loc[idle["engine"] == engine, "scenario"]),
     )
-    whole = runs.groupby("place")["side"].transform("nunique") == len(compared)
-    runs = runs[whole]
+    runs = runs[runs.groupby("place")["side"].transform("nunique") == len(compared)]
     if runs.empty or (runs.groupby(["place", "replicate"])["path"].nunique() > 1).any():
         return None
-    idle = runs_without_congestion(results)
-    idle = idle[idle["engine"] == engine]
-    runs = runs.assign(idle=runs["scenario"].isin(idle["scenario"]))
     mostly = runs.groupby(["place", "side", "point"])["idle"].mean() > 0.5
     left_out = mostly.groupby(level="place").all()
     return Places(factors, len(left_out), frozenset(left_out.index[left_out]))
@@ -141,14 +138,13 @@ def _are_alternatives(compared: Sequence[Quantity]) -> bool:
     )
 
 
-def _matched(study: Study, test: SimpleTest) -> tuple[str, ...]:
+def _matched(study: Study, test: SimpleTest) -> list[str]:
     if isinstance(test, OrderingTest):
         narrowed = {factor for item in test.order for factor in item}
         axes = study.experiment(test.of.experiment).axes
-        return tuple(factor.id for factor in axes if factor.id not in narrowed)
+        return [factor.id for factor in axes if factor.id not in narrowed]
     assert not isinstance(test, ValueTest | TrendTest | StepsTest)
-    found = matched_factors(study, test.left, test.right)
-    return (*found, *([test.over] if isinstance(test, CrossoverTest) else []))
+    return matched_factors(study, test)
 
 
 def _places(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:

@@ -60,11 +60,10 @@ class Tally:
     outside = Share(0, 0)
 
     def __init__(self, words: Iterable[str]) -> None:
-        self.by_verdict = dict.fromkeys(Verdict, 0)
-        for word, number in Counter(words).items():
-            if word not in set(Verdict):
-                raise InputError(f"verdict {word!r} is unknown; there are {', '.join(Verdict)}")
-            self.by_verdict[Verdict(word)] = number
+        found = Counter(words)
+        if unknown := found.keys() - set(Verdict):
+            raise InputError(f"verdict {min(unknown)!r} is unknown; there are {', '.join(Verdict)}")
+        self.by_verdict = {verdict: found[verdict] for verdict in Verdict}
 
     @property
     def total(self) -> int:
@@ -132,27 +131,24 @@ def count_rows(
         Of each study the engine whose verdicts are its headline.
     """
     engines = {row["engine"] for row in (*cells, *claims)} - {""}
-    for study in sorted(primary):
-        for engine in sorted(engines):
-            yield from _rows(study, engine, _of(cells, claims, {study: engine}))
-    yield from _rows(ALL_STUDIES, "", _of(cells, claims, primary))
-
-
-def _of(
-    cells: Iterable[Judged], claims: Iterable[Judged], engines: Mapping[str, str]
-) -> dict[str, Tally]:
-    """Return the counts of some studies, each on an engine; what is of no engine is of each."""
-    own_cells, own_claims = (
-        [r for r in rows if r["study"] in engines and r["engine"] in ("", engines[r["study"]])]
-        for rows in (cells, claims)
-    )
-    return tallies(own_cells, own_claims)
-
-
-def _rows(study: str, engine: str, counted: Mapping[str, Tally]) -> Iterator[dict[str, Any]]:
-    for what, tally in counted.items():
-        if tally.total:
-            words = {word.replace(" ", "_"): number for word, number in tally.by_verdict.items()}
-            known: dict[str, Any] = {"study": study, "engine": engine, "what": what}
-            known |= {"total": tally.total, "tested": tally.tested}
-            yield known | words | {"compared": tally.outside.whole, "outside": tally.outside.part}
+    counted = [
+        (study, engine, {study: engine}) for study in sorted(primary) for engine in sorted(engines)
+    ]
+    for study, engine, chosen in [*counted, (ALL_STUDIES, "", primary)]:
+        # What is of no engine is of each.
+        own_cells, own_claims = (
+            [r for r in rows if r["study"] in chosen and r["engine"] in ("", chosen[r["study"]])]
+            for rows in (cells, claims)
+        )
+        for what, tally in tallies(own_cells, own_claims).items():
+            if tally.total:
+                yield {
+                    "study": study,
+                    "engine": engine,
+                    "what": what,
+                    "total": tally.total,
+                    "tested": tally.tested,
+                    **{word.replace(" ", "_"): n for word, n in tally.by_verdict.items()},
+                    "compared": tally.outside.whole,
+                    "outside": tally.outside.part,
+                }

@@ -1,16 +1,27 @@
-"""Evaluation of a study: cells, claims and audit, written as tables.
+"""Evaluation of a study: what a tier can judge, and its cells, claims and audit as tables.
 
 Every file is written atomically, in a fixed order and number format: the same results give the
 same bytes.
+
+What can be judged is known before anything runs: it needs runs of its points that the engine does
+not refuse, long enough for its window and for what it counts, and as many as a spread or a number
+of one run takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from replication.design.design import Run
 from replication.design.study_check import check_study
+from replication.metrics.cell_map import MappedCell
+from replication.metrics.metric_model import COUNTS
 from replication.metrics.results import Results
+from replication.metrics.statistic import MINIMUM_REPLICATES
+from replication.study.claim_model import NotTestable, Quantity, covers
+from replication.study.model import reaches
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
     SELF_CONSISTENCY_COLUMNS,
@@ -21,8 +32,13 @@ from replication.study.study import Study
 from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
-from replication.verdicts.counts import COUNT_COLUMNS, COUNTS, count_rows
+from replication.verdicts.counts import COUNT_COLUMNS, count_rows
+from replication.verdicts.counts import COUNTS as COUNTS_FILE
+from replication.verdicts.published_run import LEAST_RUNS
 from replication.verdicts.verdict_table import merge_verdicts, read_verdicts, write_verdicts
+
+#: Reasons that are told; an engine may have one for each variant that it lacks.
+_MOST_REASONS = 4
 
 
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
@@ -46,4 +62,51 @@ def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path
     merge_tables(evaluations, tables, out_dir)
     merge_verdicts(evaluations, out_dir)
     cells, claims = (read_verdicts(out_dir, kind) for kind in ("cells", "claims"))
-    write_table(out_dir / COUNTS, count_rows(cells, claims, primary), COUNT_COLUMNS)
+    write_table(out_dir / COUNTS_FILE, count_rows(cells, claims, primary), COUNT_COLUMNS)
+
+
+def judgeable(study: Study, cells: Sequence[MappedCell], runs: Iterable[Run]) -> Iterator[str]:
+    """Yield for each engine of a design how much it can judge, and why it cannot judge the rest."""
+    designed: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        designed[run.engine].append(run)
+    claims = [claim for claim in study.claims if not isinstance(claim.test, NotTestable)]
+    for engine, own in designed.items():
+        lacks = [[_lack(own, wanted, None) for wanted in claim.quantities()] for claim in claims]
+        found = {
+            "numbers": [_lack(own, cell.quantity, cell) for cell in cells],
+            "claims": [next(filter(None, lack), "") for lack in lacks],
+        }
+        counts = [f"{of.count('')} of {len(of)} {what}" for what, of in found.items() if of]
+        reasons = Counter(reason for of in found.values() for reason in of if reason)
+        words = [f"{n}: {reason}" for reason, n in reasons.most_common(_MOST_REASONS)]
+        if more := len(reasons) - len(words):
+            words.append(f"{more} more reasons")
+        why = "; ".join(words)
+        yield f"{engine} can judge {' and '.join(counts)}{f' ({why})' if why else ''}"
+
+
+def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None) -> str:
+    """Return what an engine's runs lack for a quantity of a claim, or of a number; else nothing."""
+    runs = [r for r in own if r.experiment == wanted.experiment and covers(wanted.where, r.levels)]
+    ran = [run for run in runs if not run.refusal]
+    if not ran:
+        refusals = Counter(run.refusal for run in runs).most_common(1)
+        return refusals[0][0] if refusals else "the tier runs none of the points"
+    longest_s = max(run.scenario.duration_s for run in ran)
+    if wanted.window_s and not reaches(longest_s, wanted.window_s[1]):
+        start_s, stop_s = wanted.window_s
+        return f"the window is {start_s:g} to {stop_s:g} s, and runs end at {longest_s:g} s"
+    if cell is None:
+        return ""
+    if cell.not_comparable:
+        return "the number is of another thing than its metric"
+    lasted = [(run.scenario.duration_s, run.whole_s) for run in ran]
+    cut_s = [ran_s for ran_s, whole_s in lasted if not reaches(ran_s, whole_s)]
+    if wanted.metric in COUNTS and cut_s:
+        return f"counts are of whole runs, and the tier's end at {min(cut_s):g} s"
+    needed = LEAST_RUNS if cell.cell.tolerance.factor is not None else 1
+    needed = MINIMUM_REPLICATES if cell.is_spread else needed
+    replicates = min(run.replicates for run in ran)
+    few = f"it takes {needed} runs of each point, and there are {replicates}"
+    return few if replicates < needed else ""

@@ -68,10 +68,6 @@ class Published:
         low, high = sorted((abs(mean), abs(self.value)))
         return mean * self.value >= 0 and reaches(self.factor * low, high - self.half_ulp)
 
-    def is_within(self, low: float, high: float) -> bool:
-        """Return whether the number lies in a range, give or take half its last digit."""
-        return low - self.half_ulp <= self.value <= high + self.half_ulp
-
     def bound(self, show: Callable[[float], str]) -> str:
         """Return the bound in words."""
         or_two = f" or {COUNT_SLACK:g}" if self.counts else ""
@@ -103,37 +99,27 @@ def judge_published(
         few = f"{len(runs)} of the {LEAST_RUNS} runs that it takes to know their spread."
         return Ruling(Verdict.NOT_TESTABLE, ReasonCode.TOO_FEW_RUNS, (few, said))
     if distinct < LEAST_DISTINCT * len(runs):
-        alike = (
-            f"The {len(runs)} runs give only {distinct} distinct results, so they are not "
-            "independent."
-        )
+        alike = f"The {len(runs)} runs give only {distinct} distinct results"
+        sentences: tuple[str, ...] = (f"{alike}, so they are not independent.", said)
         if near:
-            return Ruling(Verdict.NOT_TESTABLE, ReasonCode.RUNS_DO_NOT_VARY, (alike, said))
-        return Ruling(Verdict.NOT_REPRODUCED, None, (alike, said))
+            return Ruling(Verdict.NOT_TESTABLE, ReasonCode.RUNS_DO_NOT_VARY, sentences)
+        return Ruling(Verdict.NOT_REPRODUCED, None, sentences)
     low, high = (float(end) for end in np.quantile(sample, CENTRAL, method="weibull"))
     spread = f"95 % of {len(sample)} runs lie between {show(low)} and {show(high)}"
-    if not published.is_within(low, high):
+    if not low - published.half_ulp <= published.value <= high + published.half_ulp:
         outside = (f"{spread}: it is outside.", said)
         return Ruling(Verdict.NOT_REPRODUCED, None, outside, compatible=False)
-    gap = _gap(sample, published.value, show)
+    gap = []
+    if (groups := two_outcomes(sample)) is not None:
+        below, above = (float(end) for end in sample[groups.low_count - 1 :][:2])
+        if below < published.value < above:
+            between = f"between {show(below)} and {show(above)}"
+            gap = [f"No run gives a value {between}, where it lies."]
     sentences = (f"{spread}.", *gap, said)
     if near:
         return Ruling(Verdict.REPRODUCED, None, sentences, compatible=True)
     code = ReasonCode.RUNS_SPREAD_TOO_WIDELY
     return Ruling(Verdict.NOT_TESTABLE, code, sentences, compatible=True)
-
-
-def _gap(
-    sample: npt.NDArray[np.float64], value: float, show: Callable[[float], str]
-) -> tuple[str, ...]:
-    """Return a sentence if the value lies in the gap between two groups of the sorted sample."""
-    groups = two_outcomes(sample)
-    if groups is None:
-        return ()
-    low, high = float(sample[groups.low_count - 1]), float(sample[groups.low_count])
-    if not low < value < high:
-        return ()
-    return (f"No run gives a value between {show(low)} and {show(high)}, where it lies.",)
 
 
 def fingerprints(
@@ -144,15 +130,13 @@ def fingerprints(
     It is of the runs, not of what a table makes of them: the same runs are independent or not in
     every table.
     """
-    found: dict[int, list[tuple[object, ...]]] = {number: [] for number in replicates}
-    flows = results.flows[results.flows["engine"] == engine]
-    columns = ["scenario", "flow", *_COUNTED]
+    found: dict[int, list[tuple[object, ...]]] = {number: [] for number in sorted(replicates)}
+    names = ["replicate", "point", "flow", *_COUNTED]
     for wanted in quantities:
         runs = results.runs(wanted.experiment, wanted.where)
-        runs = runs.loc[runs["engine"] == engine, ["scenario", "point", "replicate"]]
-        rows = runs.merge(flows[columns], on="scenario").sort_values(["point", "flow"])
-        names = ["replicate", "point", "flow", *_COUNTED]
+        runs = runs[runs["engine"] == engine]
+        rows = runs.merge(results.flows, on=["scenario", "engine"]).sort_values(["point", "flow"])
         for number, *counted in rows[names].itertuples(index=False, name=None):
             if number in found:
                 found[number].append(tuple(counted))
-    return [tuple(found[number]) for number in replicates]
+    return [tuple(counted) for counted in found.values()]

@@ -29,11 +29,10 @@ import pandas as pd
 
 from replication.design.config import load_study
 from replication.metrics.cell_map import MappedCell, map_cells
-from replication.metrics.metric import quantity
 from replication.metrics.metric_model import METRICS, MetricError, metric_label
 from replication.metrics.sampled import SampledResults
 from replication.metrics.trace import TABLE_PREFIX, has_traces, read_flows, trace_files
-from replication.study.claim_model import Claim, PublishedRun, Quantity, SimpleTest, ValueTest
+from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, ValueTest
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import (
     FLOW_COLUMNS,
@@ -47,7 +46,7 @@ from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import INTERVAL_DECIDES, conditions, judge_statistic
 from replication.verdicts.comparison import UntestableError, compare
-from replication.verdicts.sample import points_of
+from replication.verdicts.sample import points_of, values_on
 from replication.verdicts.wording import wording
 
 #: Stands for an engine where the runs are the paper's own.
@@ -61,48 +60,34 @@ HOLDS, FAILS, NONE = "holds", "fails", "none"
 PRINTED, TRACED = "printed numbers", "published traces"
 
 
-def can_tell(wanted: Quantity, alone: bool) -> bool:
-    """Return whether traces can tell a quantity; `alone`: it is set against a bound, not another.
-
-    See the module's docstring.
-    """
-    sources, metrics = _UNKNOWN
-    if METRICS[wanted.metric].source in sources or wanted.metric in metrics:
-        return False
-    return not (alone and wanted.metric in RATES and wanted.aggregate != "jain")
-
-
 def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
     """Return the traces of a study, by name, as results of an engine called `PUBLISHED`.
 
     InputError where a raw trace is not one, or has another number of flows than its table rows.
     """
     design: list[dict[str, Any]] = []
-    flows: list[dict[str, Any]] = []
-    samples: list[pd.DataFrame] = []
+    samples: dict[tuple[str, str], pd.DataFrame] = {}
     scenarios: dict[str, dict[str, Any]] = {}
     for table in study.tables:
         trace = table.id.removeprefix(TABLE_PREFIX)
         if trace not in files or not table.id.startswith(TABLE_PREFIX):
             continue
-        point = {
-            "experiment": table.experiment,
-            "levels": {factor: key for factor, (key,) in table.where.items()},
-        }
+        levels = {factor: key for factor, (key,) in table.where.items()}
+        point = {"experiment": table.experiment, "levels": levels}
         twins = sum(point.items() <= run.items() for run in design)
         run = {"point": trace, "replicate": twins, "engine": PUBLISHED, "scenario": trace}
         design.append({**point, **run, "supported": True, "reason": ""})
         raw = read_flows(files[trace], list(table.rows or {}))
         series = _series(trace, {_name(table, row): one for row, one in raw.items()})
-        samples += series.values()
-        flows += [_totals(trace, flow, one) for flow, one in series.items()]
+        samples |= {(trace, flow): one for flow, one in series.items()}
         scenarios[trace] = _scenario(series)
+    flows = [_totals(trace, flow, one) for (trace, flow), one in samples.items()]
     return SampledResults(
         study_id=study.id,
         design=pd.DataFrame(design),
         flows=pd.DataFrame(flows, columns=list(FLOW_COLUMNS)),
         scenarios=scenarios,
-        read_series=partial(pd.concat, samples, ignore_index=True),
+        read_series=partial(pd.concat, samples.values(), ignore_index=True),
     )
 
 
@@ -176,20 +161,15 @@ class OwnNumbers:
     def rows(self) -> Iterable[Row]:
         """Yield how each claim's test fares: the rows of self_consistency.csv."""
         for claim in self.study.claims:
-            result, reason = self._judged(claim)
+            parts = [self._part(test) for test in claim.tests()]
+            words = {word for word, _ in parts}
+            result = next((word for word in (FAILS, HOLDS) if word in words), NONE)
+            texts = [text for _, text in parts]
+            if len(texts) > 1:
+                texts = [f"({n}) {text}" for n, text in enumerate(texts, start=1)]
+            reason = "" if result == NONE else " ".join(texts)
             known = {"study": self.study.id, "claim": claim.id}
             yield {**known, "result": result, "reason": reason}
-
-    def _judged(self, claim: Claim) -> tuple[str, str]:
-        parts = [self._part(test) for test in claim.tests()]
-        known = [word for word, _ in parts if word != NONE]
-        if not known:
-            return NONE, ""
-        numbered = len(parts) > 1
-        reason = " ".join(
-            f"({n}) {text}" if numbered else text for n, (_, text) in enumerate(parts, start=1)
-        )
-        return (FAILS if FAILS in known else HOLDS), reason
 
     def _part(self, test: SimpleTest) -> tuple[str, str]:
         """Return the word on one test, and what was found."""
@@ -220,27 +200,31 @@ class OwnNumbers:
     def _values(self, wanted: Quantity, alone: bool) -> tuple[str, pd.DataFrame]:
         """Return the source of a quantity's values, and the values: replicate, factors, value.
 
-        UntestableError where some of its points have none.
+        `alone`: it is set against a bound, not another. UntestableError where some of its points
+        have none.
         """
-        frame = self._printed(wanted)
+        frame, label = self._printed(wanted), metric_label(wanted.metric)
         if not frame.empty and self._is_whole(wanted, frame):
             return PRINTED, frame
-        frame = self._traced(wanted) if can_tell(wanted, alone) else frame.iloc[:0]
+        frame = self._traced(wanted, alone)
         if frame.empty:
-            raise UntestableError(f"{metric_label(wanted.metric)}: neither printed nor in a trace.")
+            raise UntestableError(f"{label}: neither printed nor in a trace.")
         if not self._is_whole(wanted, frame):
-            raise UntestableError(f"{metric_label(wanted.metric)}: not published at every point.")
+            raise UntestableError(f"{label}: not published at every point.")
         return TRACED, frame
 
-    def _traced(self, wanted: Quantity) -> pd.DataFrame:
-        if self._traces.design.empty:
+    def _traced(self, wanted: Quantity, alone: bool) -> pd.DataFrame:
+        """Return what traces can tell of a quantity; see the module's docstring."""
+        sources, metrics = _UNKNOWN
+        unknown = METRICS[wanted.metric].source in sources or wanted.metric in metrics
+        only_ratios = alone and wanted.metric in RATES and wanted.aggregate != "jain"
+        if unknown or only_ratios or self._traces.design.empty:
             return pd.DataFrame()
         try:
-            frame = quantity(self._traces, wanted)
+            return values_on(self._traces, PUBLISHED, wanted).dropna(subset="value")
         except MetricError:
             # The flows that are meant are in no trace.
             return pd.DataFrame()
-        return frame[frame["value"].notna()].drop(columns="engine")
 
     def _is_whole(self, wanted: Quantity, frame: pd.DataFrame) -> bool:
         factors = [factor.id for factor in self.study.experiment(wanted.experiment).axes]

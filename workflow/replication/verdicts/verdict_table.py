@@ -57,7 +57,6 @@ COLUMNS = {
     "cells": (*CELL_COLUMNS, *_SHOWN, "compatible", *_SHARED),
     "claims": (*CLAIM_COLUMNS, "statistic_unit", "finding", *_SHARED),
 }
-CSV_COLUMNS = {"cells": CELL_COLUMNS, "claims": CLAIM_COLUMNS}
 NAME = "verdicts.parquet"
 #: Which of the two a row is, and the columns of both.
 KIND = "item"
@@ -92,16 +91,16 @@ def _plain(value: Any) -> Any:
 
 
 def read_verdicts(folder: Path, kind: str) -> list[Judged]:
-    """Return the rows of "cells" or "claims" of the typed table in a folder.
-
-    InputError where it is missing, damaged, of another version, or has an unknown verdict.
-    """
+    """Return the rows of "cells" or "claims" of the typed table in a folder, as `read_table`."""
     rows: list[Judged] = read_table(folder, kind).to_pylist()
     return rows
 
 
 def read_table(folder: Path, kind: str) -> pa.Table:
-    """Return the part of a typed table, as `read_verdicts` does."""
+    """Return the part of a typed table that is of "cells" or "claims".
+
+    InputError where it is missing, damaged, of another version, or has an unknown verdict.
+    """
     table = _read(folder)
     return table.filter(pc.equal(table[KIND], kind)).select(list(COLUMNS[kind]))
 
@@ -111,16 +110,15 @@ def _read(folder: Path) -> pa.Table:
     table = read_parquet(path)
     if table.schema != SCHEMA:
         raise InputError(f"{path}: made by another version; {REMEDY}")
-    for word in table["verdict"].unique().to_pylist():
-        if word not in set(Verdict):
-            raise InputError(f"{path}: verdict {word!r} is unknown; {REMEDY}")
+    if unknown := set(table["verdict"].to_pylist()) - set(Verdict):
+        raise InputError(f"{path}: verdict {min(unknown)!r} is unknown; {REMEDY}")
     return table
 
 
 def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
     """Put the typed tables of several studies together, in the order given; write the CSV files."""
     write_parquet(pa.concat_tables(map(_read, folders)), out_dir / NAME)
-    for kind, columns in CSV_COLUMNS.items():
+    for kind, columns in (("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)):
         rows = read_table(out_dir, kind).select(list(columns)).to_pylist()
         write_table(out_dir / f"{kind}.csv", rows, columns)
 
@@ -154,18 +152,18 @@ def is_supported(row: Mapping[str, str]) -> bool:
 
 def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participation]:
     """Return each engine's part in a design, whose rows are text, in the design's order."""
-    points: dict[str, dict[tuple[str, str], str | None]] = {}
+    refusals: dict[str, dict[tuple[str, str], str]] = {}
     for row in design:
-        refusal = None if is_supported(row) else row["reason"]
-        points.setdefault(row["engine"], {})[row["experiment"], row["point"]] = refusal
+        refusal = "" if is_supported(row) else row["reason"]
+        refusals.setdefault(row["engine"], {})[row["experiment"], row["point"]] = refusal
     return {
         engine: Participation(
             engine=engine,
-            ran=sum(reason is None for reason in answers.values()),
-            refused=sum(reason is not None for reason in answers.values()),
-            reasons=tuple(dict.fromkeys(reason for reason in answers.values() if reason)),
+            ran=[*answers.values()].count(""),
+            refused=sum(map(bool, answers.values())),
+            reasons=tuple(dict.fromkeys(filter(None, answers.values()))),
         )
-        for engine, answers in points.items()
+        for engine, answers in refusals.items()
     }
 
 
@@ -185,14 +183,13 @@ class Headline:
 def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
     """Return whose verdicts stand for a study, by the family that the paper ran and its design."""
     ran = [name for name, part in parts.items() if part.ran]
-    candidates = [name for name in (original, DEFAULT) if name in ran] + ran
-    if not candidates:
+    if not ran:
         asked = next(iter(parts), "")
         why = f"; {asked} {parts[asked].why_not()}" if asked else ""
         return Headline(asked, original, f"No engine ran this study{why}.")
-    engine = candidates[0]
-    if engine == original:
-        return Headline(engine, original, "")
+    if original in ran:
+        return Headline(original, original, "")
+    engine = DEFAULT if DEFAULT in ran else ran[0]
     why = parts[original].why_not() if original in parts else "did not run here"
     said = f"the paper ran {family_of(original)}, which {why}"
     return Headline(engine, original, f"Verdicts of {engine}; {said}.")

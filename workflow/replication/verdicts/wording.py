@@ -94,11 +94,9 @@ class Wording:
         low, high = condition.at_least, condition.at_most
         if self.counts:
             return self._asked_share(low, high, points)
-        if low is not None and high is not None:
-            return f"{figure(low * self.factor)} to {self.value(high)}"
-        return (
-            f"at least {self.value(low)}" if low is not None else f"at most {self.value(high or 0)}"
-        )
+        if low is None:
+            return f"at most {self.value(high or 0)}"
+        return f"at least {self.value(low)}" if high is None else self.interval(low, high)
 
     def _asked_share(self, low: float | None, high: float | None, points: int) -> str:
         if low == 1:
@@ -281,21 +279,17 @@ class _Words:
 
     def _noun(self, wanted: Quantity) -> str:
         """Return what is measured, and over which flows it is taken."""
-        label, source = metric_label(wanted.metric), METRICS[wanted.metric].source
-        window = _links(wanted) + _window(wanted)
-        if source in ("queue", "fairness"):
-            return f"{label}{window}"
-        if wanted.aggregate == "jain":
-            return f"Jain's index of the flows' {label}{window}"
-        if not self._several(wanted):
-            return f"{label}{window}"
-        if wanted.aggregate in _HOW:
-            of = " of any flow" if wanted.aggregate != "sum" else ""
-            how = (_HOW_MANY if METRICS[wanted.metric].counts else _HOW)[wanted.aggregate]
-            return f"{how} {label}{of}{window}"
-        return (
-            f"{label}{' over all packets' if wanted.aggregate == 'pooled' else ' per flow'}{window}"
-        )
+        label, metric = metric_label(wanted.metric), METRICS[wanted.metric]
+        how = wanted.aggregate
+        if how == "jain":
+            label = f"Jain's index of the flows' {label}"
+        elif metric.source not in ("queue", "fairness") and self._several(wanted):
+            if how in _HOW:
+                of = " of any flow" if how != "sum" else ""
+                label = f"{(_HOW_MANY if metric.counts else _HOW)[how]} {label}{of}"
+            else:
+                label += " over all packets" if how == "pooled" else " per flow"
+        return f"{label}{_links(wanted)}{_window(wanted)}"
 
     def _several(self, wanted: Quantity) -> bool:
         if isinstance(wanted.flows, StartOrder):

@@ -17,7 +17,7 @@ from replication.explore.regions.quantity import Compared
 from replication.explore.regions.space import Point, Space
 from replication.study.claim_model import sides
 from replication.study.errors import InputError
-from replication.verdicts.starved import starved, starved_note
+from replication.verdicts.sample import starved, starved_note
 
 #: A replicate of a point.
 Trial = tuple[Point, int]
