@@ -12,11 +12,11 @@ from typing import Any
 
 from replication.design.config import (
     chosen_engines,
-    chosen_studies,
     load_config,
     load_study,
     load_tier,
     study_files,
+    study_ids,
 )
 from replication.design.design import Batch
 from replication.design.input_hashes import Code, code
@@ -95,7 +95,8 @@ class Pipeline(Start):
                 "runs in: leave it native"
             )
         engines = chosen_engines(root, config, start.inside is not None)
-        documents = {name: load_study(root, name) for name in chosen_studies(root, config)}
+        names = study_ids(root) if config.studies == "all" else sorted(config.studies)
+        documents = {name: load_study(root, name) for name in names}
         # What gathers a batch's tables is in its name: Snakemake looks at no rule's parameters
         # where it remakes an `ancient` input, the design.
         named = {
@@ -172,17 +173,13 @@ class Pipeline(Start):
         """Return a hash over the raw traces; empty where there are none."""
         return traces_hash(self.root, self.traced)
 
-    def notebooks(self) -> list[tuple[str, str]]:
-        """Return (study, notebook) for each notebook of the report."""
+    def executed(self) -> list[Path]:
+        """Return the executed notebooks of the report."""
         return [
-            (name, notebook)
+            self.paths.executed / f"{name}.{notebook}.ipynb"
             for name, study in self.documents.items()
             for notebook in notebook_names(study, self.engines)
         ]
-
-    def executed(self) -> list[Path]:
-        """Return the executed notebooks of the report."""
-        return [self.paths.executed / f"{study}.{name}.ipynb" for study, name in self.notebooks()]
 
     def notebook_inputs(self, notebook: str) -> list[Path]:
         """Return what a notebook reads on top of the study's results and evaluation."""
@@ -226,13 +223,12 @@ class Pipeline(Start):
         is_native = self.config.runtime == "native"
         engines: dict[str, dict[str, Any]] = {}
         for name in self.engines:
-            version = self.config.engine(name).version
-            engines[name] = {"version": version, "fingerprint": self.fingerprint(name)}
+            engine = self.config.engine(name)
+            engines[name] = {"version": engine.version, "fingerprint": self.fingerprint(name)}
             if found := self.package(name):
                 engines[name]["package"] = found
             # A whole workflow in an image runs the program of that image, which its id names.
-            own = self.config.engine(name).own_program(self.root) if self.is_native else None
-            if own is not None:
+            if self.is_native and (own := engine.own_program(self.root)):
                 engines[name]["installed"] = {"build": own.build, "as_pinned": own.as_pinned}
         return {
             "config": self.config.model_dump(mode="json"),
@@ -264,16 +260,14 @@ class Pipeline(Start):
     def summary(self) -> list[str]:
         """Return what would run, a line a study, and the expected cost."""
         tier = load_tier(self.root, self.config.tier)
+        engines = f"engines: {', '.join(self.engines)}"
         others = " and ".join(name for name in ENGINES if name not in self.engines)
+        if others and self.config.engines == "available":
+            engines += f" (not installed: {others}; `make engines` installs and builds them)"
         warnings = [package_warning(self.package(engine)) for engine in self.engines]
         return [
             f"tier {tier.id}: {tier.title}",
-            f"engines: {', '.join(self.engines)}"
-            + (
-                f" (not installed: {others}; `make engines` installs and builds them)"
-                if others and self.config.engines == "available"
-                else ""
-            ),
+            engines,
             *(f"warning: {warning}" for warning in warnings if warning),
             *self.plan.summary(self.stores),
             self.fixed_costs(),

@@ -95,12 +95,9 @@ def load_plan(
 
     `named` are the chosen engines, each with what else its batches are named by.
     """
-    tier_file = root / "configs" / "tiers" / f"{config.tier}.yaml"
-    inputs = [
-        tier_file,
-        *(path for name in studies for path in study_files(root, name)),
-        *(published_path(root, name) for name in studies),
-    ]
+    inputs = [root / "configs" / "tiers" / f"{config.tier}.yaml"]
+    for name in studies:
+        inputs += [*study_files(root, name), published_path(root, name)]
     settings = config.model_dump(mode="json")
     key = value_hash([settings, dict(named), code(), [sha256_of(path) for path in inputs]])
     with contextlib.suppress(OSError, ValueError):
