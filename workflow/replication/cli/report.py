@@ -105,8 +105,7 @@ def compare(
 
     (old, *tiers), (new, tier) = results_in(before), results_in(after)
     found = compare_results(old, new)
-    for counted in write_differences(found, output, [*tiers, tier]):
-        print(counted)
+    print(*write_differences(found, output, [*tiers, tier]), sep="\n")
     for item in found:
         if item.verdict_moved and item.before and item.after:
             row = item.row()
