@@ -177,7 +177,7 @@ def run(
 
     Example: replicate run 0123456789abcdef --engine ns3 --output /tmp/look
     """
-    from replication.design.start import run_single
+    from replication.design.pipeline import run_single
     from replication.simulate.store import TABLES
 
     _require_engine(engine)
