@@ -211,15 +211,3 @@ class Paths:
     notebooks: Path = Path("notebooks")
     executed: Path = Path("reports/notebooks")
     html: Path = Path("reports/html")
-
-    def program(self, name: str, fingerprint: str) -> Path:
-        """Return an engine's program."""
-        return self.data / "engines" / f"{name}-{fingerprint}" / f"replicate-{name}"
-
-    def ns3_wheel(self, version: str) -> Path:
-        """Return the folder of the headers and libraries of an unpacked wheel."""
-        return self.data / f"engines/ns3-wheel-{version}" / "ns3"
-
-    def store(self, name: str, fingerprint: str) -> Path:
-        """Return the folder of an engine's finished runs."""
-        return self.data / "store" / f"{name}-{fingerprint}"

@@ -166,7 +166,7 @@ class _Point:
     @cached_property
     def _limit_s(self) -> float | None:
         # The same on every engine, and for all that is averaged.
-        whole = map(self._whole, range(len(self.averaged)))
+        whole = map(self._scenario, range(len(self.averaged)))
         needed_s = _needed_s(self.study, self.experiment)
         limits = [_duration_limit(scenario, self.tier, needed_s) for scenario in whole]
         known = [limit_s for limit_s in limits if limit_s is not None]
@@ -175,11 +175,12 @@ class _Point:
     @cached_property
     def first(self) -> Scenario:
         """The first replicate's scenario, by which runs of the point are costed."""
-        return self._scenario(0)
+        return self._scenario(0, self._limit_s)
 
-    def _whole(
+    def _scenario(
         self, replicate: int, limit_s: float | None = None, engine: str | None = None
     ) -> Scenario:
+        """Return a replicate's scenario, with what `engine` runs in the place of other values."""
         values = drawn(self.study, self.experiment, replicate)
         if engine and (substitution := self.study.substituted(engine)):
             values |= substitution.set
@@ -191,16 +192,12 @@ class _Point:
         except TemplateError as error:
             raise InputError(f"study {self.study.id}, point {self.levels}: {error}") from None
 
-    def _scenario(self, replicate: int, engine: str | None = None) -> Scenario:
-        """Return a replicate's scenario, with what `engine` runs in the place of other values."""
-        return self._whole(replicate, self._limit_s, engine)
-
     def runs(
         self, engines: list[Engine], least: dict[str, int], first_alone: bool
     ) -> Iterator[Run]:
         """Yield the runs on each engine, at least so many of them, or the first alone."""
         crossings = link_crossings(self.first)
-        whole_s = (self._whole(0) if self._limit_s else self.first).duration_s
+        whole_s = (self._scenario(0) if self._limit_s else self.first).duration_s
         # Engines share the scenarios, but for those that run other values.
         shared = {0: self.first}
         for engine in engines:
@@ -208,9 +205,9 @@ class _Point:
             count = _whole_blocks(max(count, least[engine.name]), self.block)
             for replicate in range(1 if first_alone else count):
                 if self.study.substituted(engine.name):
-                    scenario = self._scenario(replicate, engine.name)
+                    scenario = self._scenario(replicate, self._limit_s, engine.name)
                 else:
-                    scenario = shared.get(replicate) or self._scenario(replicate)
+                    scenario = shared.get(replicate) or self._scenario(replicate, self._limit_s)
                     shared[replicate] = scenario
                 yield Run(
                     study=self.study.id,

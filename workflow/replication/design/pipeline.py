@@ -45,7 +45,6 @@ from replication.simulate.runtime import (
     make_runtime,
     program_in_image,
 )
-from replication.simulate.store import write_goal
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
 from replication.study.scenario import Scenario
@@ -147,7 +146,8 @@ class Start:
 
     def store_of(self, engine: str) -> Path:
         """Return the store of an engine's runs: what ran elsewhere never stands in for them."""
-        return self.paths.store(engine, self.fingerprint(engine) + self.place(engine))
+        fingerprint = self.fingerprint(engine) + self.place(engine)
+        return self.paths.data / "store" / f"{engine}-{fingerprint}"
 
     def place(self, engine: str) -> str:
         """Return what tells an engine's runs in an image from others; nothing for native ones."""
@@ -215,9 +215,9 @@ class Pipeline(Start):
         """Return every batch by its id."""
         return {b.id: b for study in self.plan.studies.values() for b in study.batches}
 
-    def batch_ids(self, study: str) -> list[str]:
-        """Return the ids of a study's batches."""
-        return [batch.id for batch in self.plan.studies[study].batches]
+    def batch_ids(self, *studies: str) -> list[str]:
+        """Return the ids of studies' batches."""
+        return [batch.id for study in studies for batch in self.plan.studies[study].batches]
 
     def runtime_min(self, batch: str) -> int:
         """Return the minutes to grant a batch: twice its cost, and one run up to its own limit."""
@@ -283,8 +283,8 @@ class Pipeline(Start):
     @property
     def runs_live(self) -> bool:
         """Return whether notebooks can run the engine ns3 themselves, as this run has it."""
-        is_here = self.config.runtime == "native" or self.inside is not None
-        return "ns3" in self.engines and is_here and self.config.ns3_version == NS3_VERSION
+        is_pinned = self.config.ns3_version == NS3_VERSION
+        return "ns3" in self.engines and self.config.runtime == "native" and is_pinned
 
     @property
     def shown(self) -> str:
@@ -330,10 +330,6 @@ class Pipeline(Start):
     def stores(self) -> dict[str, Path]:
         """Return the store of each engine."""
         return {engine: self.store_of(engine) for engine in self.engines}
-
-    def write_goal(self) -> None:
-        """Tell the jobs what there is to do, for their progress lines."""
-        write_goal(self.paths.goal, self.plan.goal(self.stores))
 
     def fixed_costs(self) -> str:
         """Return what is to be done besides the runs, and about how many CPU minutes it takes."""

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
 
-from replication.study.claim_model import AllTest, Claim, Unjudged, Where, check_repeats
+from replication.study.claim_model import AllTest, Claim, Unjudged, Where
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
 from replication.study.table_model import Table
@@ -227,7 +227,13 @@ class Study(Document):
         for claim in self.claims:
             for quantity in claim.quantities():
                 self._check_where(quantity.experiment, quantity.where, f"claim {claim.id}")
-        check_repeats(self.claims)
+        firsts = {claim.id for claim in self.claims if claim.is_counted}
+        for claim in self.claims:
+            if not claim.is_counted and claim.repeats not in firsts:
+                raise ValueError(
+                    f"claim {claim.id}: repeats {claim.repeats!r}, which is no claim of the study "
+                    "that repeats none; name the claim that tells the finding first"
+                )
         self._check_changes()
         return self
 
@@ -309,7 +315,7 @@ def _written_out(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
     try:
         factors = [experiments[name].factor(test.for_each) for name in names]
         levels = [level.key for level in factors[0].levels]
-        return claim.model_copy(update={"test": test.at_each(levels)})
+        return claim.model_copy(update={"test": test.at_each(test.for_each, levels)})
     except KeyError:
         raise ValueError(
             f"claim {claim.id}: for_each: experiment {' or '.join(names)} has no factor "

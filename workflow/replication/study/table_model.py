@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.claim_model import Flows, Links, Where
-from replication.study.model import LINE, OPTIONAL, Document, Identifier, Label, Text, Window
+from replication.study.model import (
+    LINE,
+    OPTIONAL,
+    Document,
+    Identifier,
+    Label,
+    Text,
+    Window,
+    one_of,
+)
 
 
 class Tolerance(Document):
@@ -24,12 +33,7 @@ class Tolerance(Document):
     factor: Annotated[float, Field(gt=1, le=3)] | None = None
     reason: Text
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Tolerance:
-        given = [self.relative, self.absolute, self.factor]
-        if sum(kind is not None for kind in given) != 1:
-            raise ValueError("give exactly one of relative, absolute and factor")
-        return self
+    _one_kind = one_of("relative", "absolute", "factor")
 
 
 class Cell(Document):
@@ -112,12 +116,11 @@ class Table(Document):
     """Row key to column key to reason: the number is printed, but of another thing than the
     metric, and is `not testable`."""
 
+    _one_of_rows = one_of("row_factor", "rows")
+    _one_of_columns = one_of("column_factor", "columns")
+
     @model_validator(mode="after")
-    def _shape(self) -> Table:
-        if (self.row_factor is None) == (self.rows is None):
-            raise ValueError(f"table {self.id}: give exactly one of row_factor and rows")
-        if (self.column_factor is None) == (self.columns is None):
-            raise ValueError(f"table {self.id}: give exactly one of column_factor and columns")
+    def _has_cell(self) -> Table:
         if (self.column_factor is None) != (self.cell is None):
             raise ValueError(f"table {self.id}: cell goes with column_factor")
         return self
