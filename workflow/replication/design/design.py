@@ -29,8 +29,6 @@ from replication.study.variation import drawn
 
 #: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
 MAXIMUM_BATCHES = 400
-#: Most flows and links in all scenarios of a study, counted before they are made.
-MOST_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -118,30 +116,19 @@ def design_study(
     Each level of an averaged factor is run in as many replicates as any other; without
     `whole_averages` there are no more replicates than the tier asks for, with what levels they can.
     With `first_alone` only the first replicate is designed.
-    InputError names the point whose template does not resolve, or makes more than MOST_ENTRIES.
+    InputError names the point whose template does not resolve.
     """
     runs: list[Run] = []
-    entries = 0
     chosen = [chosen_engine(name, ns3_version) for name in engines]
     for experiment in study.experiments:
-        replicates = max(step.count for step in tier.replicates)
-        if tier.heeds_replicates_at_least and experiment.replicates_at_least:
-            replicates = max(replicates, experiment.replicates_at_least.count)
         averaged = _averaged_over(study, experiment, tier)
         block = len(averaged) if whole_averages else 1
-        placed: list[_Point] = []
-        for levels, overrides in _combinations(experiment.axes, tier):
-            point = _Point(study, experiment, tier, levels, overrides, averaged, block)
-            size = len(point.first.flows) + len(point.first.links)
-            entries += size * _whole_blocks(replicates, block)
-            if entries > MOST_ENTRIES:
-                raise InputError(
-                    f"study {study.id}, point {levels}: with this point the design has {entries} "
-                    f"flows and links, more than {MOST_ENTRIES}; vary, repeat or replicate less"
-                )
-            placed.append(point)
-        least = {engine.name: _least_count(engine, placed) for engine in chosen}
-        for point in placed:
+        points = [
+            _Point(study, experiment, tier, levels, overrides, averaged, block)
+            for levels, overrides in _combinations(experiment.axes, tier)
+        ]
+        least = {engine.name: _least_count(engine, points) for engine in chosen}
+        for point in points:
             runs.extend(point.runs(chosen, least, first_alone))
     return runs
 
@@ -279,7 +266,7 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
     is in it and by the engine's fingerprint: a changed scenario or engine is another batch.
     """
     batches: list[Batch] = []
-    for engine, distinct in _distinct(runs).items():
+    for engine, distinct in distinct_runs(runs).items():
         # Each bin is its cost so far, its number and its scenarios; the emptiest comes first.
         bins: list[tuple[float, int, list[str]]]
         bins = [(0.0, number, []) for number in range(_batch_count(distinct, target_s))]
@@ -298,14 +285,15 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
 
 def batch_cost(studies: Iterable[list[Run]], wanted_s: float) -> float:
     """Return `wanted_s`, doubled until all fit: a plan that grows a little keeps its batches."""
-    engines = [runs for study in studies for runs in _distinct(study).values()]
+    engines = [runs for study in studies for runs in distinct_runs(study).values()]
     target_s = wanted_s
     while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > MAXIMUM_BATCHES:
         target_s *= 2
     return target_s
 
 
-def _distinct(runs: list[Run]) -> dict[str, list[Run]]:
+def distinct_runs(runs: list[Run]) -> dict[str, list[Run]]:
+    """Return a run for each scenario that an engine has to run, by engine."""
     distinct: dict[str, dict[str, Run]] = {}
     for run in runs:
         if not run.refusal:
