@@ -232,10 +232,7 @@ app.command(hidden=True)(report.refresh_notebooks)
 
 @app.command()
 def engines(ns3_version: Ns3 = None) -> None:
-    """List the engines: which are installed, in which version, and what the others lack.
-
-    Example: replicate engines
-    """
+    """List the engines: which are installed, in which version, and what the others lack."""
     from replication.simulate.process import written_version
 
     config = load_config(CONFIG, {"ns3_version": ns3_version} if ns3_version else None)
@@ -303,10 +300,7 @@ def _install(packages: list[str]) -> None:
 
 @app.command()
 def metrics() -> None:
-    """List the metrics that cells and claims can use, with units and definitions.
-
-    Example: replicate metrics
-    """
+    """List the metrics that cells and claims can use, with units and definitions."""
     from replication.metrics.metric_model import METRICS
 
     for name, metric in METRICS.items():

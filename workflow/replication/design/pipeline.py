@@ -74,7 +74,6 @@ ANY_STUDY = "any_study"
 #: What `make explain` executes, and the notebooks on no study, which the report does not have.
 SENSITIVITY = "sensitivity"
 GUIDES = ("start_here", "your_paper", "regions")
-TRACE_TABLES = ("trace_comparison.csv", "trace_nearness.csv", "trace_windows.parquet")
 
 
 def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
@@ -228,16 +227,6 @@ class Pipeline(Start):
         """Return the memory that a scheduler should grant a batch: one run's limit, and ours."""
         return math.ceil(self.config.memory_limit_bytes / 2**20) + WORKER_MB
 
-    @property
-    def selection(self) -> dict[str, Any]:
-        """Return what makes a study's design come out as planned here."""
-        return {
-            "tier": self.config.tier,
-            "named": self.plan.named,
-            "ns3_version": self.config.ns3_version,
-            "batch_cost_s": self.plan.batch_cost_s,
-        }
-
     def explored_on(self, study: str) -> str:
         """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
         return self.sensitivity.engine_of(self.documents[study], self.engines)
@@ -269,11 +258,6 @@ class Pipeline(Start):
             for name, study in self.documents.items()
             for notebook in notebook_names(study, self.engines)
         ]
-
-    def notebook_inputs(self, notebook: str) -> list[Path]:
-        """Return what a notebook reads on top of the study's results and evaluation."""
-        is_of_traces = notebook == "trace_comparison"
-        return [self.paths.data / name for name in TRACE_TABLES] if is_of_traces else []
 
     @property
     def live_program(self) -> list[Path]:
