@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from replication.engines.catalogue import ENGINES, available, chosen_engine
 from replication.engines.model import Engine
@@ -88,12 +88,6 @@ class Config(Document):
     time_limit_s: PositiveSeconds = 1800.0
     """Longest wall time of one run."""
 
-    @field_validator("ns3_version", mode="before")
-    @classmethod
-    def _version_as_text(cls, value: Any) -> Any:
-        # YAML and Snakemake's command line read 3.37 as a number.
-        return str(value) if isinstance(value, float) else value
-
     @model_validator(mode="after")
     def _unique_names(self) -> Config:
         if self.engines != "available":
@@ -118,6 +112,9 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
     if not isinstance(document, dict):
         raise InputError(f"{path}: must be a mapping of configuration keys")
     document |= overrides or {}
+    if isinstance(version := document.get("ns3_version"), float):
+        # YAML and Snakemake's command line read 3.37 as a number.
+        document["ns3_version"] = str(version)
     for key, word in (("studies", ALL_STUDIES), ("engines", "available")):
         if key in document:
             document[key] = _listed(key, document[key], word)
