@@ -16,7 +16,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from replication.design.config import Paths
 from replication.design.design import write_scenarios
 from replication.engines.catalogue import ENGINES
 from replication.engines.lowering import PLAN_FILE, write_inputs
@@ -25,7 +24,6 @@ from replication.study.scenario import Scenario
 from tests.engines.engine_scenarios import dumbbell, linux_tcp, tcp
 from tests.workflow.project import ROOT, Project
 
-PATHS = Paths(data=ROOT / Paths().data)
 TURNS = 3
 #: Short runs of each engine's batch: a start of ns-2 and of a kernel takes longer.
 RUNS = {"ns3": 200, "ns2": 50, "linux": 20}
@@ -76,7 +74,7 @@ def loop(engine, program, scenarios, folder):
 def batch_line(engine, work):
     """Compare a batch of short runs at different rates with a shell loop, by turns."""
     title = f"{engine}: batch of {RUNS[engine]} short runs / shell loop"
-    program = PATHS.program(engine, ENGINES[engine].fingerprint(ROOT)).resolve()
+    program = (ROOT / ENGINES[engine].program(ROOT, Path("data/reproduced"))).resolve()
     if not program.is_file():
         return title, "not built: make engines"
     flow = linux_tcp("t") if engine == "linux" else tcp("t", "newreno")

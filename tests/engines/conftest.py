@@ -1,7 +1,6 @@
 """Run scenarios on the engines that `make engines` has built."""
 
 import pytest
-from replication.design.config import Paths
 from replication.engines.ns3 import NS3_VERSION, Prefix, installed
 
 from tests.engines.engine_bench import TRAITS, Bench
@@ -10,7 +9,8 @@ from tests.workflow.project import ROOT, program
 
 def linked_ns3():
     """Return the ns-3 that the engine is linked to: what NS3_PREFIX names, or the wheel."""
-    return installed(NS3_VERSION) or Prefix.find(ROOT / Paths().ns3_wheel(NS3_VERSION))
+    wheel = ROOT / "data/reproduced/engines" / f"ns3-wheel-{NS3_VERSION}" / "ns3"
+    return installed(NS3_VERSION) or Prefix.find(wheel)
 
 
 def fixtures(engine):

@@ -38,9 +38,10 @@ def other(version, tmp_path_factory):
     command = ["make", "engines", "ENGINES=ns3", f"NS3_VERSION={version}"]
     made = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr[-4000:]
-    words = ["replicate", "program", "ns3", "--ns3-version", version]
-    program = subprocess.check_output(words, cwd=ROOT, env=env, text=True).strip()
-    return Bench("ns3", Path(program), tmp_path_factory.mktemp("other"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PREFIX, env[PREFIX])
+        program = chosen_engine("ns3", version).program(ROOT, Path("data/reproduced"))
+    return Bench("ns3", ROOT / program, tmp_path_factory.mktemp("other"))
 
 
 def release(version):

@@ -55,9 +55,6 @@ def test_bad_input_is_exit_code_two_without_a_traceback(replicate, words, mentio
     assert "Traceback" not in done.err
 
 
-# -- replicate run --------------------------------------------------------------------------------
-
-
 # -- replicate new-study --------------------------------------------------------------------------
 
 

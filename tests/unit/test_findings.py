@@ -80,7 +80,7 @@ def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(pr
     ("change", "named"),
     [
         ({"text": "It is {other}."}, "{other} is no fact"),
-        ({"facts": {"rate": {"ours": value(1), "region": "any"}}}, "give one of"),
+        ({"facts": {"rate": {"ours": value(1), "region": "any"}}}, "give exactly one of"),
         ({"chart": None}, "rests on the defaults alone and names a chart"),
     ],
 )

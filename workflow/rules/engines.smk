@@ -6,8 +6,9 @@ wildcard_constraints:
     digest="[0-9a-f]+",
 
 
-NS2_PROGRAM = PATHS.program("ns2", f"{{digest}}-{ENGINES['ns2'].version}")
-LINUX_PROGRAM = PATHS.program("linux", f"{{digest}}-{ENGINES['linux'].version}")
+NS3_WHEEL = f"{PATHS.data}/engines/ns3-wheel-{{version}}/ns3"
+NS2_FOLDER = f"{PATHS.data}/engines/ns2-{{digest}}-{ENGINES['ns2'].version}"
+LINUX_FOLDER = f"{PATHS.data}/engines/linux-{{digest}}-{ENGINES['linux'].version}"
 # A build takes all cores. Where runs come before it, there is a core for one of them at each moment, and never all
 # for the build: the runs that wait for it are left to the end.
 BUILDS_FIRST = 500
@@ -17,7 +18,7 @@ rule fetch_ns3_wheel:
     input:
         lock="workflow/engines/ns3/wheels/{version}.lock",
     output:
-        prefix=directory(PATHS.ns3_wheel("{version}")),
+        prefix=directory(NS3_WHEEL),
     log:
         f"{PATHS.data}/logs/fetch_ns3_wheel/{{version}}.log",
     benchmark:
@@ -59,7 +60,7 @@ rule build_ns2_program:
     input:
         sources=[p.relative_to(REPO) for p in ENGINES["ns2"].program_sources(REPO)],
     output:
-        program=NS2_PROGRAM,
+        program=f"{NS2_FOLDER}/replicate-ns2",
     log:
         f"{PATHS.data}/logs/build_ns2_program/{{digest}}.log",
     benchmark:
@@ -79,10 +80,10 @@ rule build_linux_program:
     input:
         sources=[p.relative_to(REPO) for p in ENGINES["linux"].program_sources(REPO)],
     output:
-        program=LINUX_PROGRAM,
-        kernel=LINUX_PROGRAM.with_name("linux"),
-        initrd=LINUX_PROGRAM.with_name("initrd"),
-        version=LINUX_PROGRAM.with_name("version"),
+        program=f"{LINUX_FOLDER}/replicate-linux",
+        kernel=f"{LINUX_FOLDER}/linux",
+        initrd=f"{LINUX_FOLDER}/initrd",
+        version=f"{LINUX_FOLDER}/version",
     log:
         f"{PATHS.data}/logs/build_linux_program/{{digest}}.log",
     benchmark:

@@ -101,13 +101,9 @@ rule compare_traces:
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.traced),
         flows=expand(rules.collect_results.output.flows, study=PIPE.traced),
         # Of every replicate: what is collected has the series of those that are drawn.
-        series=[
-            file
-            for study in PIPE.traced
-            for file in expand(
-                rules.simulate_batch.output.series, batch=PIPE.batch_ids(study)
-            )
-        ],
+        series=expand(
+            rules.simulate_batch.output.series, batch=PIPE.batch_ids(*PIPE.traced)
+        ),
     output:
         comparison=f"{PATHS.data}/trace_comparison.csv",
         nearness=f"{PATHS.data}/trace_nearness.csv",

@@ -13,7 +13,9 @@ rule execute_notebook:
         verdicts=rules.evaluate_study.output.verdicts,
         own=rules.judge_self_consistency.output.own,
         program=PIPE.live_program,
-        further=lambda wildcards: PIPE.notebook_inputs(wildcards.kind),
+        traces=lambda wildcards: (
+            rules.compare_traces.output if wildcards.kind == "trace_comparison" else []
+        ),
     output:
         notebook=f"{PATHS.executed}/{{study}}.{{kind}}.ipynb",
     log:

@@ -15,8 +15,11 @@ rule design_study:
     localrule: True
     params:
         code=PIPE.code.simulate,
-        # What the batches are named by is in it.
-        selection=PIPE.selection,
+        tier=PIPE.config.tier,
+        # The engines, each with what its batches are named by.
+        named=PIPE.plan.named,
+        ns3_version=PIPE.config.ns3_version,
+        batch_cost_s=PIPE.plan.batch_cost_s,
     script:
         "../scripts/design_study.py"
 

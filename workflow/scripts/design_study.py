@@ -4,8 +4,8 @@ from replication.cli.script import DATA, ROOT, job
 from replication.design.config import load_study, load_tier
 from replication.design.design import batch_runs, design_study, write_design
 
-study, chosen = snakemake.wildcards.study, snakemake.params.selection
-with job(snakemake, f"designing {study}"):
-    tier, named = load_tier(ROOT, chosen["tier"]), chosen["named"]
-    runs = design_study(load_study(ROOT, study), tier, list(named), chosen["ns3_version"])
-    write_design(runs, batch_runs(runs, named, chosen["batch_cost_s"]), study, DATA / "design")
+name, given = snakemake.wildcards.study, snakemake.params
+with job(snakemake, f"designing {name}"):
+    study, tier = load_study(ROOT, name), load_tier(ROOT, given.tier)
+    runs = design_study(study, tier, list(given.named), given.ns3_version)
+    write_design(runs, batch_runs(runs, given.named, given.batch_cost_s), name, DATA / "design")

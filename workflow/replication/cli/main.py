@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from replication.cli import report
-from replication.design.config import Paths, listed, load_config, load_study, load_tier, study_ids
+from replication.design.config import listed, load_config, load_study, load_tier, study_ids
 from replication.engines.catalogue import ENGINES, find_package, package_warning
 from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE
 from replication.simulate.environment import enter
@@ -39,7 +39,6 @@ Examples:
 #: The project's folder: that in which the command is called.
 ROOT = Path()
 CONFIG = ROOT / "configs" / "config.yaml"
-INSTALL = ("apt-get", "install", "--yes", "--quiet", "--no-install-recommends")
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
 #: Columns of the printed table: what they are called, in flows.csv and here, and their unit in SI.
@@ -83,17 +82,17 @@ def validate(studies: Studies = None) -> None:
         runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
         points = {(run.experiment, run.point) for run in runs}
         lines = [*judgeable_lines(study, ("quick", "paper"), [*ENGINES])]
-        if left := repr(study).count(TO_FILL_IN):
-            lines.append(f"warning: {name}, {left} texts are {TO_FILL_IN!r}")
+        left = repr(study).count(TO_FILL_IN)
+        warnings = [f"{left} texts are {TO_FILL_IN!r}"] if left else []
+        warnings += repeat_warnings(runs)
+        warnings += [
+            f"parameter {key} never takes effect: levels set it" for key in without_effect(study)
+        ]
         print(
             f"{name}: {len(study.experiments)} experiments, {len(points)} "
             f"points, {len(study.tables)} tables, {len(study.claims)} claims: valid",
             *lines,
-            *(f"warning: {name}, {warning}" for warning in repeat_warnings(runs)),
-            *(
-                f"warning: {name}, parameter {key} never takes effect: levels set it"
-                for key in without_effect(study)
-            ),
+            *(f"warning: {name}, {warning}" for warning in warnings),
             sep="\n",
         )
     load_settings(ROOT)
@@ -179,7 +178,7 @@ def run(
 
     Example: replicate run 0123456789abcdef --engine ns3 --output /tmp/look
     """
-    from replication.design.start import run_single
+    from replication.design.pipeline import run_single
     from replication.simulate.store import TABLES
 
     _require_engine(engine)
@@ -199,18 +198,18 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     """Return the scenario in a file, or the one with an id, designed or explored."""
     if scenario.endswith(".json") or Path(scenario).is_file():
         return read_model(Path(scenario), Scenario)
-    folder = data / "design" / "scenarios"
-    explored = [
-        *sorted((data / "sensitivity").glob("*/explained_scenarios.json")),
-        *sorted((data / "regions").glob("*/*.scenarios.json")),
-    ]
-    for path in [*sorted(folder.glob("*.json")), *explored]:
+    places = (
+        "design/scenarios/*.json",
+        "sensitivity/*/explained_scenarios.json",
+        "regions/*/*.scenarios.json",
+    )
+    for path in (path for place in places for path in sorted(data.glob(place))):
         document = read_json(path).get(scenario)
         if document is not None:
             return Scenario.model_validate(document)
     raise InputError(
-        f"scenario: no design in {folder} has {scenario!r}; give a JSON file, or an id from the "
-        "report or from a design's `scenario` column"
+        f"scenario: no design in {data / 'design/scenarios'} has {scenario!r}; give a JSON file, "
+        "or an id from the report or from a design's `scenario` column"
     )
 
 
@@ -226,23 +225,17 @@ def flow_table(flows: list[dict[str, Any]]) -> str:
     return shown.to_string(index=False, na_rep="", float_format="{:.6g}".format)
 
 
-for command in (
-    report.render,
-    report.release,
-    report.compare,
-    report.fetch_results,
-    report.fetch_traces,
-):
-    app.command()(command)
+app.command()(report.render)
+app.command()(report.release)
+app.command()(report.compare)
+app.command()(report.fetch_results)
+app.command()(report.fetch_traces)
 app.command(hidden=True)(report.refresh_notebooks)
 
 
 @app.command()
 def engines(ns3_version: Ns3 = None) -> None:
-    """List the engines: which are installed, in which version, and what the others lack.
-
-    Example: replicate engines
-    """
+    """List the engines: which are installed, in which version, and what the others lack."""
     from replication.simulate.process import written_version
 
     config = load_config(CONFIG, {"ns3_version": ns3_version} if ns3_version else None)
@@ -256,13 +249,13 @@ def engines(ns3_version: Ns3 = None) -> None:
         except InputError as error:
             print(f"{name}: {error}")
             continue
-        program = ROOT / engine.program(ROOT, Paths().data)
+        program = ROOT / engine.program(ROOT, report.DATA)
         if program.is_file():
-            version = engine.exact_version(written_version(program), fingerprint)
-            print(f"{name}: built, {version}")
+            print(f"{name}: built, {engine.exact_version(written_version(program), fingerprint)}")
+        elif engine.built(ROOT):
+            print(f"{name}: installed, built when first used")
         else:
-            is_there = "installed, built when first used"
-            print(f"{name}: {is_there if engine.built(ROOT) else 'not built: run `make engines`'}")
+            print(f"{name}: not built: run `make engines`")
         if warning := package_warning(find_package(ROOT, name)):
             print(f"{name}: warning: {warning}")
 
@@ -279,8 +272,7 @@ def install_engines(
     for name in names:
         _require_engine(name)
     lacking = {name: ENGINES[name].missing(ROOT) for name in names}
-    wanted = sorted({package for packages in lacking.values() for package in packages})
-    if wanted:
+    if wanted := sorted({package for packages in lacking.values() for package in packages}):
         print(f"installing {', '.join(wanted)}", flush=True)
         _install(wanted)
     for name, packages in lacking.items():
@@ -294,7 +286,7 @@ def _require_engine(name: str) -> None:
 
 
 def _install(packages: list[str]) -> None:
-    command = [*INSTALL, *packages]
+    command = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", *packages]
     if shutil.which("apt-get") is None:
         raise InputError(
             f"engines: apt-get is not available; install the equivalents of: {' '.join(packages)}"
@@ -309,25 +301,9 @@ def _install(packages: list[str]) -> None:
             raise InputError(f"engines: `{' '.join(words)}` failed: {last}")
 
 
-@app.command(hidden=True)
-def program(
-    engine: Annotated[str, typer.Argument(help="An engine's name.")], ns3_version: Ns3 = None
-) -> None:
-    """Print where an engine's program is, once `make engines` has built it.
-
-    Example: replicate program ns3
-    """
-    version = {"ns3_version": ns3_version} if ns3_version else {}
-    config = load_config(CONFIG, {"engines": engine, **version})
-    print((ROOT / config.engine(engine).program(ROOT, Paths().data)).resolve())
-
-
 @app.command()
 def metrics() -> None:
-    """List the metrics that cells and claims can use, with units and definitions.
-
-    Example: replicate metrics
-    """
+    """List the metrics that cells and claims can use, with units and definitions."""
     from replication.metrics.metric_model import METRICS
 
     for name, metric in METRICS.items():

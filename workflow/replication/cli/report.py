@@ -24,8 +24,6 @@ def render(
     """Render the HTML report from existing results; nothing is simulated.
 
     Where there are none, the released ones are rendered, into reports/html-release.
-
-    Example: replicate render
     """
     from replication.report.release import RENDERED_TO
     from replication.report.released import released_results
@@ -65,10 +63,7 @@ def fetch_results(
         str | None, typer.Argument(help="https:// or file://; default: that of archive.yaml.")
     ] = None,
 ) -> None:
-    """Fetch the series of every released run, verify them and unpack them into data/series.
-
-    Example: replicate fetch-results
-    """
+    """Fetch the series of every released run, verify them and unpack them into data/series."""
     from replication.report.release import fetch_results as fetch
 
     print(fetch(ROOT, address))
@@ -80,10 +75,7 @@ def fetch_traces(
         typer.Option("--from", help="A clone of the authors' repository, instead of GitHub."),
     ] = None,
 ) -> None:
-    """Fetch the traces that authors published, verify them and put them into data/traces.
-
-    Example: replicate fetch-traces
-    """
+    """Fetch the traces that authors published, verify them and put them into data/traces."""
     from replication.metrics.trace import fetch_traces as fetch
 
     print(fetch(ROOT, source))
@@ -105,8 +97,7 @@ def compare(
 
     (old, *tiers), (new, tier) = results_in(before), results_in(after)
     found = compare_results(old, new)
-    for counted in write_differences(found, output, [*tiers, tier]):
-        print(counted)
+    print(*write_differences(found, output, [*tiers, tier]), sep="\n")
     for item in found:
         if item.verdict_moved and item.before and item.after:
             row = item.row()
@@ -118,10 +109,7 @@ def compare(
 
 
 def refresh_notebooks() -> None:
-    """Execute every notebook on the release, store its outputs in it, and write its page.
-
-    Example: replicate refresh-notebooks
-    """
+    """Execute every notebook on the release, store its outputs in it, and write its page."""
     from replication.report.notebooks.notebook import execute, to_html
     from replication.report.pages.page import ran
     from replication.report.pages.source import read_provenance

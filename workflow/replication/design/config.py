@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from replication.engines.catalogue import ENGINES, available, chosen_engine
 from replication.engines.model import Engine
@@ -88,14 +88,8 @@ class Config(Document):
     time_limit_s: PositiveSeconds = 1800.0
     """Longest wall time of one run."""
 
-    @field_validator("ns3_version", mode="before")
-    @classmethod
-    def _version_as_text(cls, value: Any) -> Any:
-        # YAML and Snakemake's command line read 3.37 as a number.
-        return str(value) if isinstance(value, float) else value
-
     @model_validator(mode="after")
-    def _available(self) -> Config:
+    def _unique_names(self) -> Config:
         if self.engines != "available":
             unique(self.engines, "engine")
         if self.studies != "all":
@@ -118,7 +112,10 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
     if not isinstance(document, dict):
         raise InputError(f"{path}: must be a mapping of configuration keys")
     document |= overrides or {}
-    for key, word in _LISTS.items():
+    if isinstance(version := document.get("ns3_version"), float):
+        # YAML and Snakemake's command line read 3.37 as a number.
+        document["ns3_version"] = str(version)
+    for key, word in (("studies", ALL_STUDIES), ("engines", "available")):
         if key in document:
             document[key] = _listed(key, document[key], word)
     try:
@@ -127,12 +124,8 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
         raise InputError(f"{path}: {describe(error)}") from None
 
 
-#: Settings that are lists of names, and the word that stands for a list of its own.
-_LISTS = {"studies": ALL_STUDIES, "engines": "available"}
-
-
 def _listed(key: str, value: Any, word: str) -> Any:
-    """Return a list of names, whichever way it was written; `word` stays a word.
+    """Return a list of names, whichever way it was written; `word` alone stands for a list.
 
     A text holds names between commas. YAML and Snakemake's command line read the name 2001 as a
     number, which is its text again, but 1e5, 010 and true are lost there; a comma behind a name,
@@ -145,8 +138,7 @@ def _listed(key: str, value: Any, word: str) -> Any:
             f"{key}: {value!r} was read as a number or truth value; put the name in quotes in a "
             f"file, or a comma behind it on the command line ({key}=name,)"
         )
-    names = [str(name).strip() if isinstance(name, str | int) else name for name in names]
-    names = [name for name in names if name != ""]
+    names = [str(name) if isinstance(name, int) else name for name in names]
     return word if names == [word] else names
 
 
@@ -161,9 +153,7 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
                 f"ns3_version: images hold the wheel {NS3_VERSION} alone: run another ns-3 "
                 f"natively, or leave ns3_version and {PREFIX} out"
             )
-        if config.engines != "available":
-            return list(config.engines)
-        return list(ENGINES)
+        return list(ENGINES if config.engines == "available" else config.engines)
     if config.engines == "available":
         return available(root, config.ns3_version)
     for name in config.engines:
@@ -194,7 +184,9 @@ def study_files(root: Path, name: str) -> list[Path]:
 
 def load_study(root: Path, name: str) -> Study:
     """Read the files of configs/studies/<name>; the study's id must be the folder's name."""
-    _require_study(root, name)
+    known = study_ids(root)
+    if name not in known:
+        raise InputError(f"studies: {name!r} is unknown; there are {', '.join(known)}")
     first, *more = study_files(root, name)
     study = read_model(first, Study, *more)
     if study.id != name:
@@ -202,54 +194,17 @@ def load_study(root: Path, name: str) -> Study:
     return study
 
 
-def _require_study(root: Path, name: str) -> None:
-    known = study_ids(root)
-    if name not in known:
-        raise InputError(f"studies: {name!r} is unknown; there are {', '.join(known)}")
-
-
-def chosen_studies(root: Path, config: Config) -> list[str]:
-    """Return the ids of the studies that `config` asks for, in the order of their names."""
-    if config.studies == "all":
-        return study_ids(root)
-    for name in config.studies:
-        _require_study(root, name)
-    return sorted(config.studies)
-
-
 @dataclass(frozen=True)
 class Paths:
     """Where things are, relative to the working folder; rules and commands share these names."""
 
     data: Path = Path("data/reproduced")
+    #: What there is to do in a run, for its jobs; a folder for each study that is explored, and for
+    #: each region.
+    goal: Path = Path("data/reproduced/goal.json")
+    sensitivity: Path = Path("data/reproduced/sensitivity")
+    regions: Path = Path("data/reproduced/regions")
     published: Path = Path("data/published")
     notebooks: Path = Path("notebooks")
     executed: Path = Path("reports/notebooks")
     html: Path = Path("reports/html")
-
-    @property
-    def goal(self) -> Path:
-        """What there is to do in a run, for its jobs."""
-        return self.data / "goal.json"
-
-    @property
-    def sensitivity(self) -> Path:
-        """A folder for each study whose sensitivity is explored."""
-        return self.data / "sensitivity"
-
-    @property
-    def regions(self) -> Path:
-        """A folder for each region."""
-        return self.data / "regions"
-
-    def program(self, name: str, fingerprint: str) -> Path:
-        """Return an engine's program."""
-        return self.data / "engines" / f"{name}-{fingerprint}" / f"replicate-{name}"
-
-    def ns3_wheel(self, version: str) -> Path:
-        """Return the folder of the headers and libraries of an unpacked wheel."""
-        return self.data / f"engines/ns3-wheel-{version}" / "ns3"
-
-    def store(self, name: str, fingerprint: str) -> Path:
-        """Return the folder of an engine's finished runs."""
-        return self.data / "store" / f"{name}-{fingerprint}"

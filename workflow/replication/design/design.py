@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import heapq
 import itertools
@@ -20,7 +19,7 @@ from replication.engines.model import Engine, link_crossings
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import COUNTS
 from replication.study.errors import InputError
-from replication.study.files import write_text
+from replication.study.files import digest_of, write_text
 from replication.study.parameter import Factor, Level, plain_values
 from replication.study.scenario import Scenario, canonical_json
 from replication.study.storage.table import DESIGN_COLUMNS
@@ -30,8 +29,6 @@ from replication.study.variation import drawn
 
 #: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
 MAXIMUM_BATCHES = 400
-#: Most flows and links in all scenarios of a study, counted before they are made.
-MOST_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -86,14 +83,13 @@ def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
 
 def _averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
     """Return what the averaged factors' levels set, an entry a replicate; one if there are none."""
-    factors = [factor for factor in experiment.factors if factor.averaged]
-
-    # An order without meaning, so that the first of them are no end of a range.
-    def drawn_by(combination: tuple[dict[str, str], dict[str, Any]]) -> bytes:
-        key = f"{study.id}/{experiment.id}/{canonical_json(combination[0])}"
-        return hashlib.sha256(key.encode()).digest()
-
-    return [overrides for _, overrides in sorted(_combinations(factors, tier), key=drawn_by)]
+    place = f"{study.id}/{experiment.id}"
+    found = {
+        # An order without meaning, so that the first of them are no end of a range.
+        hashlib.sha256(f"{place}/{canonical_json(levels)}".encode()).digest(): overrides
+        for levels, overrides in _combinations([f for f in experiment.factors if f.averaged], tier)
+    }
+    return [found[digest] for digest in sorted(found)]
 
 
 def _combinations(
@@ -102,9 +98,7 @@ def _combinations(
     """Yield level keys by factor, and the parameters they set, for each combination."""
     axes = [[(factor.id, level) for level in chosen_levels(factor, tier)] for factor in factors]
     for combination in itertools.product(*axes):
-        overrides: dict[str, Any] = {}
-        for _, level in combination:
-            overrides.update(level.set)
+        overrides = {name: value for _, level in combination for name, value in level.set.items()}
         yield {factor: level.key for factor, level in combination}, overrides
 
 
@@ -122,43 +116,21 @@ def design_study(
     Each level of an averaged factor is run in as many replicates as any other; without
     `whole_averages` there are no more replicates than the tier asks for, with what levels they can.
     With `first_alone` only the first replicate is designed.
-    InputError names the point whose template does not resolve, or makes more than MOST_ENTRIES.
+    InputError names the point whose template does not resolve.
     """
     runs: list[Run] = []
-    entries = 0
     chosen = [chosen_engine(name, ns3_version) for name in engines]
     for experiment in study.experiments:
-        replicates = max(step.count for step in tier.replicates)
-        if tier.heeds_replicates_at_least and experiment.replicates_at_least:
-            replicates = max(replicates, experiment.replicates_at_least.count)
         averaged = _averaged_over(study, experiment, tier)
         block = len(averaged) if whole_averages else 1
-        placed: list[_Point] = []
-        for levels, overrides in _combinations(experiment.axes, tier):
-            with _named(study, levels):
-                point = _Point(study, experiment, tier, levels, overrides, averaged, block)
-                size = len(point.first.flows) + len(point.first.links)
-                entries += size * _whole_blocks(replicates, block)
-                if entries > MOST_ENTRIES:
-                    raise TemplateError(
-                        f"with this point the design has {entries} flows and links, more than "
-                        f"{MOST_ENTRIES}; vary, repeat or replicate less"
-                    )
-                placed.append(point)
-        least = {engine.name: _least_count(engine, placed) for engine in chosen}
-        for point in placed:
-            with _named(study, point.levels):
-                runs.extend(point.runs(chosen, least, first_alone))
+        points = [
+            _Point(study, experiment, tier, levels, overrides, averaged, block)
+            for levels, overrides in _combinations(experiment.axes, tier)
+        ]
+        least = {engine.name: _least_count(engine, points) for engine in chosen}
+        for point in points:
+            runs.extend(point.runs(chosen, least, first_alone))
     return runs
-
-
-@contextlib.contextmanager
-def _named(study: Study, levels: dict[str, str]) -> Iterator[None]:
-    """Turn a TemplateError into an InputError that names study and point."""
-    try:
-        yield
-    except TemplateError as error:
-        raise InputError(f"study {study.id}, point {levels}: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -181,7 +153,7 @@ class _Point:
     @cached_property
     def _limit_s(self) -> float | None:
         # The same on every engine, and for all that is averaged.
-        whole = map(self._whole, range(len(self.averaged)))
+        whole = map(self._scenario, range(len(self.averaged)))
         needed_s = _needed_s(self.study, self.experiment)
         limits = [_duration_limit(scenario, self.tier, needed_s) for scenario in whole]
         known = [limit_s for limit_s in limits if limit_s is not None]
@@ -190,42 +162,40 @@ class _Point:
     @cached_property
     def first(self) -> Scenario:
         """The first replicate's scenario, by which runs of the point are costed."""
-        return self.scenario(0)
+        return self._scenario(0, self._limit_s)
 
-    def _whole(
+    def _scenario(
         self, replicate: int, limit_s: float | None = None, engine: str | None = None
     ) -> Scenario:
+        """Return a replicate's scenario, with what `engine` runs in the place of other values."""
         values = drawn(self.study, self.experiment, replicate)
         if engine and (substitution := self.study.substituted(engine)):
             values |= substitution.set
         averaged = self.averaged[replicate % len(self.averaged)]
         parameters = self._defaults | values | self.overrides | averaged
         seed = replicate_seed(self.study.id, self.experiment.id, replicate)
-        return instantiate(self.experiment, parameters, seed, limit_s)
-
-    def scenario(self, replicate: int, engine: str | None = None) -> Scenario:
-        """Return a replicate's scenario, with what `engine` runs in the place of other values."""
-        return self._whole(replicate, self._limit_s, engine)
+        try:
+            return instantiate(self.experiment, parameters, seed, limit_s)
+        except TemplateError as error:
+            raise InputError(f"study {self.study.id}, point {self.levels}: {error}") from None
 
     def runs(
         self, engines: list[Engine], least: dict[str, int], first_alone: bool
     ) -> Iterator[Run]:
         """Yield the runs on each engine, at least so many of them, or the first alone."""
         crossings = link_crossings(self.first)
-        chosen = {e.name: self.tier.replicates_for(e.nominal_cost_s(self.first)) for e in engines}
-        counts = {
-            name: _whole_blocks(max(count, least[name]), self.block)
-            for name, count in chosen.items()
-        }
-        made = 1 if first_alone else max(counts.values(), default=0)
-        scenarios = [self.first, *map(self.scenario, range(1, made))]
-        whole_s = (self._whole(0) if self._limit_s else self.first).duration_s
+        whole_s = (self._scenario(0) if self._limit_s else self.first).duration_s
+        # Engines share the scenarios, but for those that run other values.
+        shared = {0: self.first}
         for engine in engines:
-            is_own = self.study.substituted(engine.name) is not None
-            for replicate in range(min(counts[engine.name], made)):
-                scenario = scenarios[replicate]
-                if is_own:
-                    scenario = self.scenario(replicate, engine.name)
+            count = self.tier.replicates_for(engine.nominal_cost_s(self.first))
+            count = _whole_blocks(max(count, least[engine.name]), self.block)
+            for replicate in range(1 if first_alone else count):
+                if self.study.substituted(engine.name):
+                    scenario = self._scenario(replicate, self._limit_s, engine.name)
+                else:
+                    scenario = shared.get(replicate) or self._scenario(replicate, self._limit_s)
+                    shared[replicate] = scenario
                 yield Run(
                     study=self.study.id,
                     experiment=self.experiment.id,
@@ -236,7 +206,7 @@ class _Point:
                     scenario_id=scenario.id,
                     refusal=engine.refusal(scenario),
                     cost_s=engine.cost_s(crossings),
-                    replicates=counts[engine.name],
+                    replicates=count,
                     whole_s=whole_s,
                 )
 
@@ -296,33 +266,34 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
     is in it and by the engine's fingerprint: a changed scenario or engine is another batch.
     """
     batches: list[Batch] = []
-    for engine, distinct in _distinct(runs).items():
-        heavy_first = sorted(distinct, key=lambda r: (-r.cost_s, r.scenario_id))
-        bins: list[list[Run]] = [[] for _ in range(_batch_count(distinct, target_s))]
-        loads = [(0.0, number) for number in range(len(bins))]
-        for run in heavy_first:
-            load_s, emptiest = loads[0]
-            bins[emptiest].append(run)
-            heapq.heapreplace(loads, (load_s + run.cost_s, emptiest))
-        cost_s = {number: load_s for load_s, number in loads}
-        batches += [
-            _batch(members, engine, fingerprints[engine], cost_s[number], target_s)
-            for number, members in enumerate(bins)
-            if members
-        ]
+    for engine, distinct in distinct_runs(runs).items():
+        # Each bin is its cost so far, its number and its scenarios; the emptiest comes first.
+        bins: list[tuple[float, int, list[str]]]
+        bins = [(0.0, number, []) for number in range(_batch_count(distinct, target_s))]
+        for run in sorted(distinct, key=lambda r: (-r.cost_s, r.scenario_id)):
+            load_s, number, members = bins[0]
+            members.append(run.scenario_id)
+            heapq.heapreplace(bins, (load_s + run.cost_s, number, members))
+        for cost_s, _, members in sorted(bins, key=lambda one: one[1]):
+            ids = sorted(members)
+            named = "\n".join([engine, fingerprints[engine], *ids])
+            weight = "heavy" if cost_s > 1.5 * target_s else "light"
+            name = f"{engine}-{weight}-{digest_of(named.encode())[:12]}"
+            batches.append(Batch(name, runs[0].study, engine, ids, cost_s))
     return batches
 
 
 def batch_cost(studies: Iterable[list[Run]], wanted_s: float) -> float:
     """Return `wanted_s`, doubled until all fit: a plan that grows a little keeps its batches."""
-    engines = [runs for study in studies for runs in _distinct(study).values()]
+    engines = [runs for study in studies for runs in distinct_runs(study).values()]
     target_s = wanted_s
     while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > MAXIMUM_BATCHES:
         target_s *= 2
     return target_s
 
 
-def _distinct(runs: list[Run]) -> dict[str, list[Run]]:
+def distinct_runs(runs: list[Run]) -> dict[str, list[Run]]:
+    """Return a run for each scenario that an engine has to run, by engine."""
     distinct: dict[str, dict[str, Run]] = {}
     for run in runs:
         if not run.refusal:
@@ -334,21 +305,6 @@ def _batch_count(runs: list[Run], target_s: float) -> int:
     # Summed exactly, so that no order of runs can tip the rounding.
     wanted = round(math.fsum(run.cost_s for run in runs) / target_s)
     return min(len(runs), max(1, wanted))
-
-
-def _batch(
-    members: list[Run], engine: str, fingerprint: str, cost_s: float, target_s: float
-) -> Batch:
-    ids = sorted(run.scenario_id for run in members)
-    digest = hashlib.sha256("\n".join([engine, fingerprint, *ids]).encode()).hexdigest()[:12]
-    weight = "heavy" if cost_s > 1.5 * target_s else "light"
-    return Batch(
-        id=f"{engine}-{weight}-{digest}",
-        study=members[0].study,
-        engine=engine,
-        scenarios=ids,
-        cost_s=cost_s,
-    )
 
 
 def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path) -> None:
@@ -398,30 +354,31 @@ def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
         if run.engine != _RANDOM_ENGINE and not run.refusal:
             key = run.experiment, run.point, run.engine
             replicates.setdefault(key, []).append(run.scenario)
-    points: dict[str, dict[str, bool]] = {}
+    points: dict[str, set[str]] = {}
+    identical: dict[str, set[str]] = {}
     for (experiment, point, _), scenarios in replicates.items():
         if len(scenarios) > 1:
-            known = points.setdefault(experiment, {})
-            known[point] = known.get(point, False) or _repeat(scenarios)
-    for experiment, found in points.items():
-        if count := sum(found.values()):
-            yield (
-                f"experiment {experiment}: all replicates are identical at {count} of {len(found)} "
-                "points, so intervals have no width; give flows a start_jitter_s, or an assumed "
-                "parameter `varies`"
-            )
+            points.setdefault(experiment, set()).add(point)
+            if _repeat(scenarios):
+                identical.setdefault(experiment, set()).add(point)
+    for experiment, found in identical.items():
+        yield (
+            f"experiment {experiment}: all replicates are identical at {len(found)} of "
+            f"{len(points[experiment])} points, so intervals have no width; give flows a "
+            "start_jitter_s, or an assumed parameter `varies`"
+        )
 
 
 def _repeat(scenarios: list[Scenario]) -> bool:
     """Return whether scenarios are the same but for their seed, and draw nothing from it."""
     first = scenarios[0]
-    if any(getattr(flow, "congestion_control", None) == _RANDOM_CONTROL for flow in first.flows):
+    if any(
+        flow.kind == "tcp" and flow.congestion_control == _RANDOM_CONTROL for flow in first.flows
+    ):
         return False
     for link in first.links:
-        losses, queues = (link.loss_ab, link.loss_ba), (link.queue_ab, link.queue_ba)
-        if link.jitter_s > 0 or any(loss and loss.kind == "random" for loss in losses):
-            return False
-        if any(queue.kind in _RANDOM_QUEUES for queue in queues):
+        drawn_from = link.jitter_s, link.random_loss("ab"), link.random_loss("ba")
+        if any(drawn_from) or {link.queue_ab.kind, link.queue_ba.kind} & _RANDOM_QUEUES:
             return False
     same = first.model_copy(update={"seed": 1})
     return all(other.model_copy(update={"seed": 1}) == same for other in scenarios[1:])

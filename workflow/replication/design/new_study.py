@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
 
 from replication.design.config import STUDIES, load_study, study_ids
 from replication.design.study_check import check_study
+from replication.engines.catalogue import ENGINES
 from replication.study.errors import InputError
-from replication.study.files import read_yaml, write_text
-from replication.study.model import EngineName
+from replication.study.files import read_text, read_yaml, write_text
 from replication.study.published import published_path
 from replication.study.storage.table import PUBLISHED_COLUMNS
 from replication.study.study import Study
@@ -62,28 +62,24 @@ def new_study(
         document = re.sub(r"(?m)^title: .*$", lambda _: f"title: {quoted}", document, count=1)
         what = f"an example for the engine {engine}, of an imagined paper"
     head = _HEAD.format(title=title, what=what, id=study, engine=engine)
-    made = {
-        root / STUDIES / study / "study.yaml": head + document,
-        published_path(root, study): numbers,
-    }
+    made = [root / STUDIES / study / "study.yaml", published_path(root, study)]
     try:
-        for path, text in made.items():
+        for path, text in zip(made, (head + document, numbers), strict=True):
             write_text(path, text)
-        check_study(load_study(root, study), list(made)[1])
+        check_study(load_study(root, study), made[1])
     except BaseException:
         for path in made:
             path.unlink(missing_ok=True)
         raise
-    return list(made)
+    return made
 
 
 def example(root: Path, engine: str = "ns2") -> tuple[str, str]:
     """Return an engine's example: a study as YAML, and its published numbers as CSV."""
-    if engine not in get_args(EngineName):
-        known = ", ".join(get_args(EngineName))
-        raise InputError(f"engine: {engine!r} is unknown; there are {known}")
-    yaml_file, csv_file = (root / TEMPLATES / f"{engine}.{end}" for end in ("yaml", "csv"))
-    return yaml_file.read_text(encoding="utf-8"), csv_file.read_text(encoding="utf-8")
+    if engine not in ENGINES:
+        raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
+    study, numbers = (read_text(root / TEMPLATES / f"{engine}.{end}") for end in ("yaml", "csv"))
+    return study, numbers
 
 
 def _set_up_of(root: Path, like: Study, study: str, title: str) -> str:

@@ -1,35 +1,53 @@
-"""The pipeline as the rules see it: validated configuration, plan, names of files, how to start."""
+"""The pipeline as the rules see it: validated configuration, plan, names of files, how to start.
+
+Also a single run, which needs no plan.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from replication.design.config import (
+    Config,
+    Paths,
     chosen_engines,
-    chosen_studies,
     load_config,
     load_study,
     load_tier,
     study_files,
+    study_ids,
 )
 from replication.design.design import Batch
 from replication.design.input_hashes import Code, code
 from replication.design.plan import Plan, load_plan
-from replication.design.start import Start
-from replication.engines.catalogue import ENGINES, kernels_to_build, package_warning
+from replication.engines.catalogue import (
+    ENGINES,
+    find_package,
+    kernels_to_build,
+    package_warning,
+)
+from replication.engines.lowering import write_inputs
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import wanted_quantities
 from replication.metrics.trace import has_traces, traces_hash
-from replication.simulate.runtime import find_inside
-from replication.simulate.store import write_goal
+from replication.simulate.gather import RunTables, check_run
+from replication.simulate.process import Limits, Usage
+from replication.simulate.runtime import (
+    Launch,
+    find_image,
+    find_inside,
+    make_runtime,
+    program_in_image,
+)
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
+from replication.study.scenario import Scenario
 from replication.study.sensitivity_settings import (
     Sensitivity,
     explanations_path,
@@ -56,7 +74,6 @@ ANY_STUDY = "any_study"
 #: What `make explain` executes, and the notebooks on no study, which the report does not have.
 SENSITIVITY = "sensitivity"
 GUIDES = ("start_here", "your_paper", "regions")
-TRACE_TABLES = ("trace_comparison.csv", "trace_nearness.csv", "trace_windows.parquet")
 
 
 def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
@@ -67,6 +84,77 @@ def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
     )
     further = {"engines": len(engines) > 1, "trace_comparison": has_traces(study)}
     return [*types, *(name for name, is_wanted in further.items() if is_wanted)]
+
+
+@dataclass(frozen=True)
+class Start:
+    """How the engines of a configuration are started.
+
+    `inside` is the hash of the sources of the image that the whole workflow runs in, if it does.
+    """
+
+    root: Path
+    config: Config
+    inside: str | None = None
+    paths: Paths = field(default_factory=Paths)
+    _fingerprints: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def fingerprint(self, engine: str) -> str:
+        """Return the fingerprint of an engine's version and sources, which are read once."""
+        if engine not in self._fingerprints:
+            self._fingerprints[engine] = self.config.engine(engine).fingerprint(self.root)
+        return self._fingerprints[engine]
+
+    def image(self, engine: str) -> str:
+        """Return the id of the image of an engine, for a runtime that is not native."""
+        return find_image(self.root, self.config.runtime, engine)
+
+    def program(self, engine: str) -> Path:
+        """Return the path of an engine's program."""
+        if self.inside is not None:
+            return program_in_image(engine)
+        return self.config.engine(engine).program(self.root, self.paths.data)
+
+    @property
+    def is_native(self) -> bool:
+        """Return whether programs are built here, and run without a container."""
+        return self.config.runtime == "native" and self.inside is None
+
+    def program_of(self, engine: str) -> list[Path]:
+        """Return what has to be built of an engine; none if images hold it."""
+        return [self.program(engine)] if self.is_native else []
+
+    def package(self, engine: str) -> dict[str, Any] | None:
+        """Return Debian's package of this machine that decides an engine's results, if one does."""
+        return find_package(self.root, engine) if self.is_native else None
+
+    def machine(self, engine: str) -> dict[str, Any]:
+        """Return how an engine is started."""
+        native = self.config.runtime == "native"
+        image = f"source:{self.inside}" if self.inside else None
+        return {
+            "engine": engine,
+            "runtime": self.config.runtime,
+            "program": str(self.program(engine)) if native else None,
+            "image": image if native else self.image(engine),
+            "ns3_version": self.config.ns3_version,
+            "store": str(self.store_of(engine)),
+            "memory_bytes": self.config.memory_limit_bytes,
+            "time_s": self.config.time_limit_s,
+        }
+
+    def store_of(self, engine: str) -> Path:
+        """Return the store of an engine's runs: what ran elsewhere never stands in for them."""
+        fingerprint = self.fingerprint(engine) + self.place(engine)
+        return self.paths.data / "store" / f"{engine}-{fingerprint}"
+
+    def place(self, engine: str) -> str:
+        """Return what tells an engine's runs in an image from others; nothing for native ones."""
+        if self.inside is not None:
+            return f"@inside-{self.inside}"
+        if self.is_native:
+            return ""
+        return f"@{self.config.runtime}-{self.image(engine)[7:19]}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +183,8 @@ class Pipeline(Start):
                 "runs in: leave it native"
             )
         engines = chosen_engines(root, config, start.inside is not None)
-        documents = {name: load_study(root, name) for name in chosen_studies(root, config)}
+        names = study_ids(root) if config.studies == "all" else sorted(config.studies)
+        documents = {name: load_study(root, name) for name in names}
         # What gathers a batch's tables is in its name: Snakemake looks at no rule's parameters
         # where it remakes an `ancient` input, the design.
         named = {
@@ -125,9 +214,9 @@ class Pipeline(Start):
         """Return every batch by its id."""
         return {b.id: b for study in self.plan.studies.values() for b in study.batches}
 
-    def batch_ids(self, study: str) -> list[str]:
-        """Return the ids of a study's batches."""
-        return [batch.id for batch in self.plan.studies[study].batches]
+    def batch_ids(self, *studies: str) -> list[str]:
+        """Return the ids of studies' batches."""
+        return [batch.id for study in studies for batch in self.plan.studies[study].batches]
 
     def runtime_min(self, batch: str) -> int:
         """Return the minutes to grant a batch: twice its cost, and one run up to its own limit."""
@@ -137,16 +226,6 @@ class Pipeline(Start):
     def memory_mb(self) -> int:
         """Return the memory that a scheduler should grant a batch: one run's limit, and ours."""
         return math.ceil(self.config.memory_limit_bytes / 2**20) + WORKER_MB
-
-    @property
-    def selection(self) -> dict[str, Any]:
-        """Return what makes a study's design come out as planned here."""
-        return {
-            "tier": self.config.tier,
-            "named": self.plan.named,
-            "ns3_version": self.config.ns3_version,
-            "batch_cost_s": self.plan.batch_cost_s,
-        }
 
     def explored_on(self, study: str) -> str:
         """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
@@ -172,22 +251,13 @@ class Pipeline(Start):
         """Return a hash over the raw traces; empty where there are none."""
         return traces_hash(self.root, self.traced)
 
-    def notebooks(self) -> list[tuple[str, str]]:
-        """Return (study, notebook) for each notebook of the report."""
+    def executed(self) -> list[Path]:
+        """Return the executed notebooks of the report."""
         return [
-            (name, notebook)
+            self.paths.executed / f"{name}.{notebook}.ipynb"
             for name, study in self.documents.items()
             for notebook in notebook_names(study, self.engines)
         ]
-
-    def executed(self) -> list[Path]:
-        """Return the executed notebooks of the report."""
-        return [self.paths.executed / f"{study}.{name}.ipynb" for study, name in self.notebooks()]
-
-    def notebook_inputs(self, notebook: str) -> list[Path]:
-        """Return what a notebook reads on top of the study's results and evaluation."""
-        is_of_traces = notebook == "trace_comparison"
-        return [self.paths.data / name for name in TRACE_TABLES] if is_of_traces else []
 
     @property
     def live_program(self) -> list[Path]:
@@ -197,8 +267,8 @@ class Pipeline(Start):
     @property
     def runs_live(self) -> bool:
         """Return whether notebooks can run the engine ns3 themselves, as this run has it."""
-        is_here = self.config.runtime == "native" or self.inside is not None
-        return "ns3" in self.engines and is_here and self.config.ns3_version == NS3_VERSION
+        is_pinned = self.config.ns3_version == NS3_VERSION
+        return "ns3" in self.engines and self.config.runtime == "native" and is_pinned
 
     @property
     def shown(self) -> str:
@@ -226,13 +296,12 @@ class Pipeline(Start):
         is_native = self.config.runtime == "native"
         engines: dict[str, dict[str, Any]] = {}
         for name in self.engines:
-            version = self.config.engine(name).version
-            engines[name] = {"version": version, "fingerprint": self.fingerprint(name)}
+            engine = self.config.engine(name)
+            engines[name] = {"version": engine.version, "fingerprint": self.fingerprint(name)}
             if found := self.package(name):
                 engines[name]["package"] = found
             # A whole workflow in an image runs the program of that image, which its id names.
-            own = self.config.engine(name).own_program(self.root) if self.is_native else None
-            if own is not None:
+            if self.is_native and (own := engine.own_program(self.root)):
                 engines[name]["installed"] = {"build": own.build, "as_pinned": own.as_pinned}
         return {
             "config": self.config.model_dump(mode="json"),
@@ -245,10 +314,6 @@ class Pipeline(Start):
     def stores(self) -> dict[str, Path]:
         """Return the store of each engine."""
         return {engine: self.store_of(engine) for engine in self.engines}
-
-    def write_goal(self) -> None:
-        """Tell the jobs what there is to do, for their progress lines."""
-        write_goal(self.paths.goal, self.plan.goal(self.stores))
 
     def fixed_costs(self) -> str:
         """Return what is to be done besides the runs, and about how many CPU minutes it takes."""
@@ -264,17 +329,42 @@ class Pipeline(Start):
     def summary(self) -> list[str]:
         """Return what would run, a line a study, and the expected cost."""
         tier = load_tier(self.root, self.config.tier)
+        engines = f"engines: {', '.join(self.engines)}"
         others = " and ".join(name for name in ENGINES if name not in self.engines)
+        if others and self.config.engines == "available":
+            engines += f" (not installed: {others}; `make engines` installs and builds them)"
         warnings = [package_warning(self.package(engine)) for engine in self.engines]
         return [
             f"tier {tier.id}: {tier.title}",
-            f"engines: {', '.join(self.engines)}"
-            + (
-                f" (not installed: {others}; `make engines` installs and builds them)"
-                if others and self.config.engines == "available"
-                else ""
-            ),
+            engines,
             *(f"warning: {warning}" for warning in warnings if warning),
             *self.plan.summary(self.stores),
             self.fixed_costs(),
         ]
+
+
+def run_single(
+    root: Path, data: Path, scenario: Scenario, engine: str, work: Path
+) -> tuple[Usage, RunTables]:
+    """Run a scenario in the folder `work`, which is made; return what it used, and its tables.
+
+    Engines are built below `data`, the folder of results. InputError where the engine is not built
+    or refuses the scenario, RunError where the run failed.
+    """
+    config = load_config(root / "configs" / "config.yaml")
+    start = Start(root, config, find_inside(root, ()), Paths(data=data))
+    program = root / start.program(engine)
+    if start.is_native:
+        config.engine(engine).require(root)
+        if not program.is_file():
+            raise InputError(
+                f"engine {engine}: is not built; run `make engines ENGINES={engine}` first"
+            )
+    limits = Limits(config.memory_limit_bytes, config.time_limit_s)
+    runtime = make_runtime(root, Launch(config.runtime, engine, program), work.parent, limits)
+    try:
+        write_inputs(work, scenario, config.engine(engine))
+        used = runtime.run(work)
+        return used, check_run(work, scenario)
+    finally:
+        runtime.close()

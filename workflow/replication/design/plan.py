@@ -12,10 +12,10 @@ from pydantic import TypeAdapter
 from replication.design.config import Config, load_tier, study_files
 from replication.design.design import (
     Batch,
-    Run,
     batch_cost,
     batch_runs,
     design_study,
+    distinct_runs,
     repeat_warnings,
 )
 from replication.design.input_hashes import code, value_hash
@@ -95,12 +95,9 @@ def load_plan(
 
     `named` are the chosen engines, each with what else its batches are named by.
     """
-    tier_file = root / "configs" / "tiers" / f"{config.tier}.yaml"
-    inputs = [
-        tier_file,
-        *(path for name in studies for path in study_files(root, name)),
-        *(published_path(root, name) for name in studies),
-    ]
+    inputs = [root / "configs" / "tiers" / f"{config.tier}.yaml"]
+    for name in studies:
+        inputs += [*study_files(root, name), published_path(root, name)]
     settings = config.model_dump(mode="json")
     key = value_hash([settings, dict(named), code(), [sha256_of(path) for path in inputs]])
     with contextlib.suppress(OSError, ValueError):
@@ -129,23 +126,18 @@ def make_plan(
         for name, study in studies.items()
     }
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
-    planned = {
-        name: plan_study(own, batch_runs(own, dict(named), target_s)) for name, own in runs.items()
-    }
+    planned = {}
+    for name, own in runs.items():
+        accepted = distinct_runs(own)
+        hosts = [run.scenario.host for found in accepted.values() for run in found]
+        planned[name] = StudyPlan(
+            points=len({(run.experiment, run.point) for run in own}),
+            costs={
+                engine: {run.scenario_id: run.cost_s for run in found}
+                for engine, found in accepted.items()
+            },
+            timer_hz=sorted({host.timer_hz for host in hosts if host}),
+            warnings=list(repeat_warnings(own)),
+            batches=batch_runs(own, dict(named), target_s),
+        )
     return Plan(key, dict(named), target_s, planned)
-
-
-def plan_study(runs: list[Run], batches: list[Batch]) -> StudyPlan:
-    """Return what of a study's runs the workflow needs to know."""
-    costs: dict[str, dict[str, float]] = {}
-    accepted = [run for run in runs if not run.refusal]
-    for run in accepted:
-        costs.setdefault(run.engine, {})[run.scenario_id] = run.cost_s
-    hosts = [run.scenario.host for run in accepted]
-    return StudyPlan(
-        points=len({(run.experiment, run.point) for run in runs}),
-        costs=costs,
-        timer_hz=sorted({host.timer_hz for host in hosts if host}),
-        warnings=list(repeat_warnings(runs)),
-        batches=batches,
-    )

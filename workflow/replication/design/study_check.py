@@ -13,13 +13,13 @@ from pathlib import Path
 from replication.metrics.cell_map import MappedCell, check_complete, map_cells
 from replication.metrics.metric_model import METRICS, is_total, validate_study_metrics
 from replication.study.claim_model import (
-    Claim,
     CrossoverTest,
     Quantity,
     StartOrder,
     StepsTest,
     TrendTest,
     covers,
+    sides,
 )
 from replication.study.errors import InputError
 from replication.study.parameter import plain_values
@@ -60,20 +60,17 @@ def check_claims(study: Study) -> None:
     """Check that axes of trends, steps and crossovers are there, with numbers; else ClaimError."""
     for claim in study.claims:
         for test in claim.tests():
-            if isinstance(test, TrendTest | StepsTest):
-                _check_axis(study, claim, test.of, test.over)
-            elif isinstance(test, CrossoverTest):
-                _check_axis(study, claim, test.left, test.over)
-                _check_axis(study, claim, test.right, test.over)
+            if isinstance(test, TrendTest | StepsTest | CrossoverTest):
+                for side in sides(test):
+                    experiment = study.experiment(side.experiment)
+                    _check_axis(f"{study.id}: claim {claim.id}", experiment, test.over)
 
 
-def _check_axis(study: Study, claim: Claim, wanted: Quantity, over: str) -> None:
-    where = f"{study.id}: claim {claim.id}"
-    experiment = study.experiment(wanted.experiment)
-    if over not in {factor.id for factor in experiment.axes}:
+def _check_axis(where: str, experiment: Experiment, over: str) -> None:
+    levels = next((axis.levels for axis in experiment.axes if axis.id == over), None)
+    if levels is None:
         raise ClaimError(f"{where}: experiment {experiment.id} has no factor {over!r} to run over")
-    without = sorted(lv.key for lv in experiment.factor(over).levels if lv.value is None)
-    if without:
+    if without := sorted(level.key for level in levels if level.value is None):
         raise ClaimError(
             f"{where}: level {without[0]!r} of factor {over!r} has no value; "
             "a trend or crossover needs a number for each level"

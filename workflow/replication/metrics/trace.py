@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from replication.study.errors import InputError
-from replication.study.fetch import fetch
-from replication.study.files import file_sha256, parse_yaml, sha256_of
+from replication.study.files import fetch, file_sha256, parse_yaml, sha256_of
 from replication.study.model import Document
 from replication.study.study import Study
 

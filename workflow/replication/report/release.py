@@ -37,8 +37,7 @@ from replication.report.released import (
 )
 from replication.report.render import render, replacing
 from replication.study.errors import InputError
-from replication.study.fetch import fetch
-from replication.study.files import atomic, file_sha256, write_text
+from replication.study.files import atomic, fetch, file_sha256, write_text
 from replication.study.model import Document
 from replication.study.published import published_path
 from replication.study.storage.parquet import read_parquet

@@ -8,26 +8,20 @@ paper's words before a run is looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from replication.study.model import OPTIONAL, PROSE, Document, Identifier, Window, reaches
 
-
-def _listed(keys: Any) -> Any:
-    return [keys] if isinstance(keys, str) else keys
-
-
-def _written(keys: list[str]) -> str | list[str]:
-    return keys[0] if len(keys) == 1 else keys
-
-
 #: Keys of levels of a factor. A file may give one without a list, and is written so.
 Levels = Annotated[
     list[str],
-    BeforeValidator(_listed, json_schema_input_type=str | list[str]),
-    PlainSerializer(_written, return_type=str | list[str]),
+    BeforeValidator(
+        lambda keys: [keys] if isinstance(keys, str) else keys,
+        json_schema_input_type=str | list[str],
+    ),
+    PlainSerializer(lambda keys: keys[0] if len(keys) == 1 else keys, return_type=str | list[str]),
 ]
 #: Levels by factor; a factor that is left out is free.
 Where = dict[Identifier, Levels]
@@ -43,8 +37,6 @@ class StartOrder(Document):
 
 
 Flows = StartOrder | list[Identifier] | Literal["tcp", "cbr", "all"]
-
-
 #: Directions of monitored links, as they stand in the series: `bottleneck:ab`.
 Links = Annotated[
     list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}:(ab|ba)$")]],
@@ -280,16 +272,14 @@ class AllTest(Document):
             raise ValueError("has one part alone; give two, or the factor for_each of whose levels")
         return self
 
-    def at_each(self, levels: Sequence[str]) -> AllTest:
-        """Return the test with its parts at each level; ValueError if one names `for_each`."""
-        assert self.for_each is not None
+    def at_each(self, factor: str, levels: Sequence[str]) -> AllTest:
+        """Return the test with its parts at each level; ValueError if one names the factor."""
         for part in self.parts:
-            fixed = {getattr(part, "over", None)}.union(*(side.where for side in sides(part)))
-            if self.for_each in fixed:
+            if factor == getattr(part, "over", "") or any(factor in q.where for q in sides(part)):
                 raise ValueError(
-                    f"for_each: a part names {self.for_each!r} itself; leave it out of the part"
+                    f"for_each: a part names {factor!r} itself; leave it out of the part"
                 )
-        parts = [_narrowed(part, {self.for_each: [key]}) for key in levels for part in self.parts]
+        parts = [_narrowed(part, {factor: [key]}) for key in levels for part in self.parts]
         return self.model_copy(update={"parts": parts, "for_each": None})
 
 
@@ -360,14 +350,3 @@ class Unjudged(_Sentence):
     nature: Literal["background", "prediction", "arithmetic", "table"]
     """`background` from the literature, `prediction` of what the authors did not try, `arithmetic`
     of the set-up, or `table`: a row or caption, whose numbers are cells."""
-
-
-def check_repeats(claims: Sequence[Claim]) -> None:
-    """Raise ValueError unless each `repeats` names a claim of the study that repeats none."""
-    firsts = {claim.id for claim in claims if claim.repeats is None}
-    for claim in claims:
-        if claim.repeats is not None and claim.repeats not in firsts:
-            raise ValueError(
-                f"claim {claim.id}: repeats {claim.repeats!r}, which is no claim of the study that "
-                "repeats none; name the claim that tells the finding first"
-            )

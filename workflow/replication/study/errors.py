@@ -24,11 +24,8 @@ _WRITABLE = "make it writable, or run in another folder"
 _PATH = "give another path"
 #: What the machine may refuse through no fault of ours, and what helps.
 REMEDIES = {
-    errno.ENOSPC: _ROOM,
-    errno.EDQUOT: _ROOM,
-    errno.EROFS: _WRITABLE,
-    errno.EACCES: _WRITABLE,
-    errno.EPERM: _WRITABLE,
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), _WRITABLE),
     **dict.fromkeys((errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ENOENT), _PATH),
     errno.EIO: "the disk fails: run in another folder",
     errno.ENOMEM: "there is not enough memory: run fewer jobs at once (CORES=1)",

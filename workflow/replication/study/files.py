@@ -1,4 +1,4 @@
-"""Reading and writing files safely: atomic writes, YAML and models, content hashes."""
+"""Files, read and written safely: YAML, models, JSON, atomic writes, content hashes, fetching."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 _TEXT = "tag:yaml.org,2002:str"
 #: What helps with a file that we made and that is damaged or of another version.
 REMEDY = "remove it and run again"
+#: Seconds without an answer.
+_PATIENCE_S = 60
 
 
 class _Loader(yaml.CSafeLoader):
@@ -174,6 +177,31 @@ def write_text(path: Path, text: str) -> None:
     """Write `text` atomically as UTF-8."""
     with atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def fetch(address: str, path: Path, sha256: str) -> None:
+    """Fetch `address` (https:// or file://) into `path`, if not there; else InputError.
+
+    A file is kept only if it has the SHA-256 that was written down for it.
+    """
+    import urllib.request  # which few runs need
+
+    if path.is_file() and file_sha256(path) == sha256:
+        return
+    if not address.startswith(("https://", "file://")):
+        raise InputError(f"{address}: is no address; give one that starts with https:// or file://")
+    with atomic(path) as temporary:
+        try:
+            with (
+                urllib.request.urlopen(address, timeout=_PATIENCE_S) as answer,
+                temporary.open("wb") as file,
+            ):
+                shutil.copyfileobj(answer, file)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise InputError(f"{address}: cannot be fetched ({reason})") from None
+        if (found := file_sha256(temporary)) != sha256:
+            raise InputError(f"{address}: has SHA-256 {found}, not {sha256}: the file has changed")
 
 
 def digest_of(content: bytes) -> str:

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from replication.study.claim_model import Condition, SimpleTest
 from replication.study.files import read_model
-from replication.study.model import Document, EngineName, Identifier, Text
+from replication.study.model import Document, EngineName, Identifier, Text, one_of
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -44,12 +44,7 @@ class Fact(Document):
     expect: Condition | None = None
     """What must hold of a count or share; a test has its own."""
 
-    @model_validator(mode="after")
-    def _one_source(self) -> Fact:
-        given = [self.ours, self.paper, self.explanation, self.cause, self.region]
-        if sum(one is not None for one in given) != 1:
-            raise ValueError("give one of ours, paper, explanation, cause and region")
-        return self
+    _one_source = one_of("ours", "paper", "explanation", "cause", "region")
 
 
 class Finding(Document):

@@ -17,6 +17,7 @@ from replication.study.model import (
     Probability,
     Rate,
     Seconds,
+    one_of,
 )
 
 #: HTB keeps no tokens for longer than this (`mbuffer` of sch_htb.c).
@@ -30,11 +31,7 @@ class DropTail(Document):
     limit_packets: Count | None = None
     limit_bytes: Count | None = None
 
-    @model_validator(mode="after")
-    def _one_limit(self) -> DropTail:
-        if (self.limit_packets is None) == (self.limit_bytes is None):
-            raise ValueError("give exactly one of limit_packets and limit_bytes")
-        return self
+    _one_limit = one_of("limit_packets", "limit_bytes")
 
 
 class Pfifo(Document):

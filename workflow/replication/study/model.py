@@ -113,6 +113,18 @@ class Document(BaseModel):
         raise ValidationError.from_exception_data(cls.__name__, problems)
 
 
+def one_of(*names: str) -> Any:
+    """Return a validator of a document: exactly one of these keys must be given."""
+    message = f"give exactly one of {', '.join(names[:-1])} and {names[-1]}"
+
+    def check(document: Document) -> Document:
+        if sum(getattr(document, name) is not None for name in names) != 1:
+            raise ValueError(message)
+        return document
+
+    return model_validator(mode="after")(check)
+
+
 @functools.cache
 def _keys_of(model: type[Document]) -> dict[str, None]:
     """Return the keys of a document in their order, once: each document is checked by them."""

@@ -7,14 +7,15 @@ the source of the reason and the plausible range).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_validator
 
 from replication.study.errors import describe
-from replication.study.model import LINE, Document, Identifier, Interval, Label, Text
+from replication.study.model import LINE, Document, Identifier, Interval, Label, Text, one_of
 
 #: Most points of an experiment, counted before any of them is made.
 MOST_POINTS = 10_000
@@ -49,10 +50,10 @@ class Assumed(Document):
     choices: list[JsonValue] | None = None
     varies: Interval | None = None
 
+    _one_kind_of_plausible = one_of("range", "choices")
+
     @model_validator(mode="after")
-    def _one_kind_of_plausible(self) -> Assumed:
-        if (self.range is None) == (self.choices is None):
-            raise ValueError("give exactly one of range and choices")
+    def _ordered(self) -> Assumed:
         if self.range is not None and self.range[0] > self.range[1]:
             raise ValueError("range must be [low, high]")
         if self.varies is not None:
@@ -70,11 +71,7 @@ class _Tagged(Document):
     `choices` (a list); `varies` ([low, high] within the range): each replicate draws its own
     value from it, unless a level sets the parameter."""
 
-    @model_validator(mode="after")
-    def _one_tag(self) -> _Tagged:
-        if (self.published is None) == (self.assumed is None):
-            raise ValueError("tag it as exactly one of published and assumed")
-        return self
+    _one_tag = one_of("published", "assumed")
 
 
 class Parameter(_Tagged):
@@ -87,15 +84,13 @@ class Parameter(_Tagged):
 
     @model_validator(mode="after")
     def _default_is_plausible(self) -> Parameter:
-        if self.assumed is None:
-            return self
-        if self.assumed.range is not None:
+        if self.assumed and self.assumed.range:
             low, high = self.assumed.range
             if isinstance(self.value, bool) or not isinstance(self.value, int | float):
                 raise ValueError("a range needs a numeric value; use choices")
             if not low <= self.value <= high:
                 raise ValueError(f"value {self.value} lies outside its range [{low}, {high}]")
-        elif self.assumed.choices is not None and self.value not in self.assumed.choices:
+        elif self.assumed and self.value not in (self.assumed.choices or []):
             raise ValueError(f"value {self.value!r} is not among its choices")
         return self
 
@@ -103,12 +98,11 @@ class Parameter(_Tagged):
 def _with_units(parameters: Any) -> Any:
     if not isinstance(parameters, dict):
         return parameters
-    found = {}
+    found = dict(parameters)
     for name, parameter in parameters.items():
-        unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), None)
-        if unit is not None and isinstance(parameter, dict):
-            parameter = {"unit": unit} | parameter
-        found[name] = parameter
+        units = [unit for end, unit in UNITS.items() if name.endswith(end)]
+        if units and isinstance(parameter, dict):
+            found[name] = {"unit": units[0]} | parameter
     return found
 
 
@@ -168,25 +162,24 @@ class LevelValues(Document):
     def _steps(self) -> Fraction:
         return (_exact(self.to) - _exact(self.first)) / _exact(self.step)
 
-    def levels(self) -> list[dict[str, Any]]:
-        """Return the levels as a file would list them; of whole numbers all values are whole."""
-        exact = [_exact(number) for number in self.values]
+    def levels(self) -> Iterator[dict[str, Any]]:
+        """Yield the levels as a file would list them; of whole numbers all values are whole."""
+        numbers = [_exact(number) for number in self.values]
         if self.step is not None:
             steps = range(int(self._steps()) + 1)
-            exact = [_exact(self.first) + number * _exact(self.step) for number in steps]
+            numbers = [_exact(self.first) + number * _exact(self.step) for number in steps]
         given = [self.times, *(self.values or (self.first, self.step))]
         kind = int if all(isinstance(number, int) for number in given) else float
         quick = {_exact(number) for number in self.quick}
-        return [
-            {
-                "key": self.key.replace("{}", f"{float(number):.12g}"),
-                "label": self.label.replace("{}", f"{float(number):.12g}"),
+        for number in numbers:
+            text = f"{float(number):.12g}"
+            yield {
+                "key": self.key.replace("{}", text),
+                "label": self.label.replace("{}", text),
                 "value": float(number),
                 "set": {self.set: kind(number * _exact(self.times))},
                 "quick": number in quick,
             }
-            for number in exact
-        ]
 
 
 def _exact(number: float | None) -> Fraction:
@@ -199,7 +192,7 @@ def _generated(levels: Any) -> Any:
     if not isinstance(levels, dict):
         return levels
     try:
-        return LevelValues.model_validate(levels).levels()
+        return list(LevelValues.model_validate(levels).levels())
     except ValidationError as error:
         raise ValueError(describe(error)) from None
 
@@ -232,11 +225,9 @@ class Factor(_Tagged):
 
 def unique(names: Iterable[str], what: str) -> None:
     """Raise ValueError naming the first of `names` that occurs twice."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+    for name, times in Counter(names).items():
+        if times > 1:
             raise ValueError(f"duplicate {what}: {name!r}")
-        seen.add(name)
 
 
 def plain_values(parameters: dict[str, Parameter]) -> dict[str, Any]:

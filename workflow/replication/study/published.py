@@ -9,7 +9,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -81,17 +81,16 @@ def published_path(root: Path, study: str) -> Path:
 
 def read_published(path: Path) -> list[PublishedNumber]:
     """Read a study's published numbers in the file's order; PublishedError names line and field."""
-    found: list[PublishedNumber] = []
-    lines: dict[tuple[str, str, str], int] = {}
+    found: dict[tuple[str, str, str], PublishedNumber] = {}
     factors: dict[tuple[str, str], tuple[float, int]] = {}
     for line, fields in _lines(path):
         where = f"{path}: line {line}"
         row = _fields(where, fields)
         value, factor = _number(where, row)
         number = PublishedNumber(**row | {"value": value}, file=str(path), line=line)  # type: ignore[arg-type]
-        before = lines.setdefault((number.table, number.row, number.column), line)
-        if before != line:
-            raise PublishedError(f"{number.where} is there twice, first in line {before}; keep one")
+        first = found.setdefault((number.table, number.row, number.column), number).line
+        if first != line:
+            raise PublishedError(f"{number.where} is there twice, first in line {first}; keep one")
         if factor is not None:
             # Where no unit is printed, one factor leads from printed to value in all of a column.
             usual, first = factors.setdefault((number.table, number.column), (factor, line))
@@ -100,40 +99,36 @@ def read_published(path: Path) -> list[PublishedNumber]:
                     f"{number.where}: value {row['value']} is {factor:g} times printed "
                     f"{number.printed!r}, in line {first} it is {usual:g} times; correct one"
                 )
-        found.append(number)
-    return found
+    return list(found.values())
 
 
-def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the lines below the header that hold anything, each with its number."""
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines below the header that hold anything, each with its number."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise PublishedError(
-            f"{path}: no such file; transcribe the paper's numbers into it"
-        ) from None
+        # Spreadsheets put a byte order mark in front.
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise PublishedError(f"{path}: cannot be read: {error.strerror}") from None
+        raise PublishedError(
+            f"{path}: cannot be read ({error.strerror}); transcribe the paper's numbers into it"
+        ) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise PublishedError(f"{path}: line {line}: is not UTF-8 text; save it as UTF-8") from None
-    if text.startswith("\ufeff"):
-        raise PublishedError(f"{path}: starts with a byte order mark; save it as UTF-8 without one")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows, line = [], 1
+    line = 1
     try:
+        if next(reader, None) != list(PUBLISHED_COLUMNS):
+            raise PublishedError(f"{path}: line 1: must be {','.join(PUBLISHED_COLUMNS)}")
+        line = 2
         for fields in reader:
-            rows.append((line, fields))
+            if fields:
+                yield line, fields
             line = reader.line_num + 1
     except csv.Error as error:
         raise PublishedError(
             f"{path}: line {line}: is not a line of a CSV table: {error}; a quote that opens a "
             "field must close it, and one inside is doubled"
         ) from None
-    header = ",".join(PUBLISHED_COLUMNS)
-    if not rows or rows[0][1] != list(PUBLISHED_COLUMNS):
-        raise PublishedError(f"{path}: line 1: must be {header}")
-    return [(line, fields) for line, fields in rows[1:] if fields]
 
 
 def _fields(where: str, fields: Sequence[str]) -> dict[str, str]:

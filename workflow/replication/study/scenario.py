@@ -8,16 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
 from replication.study.link import Link, ListedLoss
 from replication.study.model import (
@@ -31,6 +24,7 @@ from replication.study.model import (
     Rate,
     Seconds,
 )
+from replication.study.parameter import unique
 
 #: Headers of IPv4 and TCP without options, and the option of timestamps (RFC 7323).
 TCP_IP_HEADER_BYTES, TIMESTAMPS_BYTES = 40, 12
@@ -147,14 +141,10 @@ class TcpFlow(_Flow):
         return self
 
     @property
-    def header_bytes(self) -> int:
-        """Return the headers of a segment, which are the size of an acknowledgement too."""
-        return TCP_IP_HEADER_BYTES + (TIMESTAMPS_BYTES if self.timestamps else 0)
-
-    @property
     def packet_bytes(self) -> int:
         """Return the size of a full segment with its headers, in IP bytes."""
-        return self.segment_bytes + self.header_bytes
+        options = TIMESTAMPS_BYTES if self.timestamps else 0
+        return self.segment_bytes + TCP_IP_HEADER_BYTES + options
 
     @property
     def connects_early(self) -> bool:
@@ -204,31 +194,19 @@ class Scenario(Document):
     links: Annotated[list[Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
     monitors: list[Monitor] = []
-    host: Host | None = None
+    host: Host | None = OPTIONAL
 
     @field_validator("host")
     @classmethod
     def _defaults_are_no_host(cls, host: Host | None) -> Host | None:
         return None if host == Host() else host
 
-    @model_serializer(mode="wrap")
-    def _without_no_host(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document: dict[str, Any] = handler(self)
-        if self.host is None:
-            document.pop("host", None)
-        return document
-
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
-        for what, ids in (
-            ("node", list(self.nodes)),
-            ("link", [link.id for link in self.links]),
-            ("flow", [flow.id for flow in self.flows]),
-            ("monitor", [f"{m.link}:{m.direction}" for m in self.monitors]),
-        ):
-            twice = sorted(i for i, times in Counter(ids).items() if times > 1)
-            if twice:
-                raise ValueError(f"duplicate {what} id: {', '.join(twice[:5])}")
+        unique(self.nodes, "node id")
+        unique((link.id for link in self.links), "link id")
+        unique((flow.id for flow in self.flows), "flow id")
+        unique((f"{m.link}:{m.direction}" for m in self.monitors), "monitor id")
         nodes, links = set(self.nodes), {link.id for link in self.links}
         flows = {flow.id for flow in self.flows}
         for link in self.links:

@@ -12,9 +12,6 @@ from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.study import Study
 
-SETTINGS = Path("configs/sensitivity.yaml")
-EXPLANATIONS = Path("configs/explanations")
-
 
 class Scale(Document):
     """How much of each design point is run; runs are whole."""
@@ -94,9 +91,9 @@ class Sensitivity(Document):
 
 def load_sensitivity(root: Path) -> Sensitivity:
     """Read configs/sensitivity.yaml; InputError names each wrong field."""
-    return read_model(root / SETTINGS, Sensitivity)
+    return read_model(root / "configs" / "sensitivity.yaml", Sensitivity)
 
 
 def explanations_path(root: Path, study: str) -> Path:
     """Return the file of a study's causes."""
-    return root / EXPLANATIONS / f"{study}.yaml"
+    return root / "configs" / "explanations" / f"{study}.yaml"

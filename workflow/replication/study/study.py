@@ -7,13 +7,13 @@ parameter; templates refer to it as ``$name``, or in a product or sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
 
-from replication.study.claim_model import AllTest, Claim, Unjudged, Where, check_repeats
+from replication.study.claim_model import AllTest, Claim, Unjudged, Where
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
 from replication.study.table_model import Table
@@ -214,27 +214,26 @@ class Study(Document):
         unique((t.id for t in self.tables), "table")
         unique((c.id for c in self.sentences), "claim")
         unique((s.engine for s in self.substitutions), "substitution")
-        for substitution in self.substitutions:
-            for name in substitution.set.keys() - self.parameters.keys():
-                raise ValueError(
-                    f"substitution on {substitution.engine}: sets unknown parameter {name!r}; "
-                    "declare it under parameters"
-                )
+        for one in self.substitutions:
+            _check_parameters(f"substitution on {one.engine}", one.set, self.parameters)
         for experiment in self.experiments:
-            known = self.parameters.keys() | experiment.parameters.keys()
+            known = parameters_of(self, experiment)
             for factor in experiment.factors:
+                place = f"experiment {experiment.id}, factor {factor.id}"
                 for level in factor.levels:
-                    for name in level.set.keys() - known:
-                        raise ValueError(
-                            f"experiment {experiment.id}, factor {factor.id}, level {level.key}: "
-                            f"sets unknown parameter {name!r}; declare it under parameters"
-                        )
+                    _check_parameters(f"{place}, level {level.key}", level.set, known)
         for table in self.tables:
             self._check_table(table)
         for claim in self.claims:
             for quantity in claim.quantities():
                 self._check_where(quantity.experiment, quantity.where, f"claim {claim.id}")
-        check_repeats(self.claims)
+        firsts = {claim.id for claim in self.claims if claim.is_counted}
+        for claim in self.claims:
+            if not claim.is_counted and claim.repeats not in firsts:
+                raise ValueError(
+                    f"claim {claim.id}: repeats {claim.repeats!r}, which is no claim of the study "
+                    "that repeats none; name the claim that tells the finding first"
+                )
         self._check_changes()
         return self
 
@@ -281,45 +280,47 @@ class Study(Document):
             self._check_where(row.experiment or table.experiment, row.where, f"{where}, row {key}")
 
     def _check_where(self, experiment: str, where: Where, place: str) -> None:
-        try:
-            found = self.experiment(experiment)
-        except KeyError:
-            raise ValueError(f"{place}: unknown experiment {experiment!r}") from None
+        factors = {e.id: {f.id: f for f in e.factors} for e in self.experiments}
+        if experiment not in factors:
+            raise ValueError(f"{place}: unknown experiment {experiment!r}")
         for name, levels in where.items():
-            try:
-                factor = found.factor(name)
-            except KeyError:
-                raise ValueError(
-                    f"{place}: experiment {experiment} has no factor {name!r}"
-                ) from None
+            factor = factors[experiment].get(name)
+            if factor is None:
+                raise ValueError(f"{place}: experiment {experiment} has no factor {name!r}")
             if factor.averaged:
                 raise ValueError(
                     f"{place}: factor {name} of experiment {experiment} is averaged, and its "
                     "levels are replicates; leave it out, or remove `averaged`"
                 )
             known = {level.key for level in factor.levels}
-            for key in levels:
-                if key not in known:
-                    raise ValueError(f"{place}: factor {name} has no level {key!r}")
+            if unknown := [key for key in levels if key not in known]:
+                raise ValueError(f"{place}: factor {name} has no level {unknown[0]!r}")
+
+
+def _check_parameters(place: str, names: Iterable[str], known: Mapping[str, Parameter]) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"{place}: sets unknown parameter {name!r}; declare it under parameters"
+            )
 
 
 def _written_out(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
     test = claim.test
     if not isinstance(test, AllTest) or test.for_each is None:
         return claim
-    names = list(dict.fromkeys(wanted.experiment for wanted in claim.quantities()))
-    if not experiments.keys() >= set(names):
-        return claim  # which is told of with all quantities
+    names = dict.fromkeys(wanted.experiment for wanted in claim.quantities())
+    if not experiments.keys() >= names.keys():
+        return claim  # `_check_where` names the unknown experiment
     try:
         factors = [experiments[name].factor(test.for_each) for name in names]
+        levels = [level.key for level in factors[0].levels]
+        return claim.model_copy(update={"test": test.at_each(test.for_each, levels)})
     except KeyError:
         raise ValueError(
             f"claim {claim.id}: for_each: experiment {' or '.join(names)} has no factor "
             f"{test.for_each!r}"
         ) from None
-    try:
-        levels = [level.key for level in factors[0].levels]
-        return claim.model_copy(update={"test": test.at_each(levels)})
     except ValueError as error:
         raise ValueError(f"claim {claim.id}: {error}") from None
 

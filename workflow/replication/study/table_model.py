@@ -17,6 +17,7 @@ from replication.study.model import (
     Label,
     Text,
     Window,
+    one_of,
 )
 
 
@@ -46,12 +47,7 @@ class Tolerance(Document):
     """`{column, runs}`: the column with the printed standard deviations, and of how many runs."""
     reason: Text
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Tolerance:
-        given = [self.relative, self.absolute, self.factor, self.spread]
-        if sum(kind is not None for kind in given) != 1:
-            raise ValueError("give exactly one of relative, absolute, factor and spread")
-        return self
+    _one_kind = one_of("relative", "absolute", "factor", "spread")
 
 
 class Cell(Document):
@@ -135,12 +131,11 @@ class Table(Document):
     """Row key to column key to reason: the number is printed, but of another thing than the
     metric, and is `not testable`."""
 
+    _one_of_rows = one_of("row_factor", "rows")
+    _one_of_columns = one_of("column_factor", "columns")
+
     @model_validator(mode="after")
-    def _shape(self) -> Table:
-        if (self.row_factor is None) == (self.rows is None):
-            raise ValueError(f"table {self.id}: give exactly one of row_factor and rows")
-        if (self.column_factor is None) == (self.columns is None):
-            raise ValueError(f"table {self.id}: give exactly one of column_factor and columns")
+    def _has_cell(self) -> Table:
         if (self.column_factor is None) != (self.cell is None):
             raise ValueError(f"table {self.id}: cell goes with column_factor")
         columns = self.columns or {}

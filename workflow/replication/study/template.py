@@ -16,7 +16,6 @@ Grammar (no code, no evaluation of text):
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import itertools
@@ -160,7 +159,8 @@ def instantiate(
     element. `duration_limit_s` shortens a run; flows stop no later than the end.
     """
     topology = experiment.topology
-    with _named(experiment.id) as document:
+    where, document = f"experiment {experiment.id}", dict[str, Any]()
+    try:
         duration_s = _Length(duration_s=resolve(experiment.duration_s, parameters)).duration_s
         if duration_limit_s is not None:
             duration_s = min(duration_s, duration_limit_s)
@@ -176,14 +176,6 @@ def instantiate(
             flows=list(_placed_in_time(copies, duration_s, seed)),
         )
         return Scenario.model_validate(document)
-
-
-@contextlib.contextmanager
-def _named(experiment: str) -> Iterator[dict[str, Any]]:
-    """Give a scenario's document to fill; what is wrong with it names the experiment."""
-    where, document = f"experiment {experiment}", dict[str, Any]()
-    try:
-        yield document
     except ValidationError as error:
         raise TemplateError(f"{where}: {describe(error, document)}") from None
     except TemplateError as error:

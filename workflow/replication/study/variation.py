@@ -17,7 +17,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from replication.study.errors import InputError
 from replication.study.model import Document, Identifier
-from replication.study.parameter import Assumed, Level, Parameter
+from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import each_text, whole_flow
 
@@ -133,46 +133,40 @@ def parameters(study: Study) -> Iterator[tuple[str, Parameter]]:
 
 
 def _replaced(old: Mapping[str, Parameter], values: Values, prefix: str) -> dict[str, Parameter]:
-    return {
-        name: _set(parameter, values[prefix + name]) if prefix + name in values else parameter
-        for name, parameter in old.items()
-    }
-
-
-def _set(parameter: Parameter, value: JsonValue) -> Parameter:
-    tag = parameter.assumed and parameter.assumed.model_copy(update={"varies": None})
-    return parameter.model_copy(update={"value": value, "assumed": tag})
+    found = dict(old)
+    for name, parameter in old.items():
+        if prefix + name in values:
+            tag = parameter.assumed and parameter.assumed.model_copy(update={"varies": None})
+            update = {"value": values[prefix + name], "assumed": tag}
+            found[name] = parameter.model_copy(update=update)
+    return found
 
 
 def _experiment(experiment: Experiment, variation: Variation) -> Experiment:
     prefix = f"{experiment.id}/"
     # A scoped name goes before the levels of its own experiment alone.
     fixed = {key.removeprefix(prefix) for key in variation.parameters}
-    update: dict[str, Any] = {
-        "parameters": _replaced(experiment.parameters, variation.values, prefix),
-        "flows": [{**f, **_own(variation.flows, str(f["id"]))} for f in experiment.flows],
-        "topology": experiment.topology.model_copy(
-            update={"links": [_link(link, variation) for link in experiment.topology.links]}
-        ),
-    }
-    if fixed or variation.levels:
-        update["factors"] = [
-            factor.model_copy(
-                update={
-                    "levels": [
-                        _level(one, variation.levels.get(factor.id, {}), fixed)
-                        for one in factor.levels
-                    ]
-                }
-            )
-            for factor in experiment.factors
-        ]
-    return experiment.model_copy(update=update)
+    links = [_link(link, variation) for link in experiment.topology.links]
+    factors = [
+        _factor(factor, variation.levels.get(factor.id, {}), fixed) for factor in experiment.factors
+    ]
+    return experiment.model_copy(
+        update={
+            "parameters": _replaced(experiment.parameters, variation.values, prefix),
+            "factors": factors,
+            "flows": [{**f, **_own(variation.flows, str(f["id"]))} for f in experiment.flows],
+            "topology": experiment.topology.model_copy(update={"links": links}),
+        }
+    )
 
 
-def _level(level: Level, own: Mapping[str, Values], fixed: set[str]) -> Level:
-    values = {**level.set, **own.get(level.key, {})}
-    return level.model_copy(update={"set": {n: v for n, v in values.items() if n not in fixed}})
+def _factor(factor: Factor, own: Mapping[str, Values], fixed: set[str]) -> Factor:
+    levels = []
+    for level in factor.levels:
+        values = {**level.set, **own.get(level.key, {})}
+        free = {name: value for name, value in values.items() if name not in fixed}
+        levels.append(level.model_copy(update={"set": free}))
+    return factor.model_copy(update={"levels": levels})
 
 
 def _link(link: Mapping[str, Any], variation: Variation) -> dict[str, Any]:
@@ -288,8 +282,7 @@ def check_ledger(study: Study) -> None:
         if key not in alive:
             raise InputError(
                 f"study {study.id}: parameter {key!r} is read by no template; use it in one, "
-                "or move it to the notes or to "
-                "configs/explanations"
+                "or move it to the notes or to configs/explanations"
             )
 
 

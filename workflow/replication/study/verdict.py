@@ -46,8 +46,6 @@ def _day(text: str) -> str:
 
 #: A verdict by its word, which is how a file has it.
 Word = Annotated[Verdict, Strict(False)]
-
-
 Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
 
 

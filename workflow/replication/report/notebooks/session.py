@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from replication.design.start import run_single
+from replication.design.pipeline import run_single
 from replication.report.charts.data import flow_algorithm
 from replication.report.notebooks.notebook import assigned_names
 from replication.report.notebooks.picture import NOT_CONCLUDED, Html, Text
