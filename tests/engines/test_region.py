@@ -63,9 +63,7 @@ def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tm
         machine.simulate(scenarios)
 
     name, own = "kapadia_buffer_for_full_link", replace(machine, simulate=counted)
-    paths = [
-        run_region(ROOT, name, "quick", tmp_path / part, own, lambda line: None) for part in "ab"
-    ]
+    paths = [run_region(ROOT, name, "quick", tmp_path / part, own) for part in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     first = json.loads(paths[0].read_text())
     made = {scenario for point in first["points"] for scenario in point["scenarios"]}

@@ -9,10 +9,9 @@ from replication.explore.explanation import (
     BEST_GUESS,
     EXPLANATION,
     NONE_FOUND,
-    Finding,
     result_of,
 )
-from replication.explore.finding import Leaving, Share, impossible
+from replication.explore.finding import Finding, Leaving, Share, impossible
 from replication.explore.score import Choice, FamilyScore, Reader
 from replication.explore.search import Search
 from replication.explore.trial import CellJudge, Trial, Trials
@@ -142,7 +141,7 @@ class Priced(TrialRunner):
         return 1.0
 
     def results(self, configurations, part):
-        self.spent_s += len(configurations)
+        self.costs.spent_s += len(configurations)
 
 
 def planted(saved, ids, coupled=None, budget_s=1000.0):

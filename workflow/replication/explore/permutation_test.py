@@ -38,16 +38,20 @@ def cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
     start = [trial.configuration for trial in tried].index(DEFAULTS)
     logs, ours, residuals = [], [], []
     for number, score in enumerate(scores):
-        published, slack = judge.reader.published(score.places)
-        logs.append(log_values(np.stack([t.printed[number] for t in tried]), slack[:, None]))
-        ours.append(log_values(defaults.printed[number][:, 0], slack))
+        printed = np.stack([trial.printed[number] for trial in tried])
+        logs.append(log_values(printed, score.slack[:, None]))
+        ours.append(log_values(defaults.printed[number][:, 0], score.slack))
         # What is undefined is as far off as counts.
-        residual = np.nan_to_num(published - ours[-1], nan=MOST_LOG_RATIO)
+        residual = np.nan_to_num(score.published - ours[-1], nan=MOST_LOG_RATIO)
         residuals.append(np.clip(residual, -MOST_LOG_RATIO, MOST_LOG_RATIO))
+
+    def shuffled(random: np.random.Generator, residual: Numbers) -> Numbers:
+        signs = random.choice([-1.0, 1.0], size=len(residual))
+        return np.asarray(random.permutation(residual) * signs)
 
     def as_good(random: np.random.Generator) -> bool:
         false = [
-            np.nan_to_num(own) + _shuffled(random, residual)
+            np.nan_to_num(own) + shuffled(random, residual)
             for own, residual in zip(ours, residuals, strict=True)
         ]
         return _null_gain(start, names, scores, logs, false) >= gain - 1e-9
@@ -59,11 +63,6 @@ def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> f
     random = np.random.Generator(np.random.PCG64(search.settings.seed))
     count = search.settings.explanation.permutations
     return (1 + sum(as_good(random) for _ in range(count))) / (1 + count)
-
-
-def _shuffled(random: np.random.Generator, residuals: Numbers) -> Numbers:
-    signs = random.choice([-1.0, 1.0], size=len(residuals))
-    return np.asarray(random.permutation(residuals) * signs)
 
 
 def _null_gain(

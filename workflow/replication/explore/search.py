@@ -66,6 +66,12 @@ def kinds(trial: Trial) -> set[str]:
     return {cause.partition("@")[0] for cause, _ in trial.pairs}
 
 
+def pairs(alone: Sequence[tuple[str, str]]) -> list[Configuration]:
+    """Return all pairs of different causes, each at the levels that are given."""
+    both = itertools.combinations(alone, 2)
+    return [with_cause((one,), *two) for one, two in both if one[0] != two[0]]
+
+
 def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
     """Return the levels of each cause, the best alone first."""
     found: dict[str, list[str]] = {}
@@ -101,13 +107,12 @@ class Search:
             judge = CellJudge(runner, Reader(study, found, cells))
         return cls(Trials(runner, judge), *parts(found, study, cells), load_sensitivity(root))
 
-    @property
-    def runner(self) -> TrialRunner:
-        """What runs configurations."""
-        return self.trials.runner
+    def __post_init__(self) -> None:
+        self.runner = self.trials.runner
+        self.coupled = self.runner.explanations.coupled
 
     @cached_property
-    def reserve_s(self) -> float:
+    def _reserve_s(self) -> float:
         """What the finalists, the waterfall and the held-out part should cost."""
         last = self.stages[-1]
         one_s = self.runner.cost_s(DEFAULTS, last)
@@ -122,26 +127,32 @@ class Search:
     @property
     def _coupled_s(self) -> float:
         """What the best with coupled causes should cost on all that can be judged."""
-        coupled, last = self.runner.explanations.coupled, self.stages[-1]
-        if coupled is None:
+        if self.coupled is None:
             return 0.0
-        start = tuple(sorted(coupled.starts[0].items()))
+        start, last = tuple(sorted(self.coupled.starts[0].items())), self.stages[-1]
         one_s = self.runner.cost_s(start, last)
         # All of it, and all that is seen without each cause but the one that is kept.
         return self.runner.cost_s(start, self.whole) + (len(start) - 1) * one_s
 
     def run(self) -> list[Trial]:
         """Return the best on all that may be seen: with and without coupled causes, best first."""
-        runner, reserve_s = self.runner, self.reserve_s
+        runner, reserve_s = self.runner, self._reserve_s
         first, last = self.stages[0], self.stages[-1]
-        self._evaluate("the documented defaults", [DEFAULTS], first, None)
-        singles = self._evaluate("each cause alone", runner.singles(), first, reserve_s)
-        levels = best_levels(singles)
+        self.trials.evaluate([DEFAULTS], first)
+        causes = runner.explanations.of_kind("set-up")
+        alone = [((cause.id, key),) for cause in causes for key in cause.variations]
+        levels = best_levels(self.trials.evaluate(alone, first, reserve_s))
+        self._say("each cause alone", first)
         coupled = self._couple(levels)
-        self._evaluate("pairs of the best", self._pairs(levels), first, reserve_s)
+        best = [(cause, own[0]) for cause, own in levels.items()]
+        best = best[: self.settings.explanation.paired_causes]
+        self.trials.evaluate(pairs(best), first, reserve_s)
+        self._say("pairs of the best", first)
         all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.budget_s
-        cheap = self._cheap_pairs(levels)
-        self._evaluate("the cheapest of all other pairs", cheap, first, all_but_s)
+        every = [(cause, key) for cause, own in levels.items() for key in own[:LEVELS_EXTENDED]]
+        cheap = sorted(pairs(every), key=lambda pair: (runner.cost_s(pair, first), pair))
+        self.trials.evaluate(cheap, first, all_but_s)
+        self._say("the cheapest of all other pairs", first)
         self._grow(levels)
         self._refine()
         self._say("numbers of the chosen causes", first)
@@ -156,21 +167,21 @@ class Search:
 
     def near(self, best: Trial) -> list[Configuration]:
         """Return what fits as well as the best on an earlier stage, with as many coupled causes."""
-        coupled, found = self._is_coupled(best.configuration), list[Configuration]()
+        coupled, found = self.is_coupled(best.configuration), list[Configuration]()
         for stage in self.stages[:-1]:
             (own,) = self.trials.evaluate([best.configuration], stage)
             limit, tried = own.total + EQUALLY_GOOD_BITS, self.trials.at_stage(stage)
             found += [trial.configuration for trial in tried if trial.total <= limit]
-        return [one for one in dict.fromkeys(found) if self._is_coupled(one) is coupled]
+        return [one for one in dict.fromkeys(found) if self.is_coupled(one) is coupled]
 
     def not_compared(self, best: Trial) -> int:
         """Return how many of them the budget did not allow on all that may be seen."""
         last = self.stages[-1].name
         return sum((one, last) not in self.trials.tried for one in self.near(best))
 
-    def _is_coupled(self, configuration: Configuration) -> bool:
-        coupled = self.runner.explanations.coupled
-        return coupled is not None and coupled.cause in dict(configuration)
+    def is_coupled(self, configuration: Configuration) -> bool:
+        """Return whether a configuration has the cause of the coupled ones."""
+        return self.coupled is not None and self.coupled.cause in dict(configuration)
 
     def rivals(self, best: Trial) -> list[Trial]:
         """Return what fits as well on all that may be seen without one of the best's causes."""
@@ -190,17 +201,6 @@ class Search:
         """Return the best without one of its causes each, in their order."""
         return self.trials.evaluate(without_each(best.configuration), self.stages[-1])
 
-    def _evaluate(
-        self,
-        what: str,
-        configurations: Sequence[Configuration],
-        stage: StudyPart,
-        reserve_s: float | None,
-    ) -> list[Trial]:
-        found = self.trials.evaluate(configurations, stage, reserve_s)
-        self._say(what, stage)
-        return found
-
     @property
     def _second(self) -> StudyPart:
         return self.stages[min(1, len(self.stages) - 1)]
@@ -208,26 +208,9 @@ class Search:
     def _best(self, stage: StudyPart, count: int) -> list[Configuration]:
         return [trial.configuration for trial in self.trials.at_stage(stage)[:count]]
 
-    def _pairs(self, levels: Mapping[str, list[str]]) -> list[Configuration]:
-        """Return all pairs of the best causes, each at its best level alone."""
-        chosen = [(c, own[0]) for c, own in levels.items()]
-        chosen = chosen[: self.settings.explanation.paired_causes]
-        return [with_cause((one,), *two) for one, two in itertools.combinations(chosen, 2)]
-
-    def _cheap_pairs(self, levels: Mapping[str, list[str]]) -> list[Configuration]:
-        """Return the pairs of all causes at their best levels alone, the cheapest first."""
-        first = self.stages[0]
-        alone = [(cause, level) for cause, own in levels.items() for level in own[:LEVELS_EXTENDED]]
-        pairs = {
-            with_cause((one,), *two)
-            for one, two in itertools.combinations(alone, 2)
-            if one[0] != two[0]
-        }
-        return sorted(pairs, key=lambda pair: (self.runner.cost_s(pair, first), pair))
-
     def _grow(self, levels: Mapping[str, list[str]]) -> None:
         """Add causes to the best configurations while that shortens the description."""
-        first, reserve_s = self.stages[0], self.reserve_s
+        first, reserve_s = self.stages[0], self._reserve_s
         reached = self._promote()
         for depth in range(2, self.settings.explanation.depth + 1):
             children = [
@@ -244,7 +227,7 @@ class Search:
     def _promote(self) -> list[Trial]:
         """Score the best of the first stage on the second; return all there, best first."""
         kept = self._best(self.stages[0], _PROMOTED * BEAM)
-        self.trials.evaluate([DEFAULTS, *kept], self._second, self.reserve_s)
+        self.trials.evaluate([DEFAULTS, *kept], self._second, self._reserve_s)
         return self.trials.at_stage(self._second) or self.trials.at_stage(self.stages[0])
 
     def _children(
@@ -267,23 +250,23 @@ class Search:
             here = distances.index(min(distances)) if values else 0
             close = values[max(here - NEIGHBOURS, 0) : here + NEIGHBOURS + 1]
             neighbours += [with_cause(parent, cause, level_key(value)) for value in close]
-        self.trials.evaluate(neighbours, self.stages[0], 0.8 * self.reserve_s)
+        self.trials.evaluate(neighbours, self.stages[0], 0.8 * self._reserve_s)
         # The best of them compete where the beam did.
         self._promote()
 
     def _couple(self, levels: Mapping[str, list[str]]) -> list[Configuration]:
         """Go on from the starts with coupled causes, one change at a time; return the best."""
-        coupled, first = self.runner.explanations.coupled, self.stages[0]
-        if coupled is None:
+        if self.coupled is None:
             return []
-        starts = [tuple(sorted(start.items())) for start in coupled.starts]
-        floor_s = max(self.runner.left_s - COUPLED_SHARE * self.runner.budget_s, self.reserve_s)
+        first = self.stages[0]
+        starts = [tuple(sorted(start.items())) for start in self.coupled.starts]
+        floor_s = max(self.runner.left_s - COUPLED_SHARE * self.runner.budget_s, self._reserve_s)
         found = self.trials.evaluate(starts, first, floor_s)
         before: Trial | None = None
         while found and (best := min(found, key=lambda trial: trial.rank)) is not before:
             before, parent = best, best.configuration
             tried = [*without_each(parent), *self._children(parent, levels)]
-            tried = [parent, *(one for one in tried if coupled.cause in dict(one))]
+            tried = [parent, *filter(self.is_coupled, tried)]
             found = self.trials.evaluate(tried, first, floor_s)
         self._say("coupled causes", first)
         return [before.configuration] if before else []
@@ -311,7 +294,7 @@ class Search:
         return best
 
     def _first(self, trials: Sequence[Trial], coupled: bool) -> Trial | None:
-        own = (one for one in trials if self._is_coupled(one.configuration) is coupled)
+        own = (one for one in trials if self.is_coupled(one.configuration) is coupled)
         return min(own, key=lambda trial: trial.rank, default=None)
 
     def _say(self, what: str, stage: StudyPart) -> None:
@@ -322,8 +305,7 @@ class Search:
         print(
             f"{runner.study.id}: {what}: {self.trials.count} configurations, {stage.name}: "
             f"{tried[0].total:.1f} bits (defaults {defaults.total:.1f}) by "
-            f"{in_words(tried[0].pairs)}; {runner.spent_s:.0f} of {runner.budget_s:.0f} s of CPU "
-            "by the cost model",
+            f"{in_words(tried[0].pairs)}; {runner.costs.spent_s:.0f} of {runner.budget_s:.0f} s of "
+            "CPU by the cost model",
             file=sys.stderr,
-            flush=True,
         )

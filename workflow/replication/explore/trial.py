@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
 from replication.explore.score import Choice, FamilyScore, Numbers, Reader
 from replication.explore.trial_runner import Configuration, StudyPart, TrialRunner
 from replication.metrics.results import Results
@@ -69,7 +66,7 @@ class CellJudge:
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study says."""
         scored = zip(self.scores(stage), trial.printed, strict=True)
-        read = [float(s.shared_bits(self.reader.errors(p, s.places))[0]) for s, p in scored]
+        read = [float(score.shared_bits(score.errors(own))[0]) for score, own in scored]
         return self.runner.bits(trial.configuration) + sum(read)
 
     def judged(
@@ -81,19 +78,13 @@ class CellJudge:
         for number, one in enumerate(configurations):
             printed = tuple(array[number] for array in arrays)
             chosen = tuple(
-                score.best(self.reader.errors(own, score.places), self._inside(score, own))
+                score.best(score.errors(own), score.inside(own))
                 for score, own in zip(scores, printed, strict=True)
             )
             data_bits = sum(choice.data_bits for choice in chosen)
             bits = self.runner.bits(one) + sum(choice.bits for choice in chosen)
             trials.append(Trial(one, stage.name, data_bits, bits, chosen, printed=printed))
         return trials
-
-    def _inside(self, score: FamilyScore, printed: Numbers) -> npt.NDArray[np.bool_]:
-        """Return which numbers lie inside their tolerance: a row a cell, a column a reading."""
-        rows = zip(score.places, printed, strict=True)
-        found = [self.reader.matches(place, own) for place, own in rows]
-        return np.array(found, dtype=bool).reshape(printed.shape)
 
 
 @dataclass(frozen=True)

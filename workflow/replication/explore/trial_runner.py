@@ -1,22 +1,22 @@
 """The trial runner: runs configurations on a part of a study, and counts what that costs.
 
-A configuration is a set of causes that are simulated, each at one of its levels. Costs are the
-engine's cost model's, and every scenario counts once whether the store had it or not: what a search
-decides must not hang on a clock or on what was run before.
+A configuration is a set of causes that are simulated, each at one of its levels.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replication.design.design import Run, design_study
 from replication.explore.design_point import explored_tier
-from replication.explore.machine import Machine
+from replication.explore.machine import Costs, Machine
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.sampled import SampledResults
 from replication.study.claim_model import covers
 from replication.study.errors import InputError
+from replication.study.parameter import Factor
 from replication.study.study import Study
 from replication.study.variation import apply
 from replication.verdicts.cause import Explanations, Stage
@@ -52,22 +52,21 @@ class StudyPart:
 
     name: str
     cells: tuple[int, ...] = ()
-    claims: tuple[str, ...] = ()
+    claims: Collection[str] = ()
     levels: Mapping[str, Mapping[str, Collection[str]]] = field(default_factory=dict)
 
     def study(self, study: Study) -> Study:
         """Return the study with the experiments and levels that are run."""
-        experiments = []
-        for experiment in study.experiments:
-            if experiment.id in self.levels:
-                kept = self.levels[experiment.id]
-                factors = [
-                    f.model_copy(
-                        update={"levels": [v for v in f.levels if v.key in kept.get(f.id, [v.key])]}
-                    )
-                    for f in experiment.factors
-                ]
-                experiments.append(experiment.model_copy(update={"factors": factors}))
+
+        def kept(factor: Factor, keys: Mapping[str, Collection[str]]) -> Factor:
+            levels = [v for v in factor.levels if v.key in keys.get(factor.id, [v.key])]
+            return factor.model_copy(update={"levels": levels})
+
+        experiments = [
+            one.model_copy(update={"factors": [kept(f, self.levels[one.id]) for f in one.factors]})
+            for one in study.experiments
+            if one.id in self.levels
+        ]
         return study.model_copy(update={"experiments": experiments})
 
     def needs(self, run: Run, cells: Sequence[MappedCell]) -> bool:
@@ -86,21 +85,25 @@ def parts(
     The last stage has all that may be seen.
     """
     if found.score == "claims":
-        hidden, last = set(found.held_out.claims), found.stages[-1]
+        claims = [_claims(one, study) for one in found.stages]
         stages = [
-            StudyPart(f"stage {n}", claims=_claims(one, study, hidden), levels=one.levels)
-            for n, one in enumerate(found.stages)
+            StudyPart(f"stage {n}", claims=own - {*found.held_out.claims}, levels=one.levels)
+            for n, (one, own) in enumerate(zip(found.stages, claims, strict=True))
         ]
-        return stages, StudyPart("whole", claims=_claims(last, study, set()), levels=last.levels)
+        return stages, StudyPart("whole", claims=claims[-1], levels=found.stages[-1].levels)
     comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
     seen = [place for place in comparable if not is_held_out(found, cells[place])]
-    places = {
-        f"stage {n}": [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])]
+    stages = [
+        _of_cells(
+            f"stage {n}",
+            [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])],
+            study,
+            cells,
+        )
         for n, one in enumerate(found.stages)
-    }
-    named = (places | {"all seen": seen, "whole": comparable}).items()
-    *stages, whole = (_of_cells(name, own, study, cells) for name, own in named)
-    return stages, whole
+    ]
+    all_seen = _of_cells("all seen", seen, study, cells)
+    return [*stages, all_seen], _of_cells("whole", comparable, study, cells)
 
 
 def is_held_out(found: Explanations, cell: MappedCell) -> bool:
@@ -108,44 +111,40 @@ def is_held_out(found: Explanations, cell: MappedCell) -> bool:
     return cell.row in found.held_out.rows.get(cell.table, [])
 
 
-def _claims(stage: Stage, study: Study, hidden: set[str]) -> tuple[str, ...]:
-    return tuple(
+def _claims(stage: Stage, study: Study) -> frozenset[str]:
+    """Return the claims that can be judged on a stage."""
+    return frozenset(
         claim.id
         for claim in study.claims
-        if claim.id not in hidden
+        if (not stage.claims or claim.id in stage.claims)
         and (quantities := claim.quantities())
         and all(wanted.experiment in stage.levels for wanted in quantities)
-        and (not stage.claims or claim.id in stage.claims)
     )
 
 
 def _of_cells(
     name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]
 ) -> StudyPart:
-    levels: dict[str, dict[str, set[str]]] = {}
+    levels: defaultdict[str, defaultdict[str, set[str]]]
+    levels = defaultdict(lambda: defaultdict(set))
     for place in places:
         wanted = cells[place].quantity
-        own = levels.setdefault(wanted.experiment, {})
+        own = levels[wanted.experiment]
         for factor in study.experiment(wanted.experiment).factors:
             every = [level.key for level in factor.levels]
-            own.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
+            own[factor.id].update(wanted.where.get(factor.id, every))
     return StudyPart(name, cells=tuple(places), levels=levels)
 
 
 @dataclass
 class TrialRunner:
-    """Runs configurations of one study on one engine.
-
-    `study` is at its documented defaults; `spent_s` is the expected CPU time of the scenarios so
-    far.
-    """
+    """Runs configurations of one study, at its documented defaults but for them, on one engine."""
 
     study: Study
     explanations: Explanations
     cells: Sequence[MappedCell]
     machine: Machine
-    spent_s: float = 0.0
-    _charged: set[str] = field(default_factory=set)
+    costs: Costs = field(default_factory=Costs)
     _designed: dict[tuple[Configuration, str], list[Run] | None] = field(default_factory=dict)
 
     @property
@@ -156,12 +155,7 @@ class TrialRunner:
     @property
     def left_s(self) -> float:
         """What is left of the budget."""
-        return self.budget_s - self.spent_s
-
-    def singles(self) -> list[Configuration]:
-        """Return each cause alone at each of its levels."""
-        causes = self.explanations.of_kind("set-up")
-        return [((cause.id, key),) for cause in causes for key in cause.variations]
+        return self.budget_s - self.costs.spent_s
 
     def bits(self, configuration: Configuration) -> float:
         """Return what naming the configuration's causes and levels takes."""
@@ -177,31 +171,27 @@ class TrialRunner:
 
     def cost_s(self, configuration: Configuration, part: StudyPart) -> float:
         """Return what a configuration costs on a part beyond what was run already."""
-        return sum(self._new(self.runs(configuration, part) or []).values())
-
-    def _new(self, runs: Iterable[Run]) -> dict[str, float]:
-        """Return the costs of the scenarios that were not counted yet."""
-        return {r.scenario_id: r.cost_s for r in runs if r.scenario_id not in self._charged}
+        return self.costs.further_s(self.runs(configuration, part) or [])
 
     def runs(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
         """Return a configuration's runs; None where they make no scenario or are refused."""
         key = configuration, part.name
         if key not in self._designed:
-            self._designed[key] = self._design(configuration, part)
+            try:
+                self._designed[key] = self._needed(configuration, part)
+            except InputError:
+                self._designed[key] = None
+            if configuration and self._is_refused(configuration, part):
+                self._designed[key] = None
         return self._designed[key]
 
-    def _design(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
-        try:
-            runs = self._needed(configuration, part)
-        except InputError:
-            return None
-        if configuration:
-            # What the engine refuses at the defaults too is not the configuration's.
-            usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
-            refused = [r for r in runs if r.refusal or self.machine.missing_kernel(r)]
-            if any((run.experiment, run.point) not in usual for run in refused):
-                return None
-        return runs
+    def _is_refused(self, configuration: Configuration, part: StudyPart) -> bool:
+        # What the engine refuses at the defaults too is not the configuration's.
+        usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
+        runs = self._designed[configuration, part.name] or []
+        return any(
+            self.machine.refusal(run) and (run.experiment, run.point) not in usual for run in runs
+        )
 
     def _needed(
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
@@ -224,9 +214,7 @@ class TrialRunner:
         return self._results([[run for run in runs if run.replicate == n] for n in range(count)])
 
     def _results(self, points: Sequence[Sequence[Run]]) -> SampledResults:
-        costs = self._new(run for runs in points for run in runs if not run.refusal)
-        self.spent_s += sum(costs.values())
-        self._charged |= costs.keys()
+        self.costs.count(run for runs in points for run in runs)
         return self.machine.results(self.study.id, points)
 
     def affordable(
@@ -238,9 +226,8 @@ class TrialRunner:
         for configuration in configurations:
             if self.runs(configuration, part) is None:
                 continue
-            cost_s = self.cost_s(configuration, part)
-            if cost_s > left_s:
+            left_s -= self.cost_s(configuration, part)
+            if left_s < 0:
                 break
-            left_s -= cost_s
             kept.append(configuration)
         return kept

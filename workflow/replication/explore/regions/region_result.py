@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from replication.engines.ns3 import NS3_VERSION
 from replication.explore.machine import Machine
 from replication.explore.modern_kernel import JUDGED
 from replication.explore.regions.explore import Exploration
-from replication.explore.regions.quantity import Compared
 from replication.explore.regions.region_model import (
     Region,
     RegionSettings,
@@ -29,7 +28,7 @@ from replication.explore.regions.region_model import (
     load_settings,
     region_path,
 )
-from replication.explore.regions.sampler import PointResult, Sampler
+from replication.explore.regions.sampler import Compared, PointResult, Sampler
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, TIE, Surface, middles
 from replication.metrics.metric_model import validate_study_metrics
@@ -89,9 +88,9 @@ def _row(found: Mapping[str, Any]) -> dict[str, object]:
 
 def _document(space: Space, found: Exploration) -> dict[str, Any]:
     own, paper, checked = space.region, space.paper(), found.validation
+    tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
     bounds = found.sampler.compared.bounds
     shares = np.array([one.shares() for one in found.surfaces.values()] or [(0.0, 0.0, 1.0)])
-    tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
     every = [one.value for one in found.results.values() if not math.isnan(one.value)]
     return {
         "region": own.id,
@@ -103,7 +102,10 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         ],
         "reason": own.reason or "",
         "engine": space.engine,
-        "bounds": [_bound(end) for end in (bounds.low, bounds.high)],
+        "bounds": [
+            _number(math.exp(end)) if math.isfinite(end) else None
+            for end in (bounds.low, bounds.high)
+        ],
         "axes": [
             {
                 **axis.model_dump(mode="json", include={"id", "title", "unit"}),
@@ -194,12 +196,8 @@ def _point(space: Space, result: PointResult) -> dict[str, Any]:
         "panel": list(result.at.panel),
         **{"x": x, "y": y, "quantity": _number(math.exp(result.value))},
         "scenarios": list(dict.fromkeys(run.scenario_id for run in result.runs)),
-        "note": result.note or result.reason,
+        "note": result.note,
     }
-
-
-def _bound(end: float) -> float | None:
-    return _number(math.exp(end)) if math.isfinite(end) else None
 
 
 def _number(value: float | None) -> float | None:
@@ -260,16 +258,8 @@ def check_region(root: Path, name: str) -> str:
     return f"{claim.id} of {found.study} over {x.id} and {y.id}, {len(space.panels)} panels"
 
 
-def run_region(
-    root: Path, name: str, tier: str, folder: Path, machine: Machine, say: Callable[[str], None]
-) -> Path:
-    """Explore a region on an engine; write its result and scenarios to `folder`.
-
-    Returns
-    -------
-    Path
-        The file of the result.
-    """
+def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
+    """Explore a region on an engine; write its result and scenarios; return the result's file."""
     region, spending, settings = _load(root, name, tier)
     space = Space(region, load_study(root, region.study), machine.engine, machine.ns3_version)
     found = Exploration(
@@ -279,7 +269,6 @@ def run_region(
         settings=settings,
         spending=spending,
         budget_s=region.cpu_budget_s * spending.budget_factor,
-        say=say,
     )
     # One thread: sums in another order would choose other points.
     with threadpool_limits(1):
