@@ -19,8 +19,12 @@ from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WIND
 from replication.explore import explanation
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND
 from replication.explore.finding import holding
-from replication.explore.robustness import claim_sentence
-from replication.explore.study import is_current, read_made_from, robustness_table
+from replication.explore.robustness import (
+    claim_sentence,
+    is_current,
+    read_made_from,
+    robustness_table,
+)
 from replication.metrics.cwnd import LABELS
 from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import (
