@@ -14,8 +14,7 @@ from replication.explore.explanation import (
 from replication.explore.finding import Finding, Leaving, Share, impossible
 from replication.explore.score import Choice, FamilyScore, Reader
 from replication.explore.search import Search
-from replication.explore.trial import CellJudge, Trial, Trials
-from replication.explore.trial_runner import DEFAULTS, StudyPart, TrialRunner
+from replication.explore.trial import DEFAULTS, CellJudge, StudyPart, Trial, TrialRunner
 from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.sensitivity_settings import load_sensitivity
@@ -161,8 +160,8 @@ def planted(saved, ids, coupled=None, budget_s=1000.0):
         ]
 
     stages = [StudyPart("first"), StudyPart("all")]
-    trials = Trials(runner, SimpleNamespace(judged=judged))
-    return Search(trials, stages, StudyPart("whole"), load_sensitivity(ROOT))
+    judge = SimpleNamespace(judged=judged)
+    return Search(runner, judge, stages, StudyPart("whole"), load_sensitivity(ROOT))
 
 
 def names(trial):

@@ -173,9 +173,7 @@ def design_points(
     costs.count(run for point in points for run in point.runs)
     rows = positions(len(axes), settings).tolist() if axes else []
     for n, row in enumerate(rows):
-        values = {
-            axis.key: axis.at(u, refused[axis.key]) for axis, u in zip(axes, row, strict=True)
-        }
+        values = {a.key: a.at(share, refused[a.key]) for a, share in zip(axes, row, strict=True)}
         point = DesignPoint(f"s-{n:03d}", SPACE_FILLING, values=values)
         point = _with_runs(point, study, tier, engine)
         if costs.spent_s + costs.further_s(point.runs) > scale.cpu_budget_s:

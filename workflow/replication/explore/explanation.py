@@ -111,9 +111,9 @@ def result_of(found: Finding) -> tuple[str, list[str]]:
 
 def _common(search: Search) -> dict[str, Any]:
     """Return what a search says of all that it tried."""
-    runner, trials, causes = search.runner, search.trials, search.runner.explanations
-    tried = trials.at_stage(search.stages[0])
-    used = {cause for trial in trials.tried.values() for cause, _ in trial.configuration}
+    runner, causes = search.runner, search.runner.explanations
+    tried = search.at_stage(search.stages[0])
+    used = {cause for trial in search.tried.values() for cause, _ in trial.configuration}
     if causes.score == "cells":
         # Every configuration is scored under all readings.
         used |= {cause.id for cause in causes.of_kind("reading")}
@@ -123,7 +123,7 @@ def _common(search: Search) -> dict[str, Any]:
         "engine": runner.machine.engine,
         "score": causes.score,
         "permutations": search.settings.explanation.permutations,
-        "configurations_tried": trials.count,
+        "configurations_tried": search.count,
         "causes_tried": [one for one in testable if one in used],
         "causes_untried": [one for one in testable if one not in used],
         "untestable": {one.id: one.untestable for one in causes.of_kind("untestable")},

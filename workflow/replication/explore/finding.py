@@ -24,8 +24,7 @@ from replication.compare.trace_comparison import TraceComparison, compare_flows,
 from replication.explore.permutation_test import cells_p, claims_p
 from replication.explore.score import Choice, Combination, Numbers, matches
 from replication.explore.search import EQUALLY_GOOD_BITS, Search, kinds
-from replication.explore.trial import CellJudge, ClaimJudge, Trial
-from replication.explore.trial_runner import DEFAULTS, StudyPart, is_held_out
+from replication.explore.trial import DEFAULTS, CellJudge, ClaimJudge, StudyPart, Trial, is_held_out
 from replication.metrics.cwnd import DISTANCE
 from replication.metrics.results import Results
 from replication.metrics.sampled import SampledResults
@@ -92,7 +91,7 @@ class Finding:
 
 def judge_finding(root: Path, search: Search, best: Trial) -> Finding:
     """Return how a search's best does, by the study's numbers or by its claims."""
-    judge = search.trials.judge
+    judge = search.judge
     if isinstance(judge, CellJudge):
         return _by_cells(root, search, judge, best)
     return _by_claims(search, judge, best)
@@ -100,11 +99,11 @@ def judge_finding(root: Path, search: Search, best: Trial) -> Finding:
 
 def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Finding:
     runner, whole, both = search.runner, search.whole, (DEFAULTS, best.configuration)
-    before, after = (search.trials.evaluate([one], whole)[0] for one in both)
+    before, after = (search.evaluate([one], whole)[0] for one in both)
     stated = replace(search.defaults, readings=(Choice({}),) * len(best.readings))
     rows_before = _cell_rows(judge, stated, before, whole)
     rows = _cell_rows(judge, best, after, whole)
-    (on_first,) = search.trials.evaluate([best.configuration], search.stages[0])
+    (on_first,) = search.evaluate([best.configuration], search.stages[0])
     broken = impossible(judge, best, assumed=True)
     broken_before = impossible(judge, stated, assumed=False)
     for row in rows:
@@ -146,7 +145,7 @@ def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> Finding:
     def held(claims: set[str]) -> Share:
         return Share(len(claims), holding(before, claims), holding(after, claims))
 
-    (on_first,) = search.trials.evaluate([best.configuration], search.stages[0])
+    (on_first,) = search.evaluate([best.configuration], search.stages[0])
     return Finding(
         gain_bits=search.defaults.total - best.total,
         p=claims_p(search, judge, on_first),

@@ -21,8 +21,7 @@ from replication.explore.score import (
     log_values,
 )
 from replication.explore.search import Search
-from replication.explore.trial import CellJudge, ClaimJudge, Trial
-from replication.explore.trial_runner import DEFAULTS
+from replication.explore.trial import DEFAULTS, CellJudge, ClaimJudge, Trial
 
 #: Configurations, best by the readings that tables share, of which exceptions are tried too.
 _SEARCHED = 4
@@ -31,8 +30,8 @@ _SEARCHED = 4
 def cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
     """Return the chance that deviations without a cause are explained as well as the best."""
     stage = search.stages[0]
-    tried, scores = search.trials.at_stage(stage), judge.scores(stage)
-    defaults = search.trials.tried[DEFAULTS, stage.name]
+    tried, scores = search.at_stage(stage), judge.scores(stage)
+    defaults = search.tried[DEFAULTS, stage.name]
     gain = judge.stated_bits(defaults, stage) - best.total
     names = np.array([judge.runner.bits(trial.configuration) for trial in tried])
     start = [trial.configuration for trial in tried].index(DEFAULTS)
@@ -89,7 +88,7 @@ def _null_gain(
 
 def claims_p(search: Search, judge: ClaimJudge, best: Trial) -> float:
     """Return the chance that claims that have nothing to do with one another hold together so."""
-    tried, claims = search.trials.at_stage(search.stages[0]), sorted(best.verdicts)
+    tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
     bits = np.array([[judge.cost_bits(t.verdicts[claim]) for claim in claims] for t in tried])
 

@@ -312,12 +312,10 @@ def effect_rows(
     """Yield the effect of each assumption on each claim: one at a time, and by permutation."""
     columns = ("parameter", "method", "value", "before", "after", "importance", "deviation")
     for claim, table in verdicts.items():
-        alone = table[table["kind"] == ONE_AT_A_TIME]
+        alone = table.loc[table["kind"] == ONE_AT_A_TIME, ["changed", "values", "verdict"]]
         rows: list[tuple[object, ...]] = [
             (key, ONE_AT_A_TIME, json.dumps(values[key]), _default(table), after, None, None)
-            for key, values, after in alone[["changed", "values", "verdict"]].itertuples(
-                index=False
-            )
+            for key, values, after in alone.itertuples(index=False)
         ]
         if claim in found:
             deviation = found[claim].deviation

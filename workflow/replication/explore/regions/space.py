@@ -24,7 +24,7 @@ from replication.engines.model import FlowPaths
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.design_point import explored_tier
 from replication.explore.regions.region_model import DIGITS, Axis, Law, OfBdp, Region, region_path
-from replication.explore.trial_runner import StudyPart
+from replication.explore.trial import StudyPart
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
 from replication.study.link import Cake, DropTail, Link, Red
