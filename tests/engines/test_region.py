@@ -46,7 +46,7 @@ def test_reno_fills_its_link_from_about_one_product_on(machine):
     found = Exploration("law", space.panels, sampler, settings, SPENDING, budget_s=20.0)
     found.run()
     (surface,) = found.surfaces.values()
-    axis = space.region.ranges[0].range
+    axis = space.region.spans[0]
     shares = np.linspace(0, 1, 101)
     mean, _ = surface.predict(np.array([(x, 0.5) for x in shares]))
     crossing = axis.at(shares[np.argmax(mean >= 0)])

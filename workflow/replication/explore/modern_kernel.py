@@ -143,9 +143,9 @@ def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
 
 def modern_results(root: Path, data: Path) -> list[dict[str, Any]]:
     """Return what was found of each study, in the order of their names, where it is current."""
-    found, modern = [], load_modern(root)
+    found = []
     for path in sorted((data / "regions" / "today").glob(f"*{JUDGED}")):
-        document = read_json(path)
+        document, modern = read_json(path), load_modern(root)
         now = partial(made_from, root, document["study"])
         is_known = document["engine"] == modern.engine and document["study"] in modern.studies
         if is_known and is_same(data, document["made_from"], now):

@@ -206,8 +206,9 @@ def _importances(
     for claim, table in verdicts.items():
         verdict = table.loc[table["kind"] == SPACE_FILLING, "verdict"]
         undecided = verdict.isin(["", Verdict.NOT_TESTABLE])
-        outcome = (verdict == Verdict.REPRODUCED).astype(float).mask(undecided).to_numpy()
-        found = importances(matrix, outcome, [axis.key for axis in axes], settings.seed)
+        outcome = (verdict == Verdict.REPRODUCED).astype(float).mask(undecided)
+        known = np.array(outcome, dtype=float)
+        found = importances(matrix, known, [axis.key for axis in axes], settings.seed)
         if found is not None:
             yield claim, found
 

@@ -109,11 +109,10 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         "axes": [
             {
                 **axis.model_dump(mode="json", include={"id", "title", "unit"}),
-                **axis.range.model_dump(include={"low", "high", "log"}),
+                **span.model_dump(include={"low", "high", "log"}),
                 "paper": _number(paper.get(axis.id)),
             }
-            for axis in own.ranges
-            if axis.range
+            for axis, span in zip(own.ranges, own.spans, strict=True)
         ],
         "level_axes": [
             {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}
@@ -178,16 +177,15 @@ def _crossed(surface: Surface, values: Any) -> Segments:
 
 def _paper(space: Space, surface: Surface, paper: Mapping[str, float]) -> dict[str, Any] | None:
     """Return where the paper's own point lies, and the probability that the claim holds there."""
-    axes = space.region.ranges
-    if any(axis.id not in paper for axis in axes):
+    if len(paper) < len(space.region.ranges):
         return None
-    at = [axis.range.position(paper[axis.id]) for axis in axes if axis.range]
-    inside = all(0 <= place <= 1 for place in at)
-    means = surface.predict(np.array([at])) if inside else None
-    return {
-        "at": [_number(place) for place in at],
-        "probability": None if means is None else round(float(surface.bounds.holds(*means)[0]), 3),
-    }
+    values = [paper[axis.id] for axis in space.region.ranges]
+    at = [span.position(v) for span, v in zip(space.region.spans, values, strict=True)]
+    probability = None
+    if all(0 <= place <= 1 for place in at):
+        (known,) = surface.bounds.holds(*surface.predict(np.array([at])))
+        probability = round(float(known), 3)
+    return {"at": [_number(place) for place in at], "probability": probability}
 
 
 def _point(space: Space, result: PointResult) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class Clause:
             found = compare(study, self.test, look_up).values.dropna()
         except UntestableError:
             return pd.Series(dtype=float)
-        logs = np.log(found.astype(float).clip(1e-300, 1e300))
+        logs = pd.Series(np.log(found.astype(float).clip(1e-300, 1e300)))
         reach = math.log(LARGEST)
         return logs.clip(self.bounds.centre - reach, self.bounds.centre + reach)
 
@@ -122,7 +122,7 @@ class Compared:
                 for clause, own in zip(self.clauses, found, strict=True)
             ]
             found = [pd.concat(margins, axis=1, join="inner").min(axis=1)]
-        return {int(replicate): float(value) for replicate, value in found[0].items()}
+        return {int(str(replicate)): float(value) for replicate, value in found[0].items()}
 
 
 @dataclass(frozen=True)
