@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,7 +27,7 @@ from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.study import Study
 from replication.verdicts.bound import propagation_s
-from replication.verdicts.cause import Cause, Explanations, Reading, combined, refusal
+from replication.verdicts.cause import Explanations, Reading, combined, refusal
 from replication.verdicts.cell import half_width
 
 Numbers = npt.NDArray[np.float64]
@@ -49,15 +50,14 @@ _ONE_RUN_TOLERANCE = 0.1
 class Family:
     """Numbers of one column that may be read in the same ways.
 
-    `cells` are places among all of the study; `combinations` what the causes `dimensions` can read
-    them as, the first what the study says; `groups` what has one scale of deviations, of each cell:
-    a column or a table.
+    `cells` are places among all of the study; `combinations` what they can be read as, the first
+    what the study says; `groups` what has one scale of deviations, of each cell: a column or a
+    table.
     """
 
-    cells: tuple[int, ...]
-    dimensions: tuple[Cause, ...]
-    combinations: tuple[Combination, ...]
-    groups: tuple[str, ...]
+    cells: Sequence[int]
+    combinations: Sequence[Combination]
+    groups: Sequence[str]
 
 
 class Reader:
@@ -67,13 +67,46 @@ class Reader:
         self.study = study
         self.explanations = found
         self.cells = cells
-        self.families = _families(study, found, cells)
         self._readings = {
             (cause.id, level.key): level.reading
             for cause in found.of_kind("reading")
             for level in cause.levels or []
             if level.reading is not None
         }
+        self.families = self._families()
+
+    def _families(self) -> list[Family]:
+        by_column = {table.id: table.columns is not None for table in self.study.tables}
+        causes = self.explanations.of_kind("reading")
+        groups: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+        for place, cell in enumerate(self.cells):
+            if not cell.not_comparable:
+                own = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
+                groups[cell.column if by_column[cell.table] else "", own].append(place)
+        return [
+            Family(
+                places,
+                self._combinations(own, self.cells[places[0]]),
+                [name or self.cells[place].table for place in places],
+            )
+            for (name, own), places in groups.items()
+        ]
+
+    def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
+        """Return the readings that can be had together; the first is the study's own."""
+        options = [[None, *(p for p in self._readings if p[0] == cause)] for cause in causes]
+        found = []
+        for product in itertools.product(*options):
+            own = tuple(pair for pair in product if pair is not None)
+            if not self._contradict(own) and not refusal(cell, self.reading(own)):
+                found.append(own)
+        return found
+
+    def _contradict(self, combination: Combination) -> bool:
+        """Return whether two of the readings set the same thing but for the factor."""
+        readings = [self._readings[pair].model_dump(exclude_defaults=True) for pair in combination]
+        given = [name for reading in readings for name in reading if name != "factor"]
+        return len(given) > len(set(given))
 
     def reading(self, combination: Combination) -> Reading | None:
         """Return the reading that causes make together."""
@@ -141,45 +174,6 @@ def _log_tolerance(cell: MappedCell) -> float:
     return math.log1p(tolerance.relative or _ONE_RUN_TOLERANCE)
 
 
-def _families(study: Study, found: Explanations, cells: Sequence[MappedCell]) -> list[Family]:
-    by_column = {table.id: table.columns is not None for table in study.tables}
-    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
-    for place, cell in enumerate(cells):
-        if not cell.not_comparable:
-            causes = found.of_kind("reading")
-            own = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
-            name = cell.column if by_column[cell.table] else ""
-            groups.setdefault((name, own), []).append(place)
-    families = []
-    for (name, own), places in groups.items():
-        dimensions = tuple(found.by_id[cause] for cause in own)
-        combinations = _combinations(dimensions, cells[places[0]])
-        scales = tuple(name or cells[place].table for place in places)
-        families.append(Family(tuple(places), dimensions, combinations, scales))
-    return families
-
-
-def _combinations(causes: Sequence[Cause], cell: MappedCell) -> tuple[Combination, ...]:
-    """Return the readings that can be had together; the first is the study's own."""
-    options = [
-        [None, *((cause.id, one.key, one.reading) for one in cause.levels or [] if one.reading)]
-        for cause in causes
-    ]
-    found = []
-    for product in itertools.product(*options):
-        chosen = [one for one in product if one is not None]
-        readings = [reading for _, _, reading in chosen]
-        if not _contradict(readings) and not refusal(cell, combined(readings)):
-            found.append(tuple((cause, key) for cause, key, _ in chosen))
-    return tuple(found)
-
-
-def _contradict(readings: Sequence[Reading]) -> bool:
-    """Return whether two of the readings set the same thing but for the factor."""
-    given = [set(r.model_dump(exclude_defaults=True)) - {"factor"} for r in readings]
-    return sum(map(len, given)) > len(set().union(*given))
-
-
 @dataclass(frozen=True)
 class Choice:
     """The best reading of a family on a configuration.
@@ -218,13 +212,14 @@ class FamilyScore:
         self.sizes = np.bincount(self.group_of, minlength=len(groups)).astype(float)
         floors = LEAST_ERROR * np.array([_log_tolerance(cell) for cell in cells])
         self.floors = np.bincount(self.group_of, floors, len(groups)) / self.sizes
-        self._shared, self._other = self._naming_bits(reader.explanations.cause_bits)
+        self._shared, self._other = self._naming_bits(reader.explanations)
         self._places = {frozenset(own): n for n, own in enumerate(family.combinations)}
 
-    def _naming_bits(self, cause_bits: float) -> tuple[Numbers, Numbers]:
+    def _naming_bits(self, found: Explanations) -> tuple[Numbers, Numbers]:
         """Return the bits of each shared reading, and of each exception from each of them."""
-        levels = {cause.id: len(cause.levels or []) for cause in self.family.dimensions}
-        combinations = self.family.combinations
+        combinations, cause_bits = self.family.combinations, found.cause_bits
+        causes = {cause for own in combinations for cause, _ in own}
+        levels = {cause: len(found.by_id[cause].levels or []) for cause in causes}
         shared = [sum(cause_bits + math.log2(levels[c]) for c, _ in own) for own in combinations]
         which = math.log2(max(len(self.tables), 1))
         each = {cause: cause_bits + math.log2(n + 1) + which for cause, n in levels.items()}

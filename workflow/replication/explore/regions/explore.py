@@ -92,25 +92,18 @@ class Exploration:
     def _fit(self) -> None:
         """Fit the surface of each panel that has new runs."""
         for panel in self.panels:
-            found = [one for (point, _), one in self.results.items() if point.panel == panel]
-            known = [one for one in found if not math.isnan(one.value)]
+            runs = [
+                (point, one)
+                for (point, _), one in self.results.items()
+                if point.panel == panel and not math.isnan(one.value)
+            ]
             fitted = self.surfaces.get(panel)
-            if len(known) < LEAST_RUNS or (fitted and fitted.runs == len(known)):
+            if len(runs) < LEAST_RUNS or (fitted and fitted.runs == len(runs)):
                 continue
-            places = np.array([(one.at.x, one.at.y) for one in known])
-            values = np.array([one.value for one in known])
+            places = np.array([(one.at.x, one.at.y) for _, one in runs])
+            values = np.array([one.value for _, one in runs])
             bounds = self.sampler.compared.bounds
-            self.surfaces[panel] = Surface.fit(places, values, bounds, self._noise(panel))
-
-    def _noise(self, panel: Panel) -> float:
-        """Return the standard deviation of runs at one point; at most points, not at cliffs."""
-        values: defaultdict[Point, list[float]] = defaultdict(list)
-        for (point, _), one in self.results.items():
-            if point.panel == panel and not math.isnan(one.value):
-                values[point].append(one.value)
-        found = [float(np.std(own, ddof=1)) for own in values.values() if len(own) > 1]
-        # Of a normal pair half the deviations are below 0.67 of the standard deviation.
-        return float(np.median(found)) / float(norm.ppf(0.75)) if found else 0.0
+            self.surfaces[panel] = Surface.fit(places, values, bounds, _noise(runs))
 
     def _left_s(self) -> float:
         return self.budget_s - self.sampler.spent_s
@@ -170,3 +163,13 @@ class Exploration:
         probability = float(surface.bounds.holds(means, sds)[0])
         holds, covered = low <= observed <= high, abs(deviations) <= surface.reach
         return Validated(point, runs, deviations, probability, holds, covered)
+
+
+def _noise(runs: Sequence[tuple[Point, PointResult]]) -> float:
+    """Return the standard deviation of runs at one point; at most points, not at cliffs."""
+    values: defaultdict[Point, list[float]] = defaultdict(list)
+    for point, one in runs:
+        values[point].append(one.value)
+    found = [float(np.std(own, ddof=1)) for own in values.values() if len(own) > 1]
+    # Of a normal pair half the deviations are below 0.67 of the standard deviation.
+    return float(np.median(found)) / float(norm.ppf(0.75)) if found else 0.0
