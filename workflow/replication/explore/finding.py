@@ -24,7 +24,15 @@ from replication.compare.trace_comparison import TraceComparison, compare_flows,
 from replication.explore.permutation_test import cells_p, claims_p
 from replication.explore.score import Choice, Combination, Numbers, matches
 from replication.explore.search import EQUALLY_GOOD_BITS, Search, kinds
-from replication.explore.trial import DEFAULTS, CellJudge, ClaimJudge, StudyPart, Trial, is_held_out
+from replication.explore.trial import (
+    DEFAULTS,
+    CellJudge,
+    ClaimJudge,
+    StudyPart,
+    Trial,
+    is_held_out,
+    verdicts,
+)
 from replication.metrics.cwnd import DISTANCE
 from replication.metrics.results import Results
 from replication.metrics.sampled import SampledResults
@@ -35,7 +43,6 @@ from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
 from replication.verdicts.cause import Reading, as_read
-from replication.verdicts.claim import evaluate_claim
 
 #: By chance one number in ten lies outside of the range of 19 replicates.
 REPLICATES = 19
@@ -298,15 +305,13 @@ def _judged_claims(
     `readings` are what tables are read as, by experiment, metric and aggregate: a claim on the same
     quantity is read so too.
     """
-    ran = set(results.design["experiment"])
-    found = {}
+    ran, read = set(results.design["experiment"]), []
     for claim in study.claims:
         quantities = claim.quantities()
         if quantities and all(wanted.experiment in ran for wanted in quantities):
             document = _with_readings(claim.model_dump(mode="json"), readings)
-            read = Claim.model_validate_json(json.dumps(document))
-            found[claim.id] = str(evaluate_claim(study, read, results)[0]["verdict"])
-    return found
+            read.append(Claim.model_validate_json(json.dumps(document)))
+    return verdicts(study, read, results)
 
 
 def _with_readings(value: Any, readings: Mapping[tuple[str, str, str], Reading]) -> Any:

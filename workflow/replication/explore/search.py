@@ -154,11 +154,16 @@ class Search:
         configuration that makes no scenario has no trial.
         """
         wanted = list(dict.fromkeys(configurations))
-        new = [one for one in wanted if (one, stage.name) not in self.tried]
-        if reserve_s is None:
-            new = [one for one in new if self.runner.runs(one, stage) is not None]
-        else:
-            new = self.runner.affordable(new, stage, reserve_s)
+        left_s = self.runner.left_s - (reserve_s or 0.0)
+        new: list[Configuration] = []
+        for one in wanted:
+            if (one, stage.name) in self.tried or self.runner.runs(one, stage) is None:
+                continue
+            if reserve_s is not None:
+                left_s -= self.runner.cost_s(one, stage)
+                if left_s < 0:
+                    break
+            new.append(one)
         for start in range(0, len(new), _TOGETHER):
             together = new[start : start + _TOGETHER]
             results = self.runner.results(together, stage)

@@ -17,7 +17,7 @@ from replication.explore.score import Choice, FamilyScore, Numbers, Reader
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.results import Results
 from replication.metrics.sampled import SampledResults
-from replication.study.claim_model import covers
+from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
 from replication.study.parameter import Factor
 from replication.study.study import Study
@@ -225,21 +225,6 @@ class TrialRunner:
         self.costs.count(run for runs in points for run in runs)
         return self.machine.results(self.study.id, points)
 
-    def affordable(
-        self, configurations: Sequence[Configuration], part: StudyPart, reserve_s: float
-    ) -> list[Configuration]:
-        """Return the first ones that can be run before no more than the reserve is left."""
-        left_s = self.left_s - reserve_s
-        kept = []
-        for configuration in configurations:
-            if self.runs(configuration, part) is None:
-                continue
-            left_s -= self.cost_s(configuration, part)
-            if left_s < 0:
-                break
-            kept.append(configuration)
-        return kept
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -335,8 +320,9 @@ class ClaimJudge:
     def verdicts(self, results: Results, stage: StudyPart) -> dict[str, str]:
         """Return the verdict on each claim of a stage."""
         study = self.runner.study
-        return {
-            claim.id: str(evaluate_claim(study, claim, results)[0]["verdict"])
-            for claim in study.claims
-            if claim.id in stage.claims
-        }
+        return verdicts(study, [one for one in study.claims if one.id in stage.claims], results)
+
+
+def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:
+    """Return the verdict on each of the claims on the one engine of results."""
+    return {one.id: str(evaluate_claim(study, one, results)[0]["verdict"]) for one in claims}
