@@ -165,7 +165,6 @@ def _account(search: Search, name: str, best: Trial, found: Finding) -> dict[str
 
 
 def _row(document: Mapping[str, Any], found: Finding) -> dict[str, object]:
-    """Return the row of explanations.csv."""
     seen, held_out = found.seen, found.held_out
     of_cells = document["score"] == "cells"
     return {
@@ -183,7 +182,6 @@ def _row(document: Mapping[str, Any], found: Finding) -> dict[str, object]:
 def _cause_rows(
     causes: Explanations, document: Mapping[str, Any], found: Finding
 ) -> list[dict[str, object]]:
-    """Return the rows of explanation_causes.csv."""
     rows = []
     for one in found.leaving:
         cause = _cause(causes, one.cause, one.level)

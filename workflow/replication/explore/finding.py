@@ -195,7 +195,6 @@ def _values(
 
 
 def _matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
-    """Return how many numbers match at a trial on a part, under its readings."""
     values = _values(judge, trial, trial.printed, part)
     return sum(bool(matches(judge.reader.cells[place], own)) for place, own in values)
 
@@ -250,7 +249,6 @@ def _cell_rows(
 def _share(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seen: bool
 ) -> Share:
-    """Return how many of the numbers match before and after."""
     counts, medians = [], []
     for rows in (before, after):
         own = [row for row in rows if row["used_in_search"] is seen]

@@ -120,7 +120,6 @@ def is_held_out(found: Explanations, cell: MappedCell) -> bool:
 
 
 def _claims(stage: Stage, study: Study) -> frozenset[str]:
-    """Return the claims that can be judged on a stage."""
     return frozenset(
         claim.id
         for claim in study.claims

@@ -79,7 +79,6 @@ class Exploration:
         return float(np.mean([one.shares()[2] for one in self.surfaces.values()] or [1.0]))
 
     def _start(self, panel: Panel) -> None:
-        """Run the first points of a panel, each with its replicates."""
         drawn = qmc.Sobol(2, rng=self.settings.seed).random(self.spending.first_points)
         points = [Point(panel, round(float(x), 4), round(float(y), 4)) for x, y in drawn]
         trials = [(point, n) for point in points for n in range(self.settings.replicates)]
@@ -90,7 +89,6 @@ class Exploration:
             self.results |= self.sampler.sample(trials)
 
     def _fit(self) -> None:
-        """Fit the surface of each panel that has new runs."""
         for panel in self.panels:
             runs = [
                 (point, one)
@@ -109,7 +107,6 @@ class Exploration:
         return self.budget_s - self.sampler.spent_s
 
     def _validation_points(self) -> int:
-        """Return how many validation points the budget has room for."""
         each_s = self.sampler.spent_s / max(1, len(self.results)) * self.settings.replicates
         room = self.settings.validation_share * self.budget_s / each_s if each_s else math.inf
         return min(self.spending.validation_points, math.ceil(room))

@@ -188,7 +188,6 @@ class Sampler:
         return found
 
     def _runs(self, trial: Trial) -> tuple[list[Run], str]:
-        """Return the runs of a trial, or why there are none."""
         if trial not in self._designed:
             point, replicate = trial
             at = replicate_point(point, replicate, self.offset)
