@@ -176,7 +176,7 @@ def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
 
 def _readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
     """Return how each number is read at a trial, by its place."""
-    cells, families = judge.reader.cells, zip(judge.reader.families, trial.readings, strict=True)
+    cells, families = judge.cells, zip(judge.families, trial.readings, strict=True)
     return {
         place: choice.tables.get(cells[place].table, ())
         for family, choice in families
@@ -196,7 +196,7 @@ def _values(
 
 def _matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
     values = _values(judge, trial, trial.printed, part)
-    return sum(bool(matches(judge.reader.cells[place], own)) for place, own in values)
+    return sum(bool(matches(judge.cells[place], own)) for place, own in values)
 
 
 def _cell_rows(
@@ -207,11 +207,11 @@ def _cell_rows(
     A number of one published run is judged by the range of replicates. The trial's readings
     were chosen by what was seen; `ran` is the same configuration on `part`, all that can be judged.
     """
-    runner, cells, read = judge.runner, judge.reader.cells, _readings(judge, trial)
+    runner, cells, read = judge.runner, judge.cells, _readings(judge, trial)
     ranges: dict[int, Numbers] = {}
     if any(cell.cell.tolerance.factor is not None for cell in cells):
         results = runner.replicated(trial.configuration, part, REPLICATES)
-        arrays = judge.reader.printed(results, REPLICATES, part.cells)
+        arrays = judge.printed(results, REPLICATES, part.cells)
         ranges = {
             place: np.array([np.fmin.reduce(values), np.fmax.reduce(values)])
             for place, values in _values(judge, trial, arrays, part)
@@ -329,7 +329,7 @@ def _table_readings(judge: CellJudge, trial: Trial) -> dict[tuple[str, str, str]
     """Return what tables are read as, by what the study says they are; the first of a kind."""
     found: dict[tuple[str, str, str], Reading] = {}
     for place, combination in _readings(judge, trial).items():
-        reading, wanted = judge.reader.reading(combination), judge.reader.cells[place].quantity
+        reading, wanted = judge.reading(combination), judge.cells[place].quantity
         if reading is not None:
             found.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
     return found
@@ -340,10 +340,10 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str,
 
     With `assumed` the bounds are the configuration's own, else only what the paper states.
     """
-    study, cells = judge.runner.on(trial.configuration), judge.reader.cells
+    study, cells = judge.runner.on(trial.configuration), judge.cells
     read = [
         as_read(study, cells[place], reading)
-        if (reading := judge.reader.reading(combination))
+        if (reading := judge.reading(combination))
         else cells[place]
         for place, combination in _readings(judge, trial).items()
     ]

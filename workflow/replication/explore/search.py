@@ -23,7 +23,7 @@ from pathlib import Path
 
 from replication.design.config import load_study
 from replication.explore.machine import Machine
-from replication.explore.score import PAYS_BITS, Reader
+from replication.explore.score import PAYS_BITS
 from replication.explore.trial import (
     DEFAULTS,
     CellJudge,
@@ -109,9 +109,7 @@ class Search:
         cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
         check_explanations(found, study, cells)
         runner = TrialRunner(study, found, cells, machine)
-        judge: CellJudge | ClaimJudge = ClaimJudge(runner)
-        if found.score == "cells":
-            judge = CellJudge(runner, Reader(study, found, cells))
+        judge = CellJudge(runner) if found.score == "cells" else ClaimJudge(runner)
         return cls(runner, judge, *parts(found, study, cells), load_sensitivity(root))
 
     @property

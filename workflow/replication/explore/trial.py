@@ -258,16 +258,16 @@ class Trial:
         return (*self.configuration, *(pair for choice in self.readings for pair in choice.pairs))
 
 
-@dataclass(frozen=True)
-class CellJudge:
+class CellJudge(Reader):
     """Scores configurations by the study's numbers, each under its best reading."""
 
-    runner: TrialRunner
-    reader: Reader
+    def __init__(self, runner: TrialRunner) -> None:
+        super().__init__(runner.study, runner.explanations, runner.cells)
+        self.runner = runner
 
     def scores(self, stage: StudyPart) -> list[FamilyScore]:
         """Return the score of each family on a stage."""
-        return [FamilyScore(self.reader, f, stage.cells) for f in self.reader.families]
+        return [FamilyScore(self, family, stage.cells) for family in self.families]
 
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study says."""
@@ -280,7 +280,7 @@ class CellJudge:
     ) -> list[Trial]:
         """Return a trial of each configuration, in their order."""
         scores, trials = self.scores(stage), []
-        arrays = self.reader.printed(results, len(configurations), stage.cells)
+        arrays = self.printed(results, len(configurations), stage.cells)
         for number, one in enumerate(configurations):
             printed = tuple(array[number] for array in arrays)
             chosen = tuple(
