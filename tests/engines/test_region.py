@@ -46,7 +46,7 @@ def test_reno_fills_its_link_from_about_one_product_on(machine):
     found = Exploration("law", space.panels, sampler, settings, SPENDING, budget_s=20.0)
     found.run()
     (surface,) = found.surfaces.values()
-    axis = space.region.ranges[0].range
+    axis = space.region.spans[0]
     shares = np.linspace(0, 1, 101)
     mean, _ = surface.predict(np.array([(x, 0.5) for x in shares]))
     crossing = axis.at(shares[np.argmax(mean >= 0)])
@@ -63,9 +63,7 @@ def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tm
         machine.simulate(scenarios)
 
     name, own = "kapadia_buffer_for_full_link", replace(machine, simulate=counted)
-    paths = [
-        run_region(ROOT, name, "quick", tmp_path / part, own, lambda line: None) for part in "ab"
-    ]
+    paths = [run_region(ROOT, name, "quick", tmp_path / part, own) for part in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     first = json.loads(paths[0].read_text())
     made = {scenario for point in first["points"] for scenario in point["scenarios"]}

@@ -9,14 +9,12 @@ from replication.explore.explanation import (
     BEST_GUESS,
     EXPLANATION,
     NONE_FOUND,
-    Finding,
     result_of,
 )
-from replication.explore.finding import Leaving, Share, impossible
-from replication.explore.score import Choice, FamilyScore, Reader
+from replication.explore.finding import Finding, Leaving, Share, impossible
+from replication.explore.score import Choice, FamilyScore
 from replication.explore.search import Search
-from replication.explore.trial import CellJudge, Trial, Trials
-from replication.explore.trial_runner import DEFAULTS, StudyPart, TrialRunner
+from replication.explore.trial import DEFAULTS, CellJudge, StudyPart, Trial, TrialRunner
 from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.sensitivity_settings import load_sensitivity
@@ -73,26 +71,25 @@ def test_readings_are_taken_together():
     assert Reading(less_propagation=True).printed(0.09, 0.07) == pytest.approx(0.02)
 
 
-def reader_of(name):
+def judge_of(name):
     study, causes = load_study(ROOT, name), load_explanations(ROOT, name)
     cells = map_cells(study, read_published(ROOT / f"data/published/{name}.csv"))
-    reader = Reader(study, causes, cells)
-    return CellJudge(TrialRunner(study, causes, cells, None), reader), reader
+    return CellJudge(TrialRunner(study, causes, cells, None))
 
 
-def read_as(reader, pairs):
+def read_as(judge, pairs):
     """Return the readings in which all is read so that can be."""
-    for family in reader.families:
+    for family in judge.families:
         own = next((c for c in family.combinations if set(c) == set(pairs)), ())
-        yield Choice({reader.cells[place].table: own for place in family.cells})
+        yield Choice({judge.cells[place].table: own for place in family.cells})
 
 
 def test_a_reading_decides_which_printed_numbers_are_impossible():
-    judge, reader = reader_of("nishitha")
+    judge = judge_of("nishitha")
 
     def read(*pairs):
         """Return how many numbers are impossible as the paper states the set-up."""
-        readings = tuple(read_as(reader, pairs))
+        readings = tuple(read_as(judge, pairs))
         return len(impossible(judge, Trial(DEFAULTS, "whole", 0.0, 0.0, readings), assumed=False))
 
     assert read(("delay_of", "less_propagation")) == 0 < read()
@@ -106,8 +103,8 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
     ],
 )
 def test_a_number_above_the_link_of_its_explanation_is_impossible_under_it(configuration, unit):
-    judge, reader = reader_of("saxena")
-    readings = tuple(read_as(reader, [("aggregate", "sum_over_two"), ("unit", unit)]))
+    judge = judge_of("saxena")
+    readings = tuple(read_as(judge, [("aggregate", "sum_over_two"), ("unit", unit)]))
     trial = Trial(configuration, "whole", 0.0, 0.0, readings)
     # 2 x 0.053 x 1.048576 = 0.1111 Mbit/s over 0.1 Mbit/s, or eight times both.
     assert list(impossible(judge, trial, assumed=True)) == [("II", "100", "newreno")]
@@ -116,9 +113,9 @@ def test_a_number_above_the_link_of_its_explanation_is_impossible_under_it(confi
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_an_exception_for_one_table_must_bring_a_number_inside(inside):
-    _, reader = reader_of("nishitha")
-    (family,) = (f for f in reader.families if reader.cells[f.cells[0]].column == "throughput")
-    score = FamilyScore(reader, family, range(len(reader.cells)))
+    judge = judge_of("nishitha")
+    (family,) = (f for f in judge.families if judge.cells[f.cells[0]].column == "throughput")
+    score = FamilyScore(judge, family, range(len(judge.cells)))
     goodput = family.combinations.index((("payload", "goodput"),))
     one_table = score.table_of == score.tables.index("5.3")
     errors = np.full((len(score.places), len(family.combinations)), 1.0)
@@ -142,7 +139,7 @@ class Priced(TrialRunner):
         return 1.0
 
     def results(self, configurations, part):
-        self.spent_s += len(configurations)
+        self.costs.spent_s += len(configurations)
 
 
 def planted(saved, ids, coupled=None, budget_s=1000.0):
@@ -162,8 +159,8 @@ def planted(saved, ids, coupled=None, budget_s=1000.0):
         ]
 
     stages = [StudyPart("first"), StudyPart("all")]
-    trials = Trials(runner, SimpleNamespace(judged=judged))
-    return Search(trials, stages, StudyPart("whole"), load_sensitivity(ROOT))
+    judge = SimpleNamespace(judged=judged)
+    return Search(runner, judge, stages, StudyPart("whole"), load_sensitivity(ROOT))
 
 
 def names(trial):

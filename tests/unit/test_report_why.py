@@ -6,7 +6,7 @@ import pytest
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, made_from
-from replication.explore.study import TABLES
+from replication.explore.robustness import TABLES
 from replication.report.pages.evidence import explanation_of, number_of, varied_claims
 from replication.report.pages.source import Source
 from replication.study.files import write_text

@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from replication.design.config import load_study, study_ids
+from replication.engines.catalogue import ENGINES
 from replication.explore.design_point import (
     DEFAULT,
     ONE_AT_A_TIME,
     SEED,
     SPACE_FILLING,
-    Design,
-    DesignPoint,
     design_points,
     positions,
 )
@@ -49,7 +48,8 @@ def cause(**change):
 
 
 def record(number, kind, changed="", **values):
-    return DesignPoint(f"{kind}-{number}" if kind != DEFAULT else DEFAULT, kind, changed, values)
+    name = f"{kind}-{number}" if kind != DEFAULT else DEFAULT
+    return {"point": name, "kind": kind, "changed": changed, "values": values}
 
 
 def assumed(value, low=None, high=None, choices=None):
@@ -143,19 +143,19 @@ def test_runs_are_whole_and_what_the_budget_does_not_allow_are_points():
     def designed(**budget):
         own = SETTINGS.of(study.id).model_dump()
         own["exploration"] |= budget
-        return design_points(study, settings(points=8, other_studies=own), "ns3")
+        return design_points(study, settings(points=8, other_studies=own), ENGINES["ns3"])
 
-    everything = designed()
-    runs = [run for point in everything.points for run in point.runs]
+    everything, left_out = designed()
+    runs = [run for point in everything for run in point.runs]
     cost_s = sum({run.scenario_id: run.cost_s for run in runs}.values())
-    less = designed(cpu_budget_s=cost_s * 0.8)
-    assert (everything.left_out, 0 < less.left_out < 8) == (0, True)
-    assert less.points == everything.points[: -less.left_out]
+    less, fewer = designed(cpu_budget_s=cost_s * 0.8)
+    assert (left_out, 0 < fewer < 8) == (0, True)
+    assert less == everything[:-fewer]
 
 
 def test_design_points_vary_what_they_should():
     study = studied(segment_bytes=assumed(960, 500, 1460), access_s=assumed(0.01, 0.001, 0.02))
-    points = design_points(study, settings(points=8), "ns3").points
+    points, _ = design_points(study, settings(points=8), ENGINES["ns3"])
     kinds = Counter(point.kind for point in points)
     assert kinds == {DEFAULT: 1, SEED: 4, ONE_AT_A_TIME: 4, SPACE_FILLING: 8}
     seeds = {point.runs[0].scenario.seed for point in points if point.kind in (DEFAULT, SEED)}
@@ -172,7 +172,8 @@ def test_design_points_vary_what_they_should():
 def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
     document = study_document()
     document["parameters"]["sack"] = assumed(False, choices=[False, True])
-    points = design_points(Study.model_validate(document), settings(points=8), "ns3").points
+    study = Study.model_validate(document)
+    points, _ = design_points(study, settings(points=8), ENGINES["ns3"])
     (alone,) = (point for point in points if point.changed == "sack")
     assert any("with SACK" in run.refusal for run in alone.runs)  # Reno is among the variants
     assert {p.values["sack"] for p in points if p.kind == SPACE_FILLING} == {False}
@@ -183,16 +184,16 @@ def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
 
 def claim_row(holds, alone=(), default="reproduced", seeds=(), tier="reproduced"):
     """Return the row of claim c1: `holds` at the space-filling points, `alone` one at a time."""
-    points = [
+    records = [
         record(0, DEFAULT),
         *(record(n, SEED) for n in range(len(seeds))),
         *(record(n, ONE_AT_A_TIME, f"p{n}", **{f"p{n}": n}) for n in range(len(alone))),
         *(record(n, SPACE_FILLING, p0=n) for n in range(len(holds))),
     ]
     words = [default, *seeds, *alone, *holds]
-    claims = pd.DataFrame({"point": [p.id for p in points], "claim": "c1", "verdict": words})
-    design = Design("synthetic", "ns3", points)
-    (row,) = claim_rows(design, verdicts_by_claim(design, claims), {"c1": tier}, {})
+    points = pd.DataFrame(records)
+    claims = pd.DataFrame({"point": points["point"], "claim": "c1", "verdict": words})
+    (row,) = claim_rows(verdicts_by_claim(points, claims), {("c1",): tier}, {})
     return row
 
 
@@ -242,11 +243,12 @@ def test_seeds_that_disagree_are_counted_and_a_change_by_the_reduced_scale_is_ma
 
 @pytest.mark.parametrize(("highest", "reached"), [(11.0, True), (9.9, False)])
 def test_a_cells_range_and_whether_the_published_value_lies_in_it(highest, reached):
-    points = [record(0, DEFAULT), record(0, SPACE_FILLING), record(1, SPACE_FILLING)]
-    cells = pd.DataFrame({"point": [p.id for p in points], "value": [8.0, 9.5, highest]})
+    records = [record(0, DEFAULT), record(0, SPACE_FILLING), record(1, SPACE_FILLING)]
+    points = pd.DataFrame(records)
+    cells = pd.DataFrame({"point": points["point"], "value": [8.0, 9.5, highest]})
     cells = cells.assign(inside=[False, True, False], verdict="not reproduced", published=10.0)
     cells = cells.assign(table="1", row="a", column="x", engine="ns3", unit="s")
-    (row,) = cell_rows(Design("synthetic", "ns3", points), cells, {})
+    (row,) = cell_rows(points, cells, {})
     assert (row["lowest"], row["highest"], row["default"]) == (8.0, highest, 8.0)
     assert (row["published_in_range"], row["share_inside"]) == (reached, 0.5)
 

@@ -65,7 +65,6 @@ rule explain_study:
     output:
         explanation=f"{SENSITIVITY}/explanation.json",
         tables=[f"{SENSITIVITY}/{part}.csv" for part in EXPLAINED],
-        tried=f"{SENSITIVITY}/tried.parquet",
         scenarios=f"{SENSITIVITY}/explained_scenarios.json",
     log:
         f"{PATHS.data}/logs/explain_study/{{study}}.log",

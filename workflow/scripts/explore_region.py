@@ -1,7 +1,5 @@
 """Find where a claim holds on an engine; runs go to the store, so that a second start goes on."""
 
-import sys
-from functools import partial
 from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
@@ -11,5 +9,4 @@ from replication.explore.regions.region_result import run_region
 given, folder = snakemake.params, Path(snakemake.output.result).parent
 with job(snakemake):
     machine = Machine.open(ROOT, *start(given.machine))
-    say = partial(print, file=sys.stderr)
-    run_region(ROOT, snakemake.wildcards.region, given.tier, folder, machine, say)
+    run_region(ROOT, snakemake.wildcards.region, given.tier, folder, machine)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from replication.cli.script import ROOT, job, start
+from replication.explore.design_point import explore_study
 from replication.explore.machine import Machine
-from replication.explore.study import explore_study
 
 with job(snakemake):
     folder = Path(snakemake.output.points).parent

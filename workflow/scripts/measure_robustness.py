@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from replication.cli.script import DATA, ROOT, job
-from replication.explore.study import measure_study
+from replication.explore.robustness import measure_study
 
 study, folder = snakemake.wildcards.study, Path(snakemake.output.made_from).parent
 with job(snakemake, f"measuring how robust {study} is"):

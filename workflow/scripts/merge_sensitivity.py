@@ -2,7 +2,7 @@
 
 from replication.cli.script import DATA, job
 from replication.explore.explanation import EXPLANATIONS
-from replication.explore.study import TABLES
+from replication.explore.robustness import TABLES
 from replication.study.storage.table import merge_tables
 
 given, folder = snakemake.params, DATA / "sensitivity"

@@ -1,4 +1,4 @@
-"""Design points: the settings of a study's assumptions at which its claims and cells are judged.
+"""Design points: settings of a study's assumptions, at which its claims and cells are judged.
 
 Kinds of points, all on one engine and with one replicate:
 
@@ -6,36 +6,66 @@ Kinds of points, all on one engine and with one replicate:
 - `one at a time`: one assumption at an end of its range, or at another of its choices;
 - `space filling`: all assumptions at once, by a Sobol' design.
 
-Runs are whole: where the budget does not allow all points, the last of the design are left out.
+Runs are whole: where the budget does not allow all points, the last of the design are left out. The
+study's own claims and cells are judged as they always are: `evaluate_claim` and `judge_cell` take
+the results of a design point as they take those of a tier. Cells are looked up for all points at
+once, each point a replicate, and judged one by one: looking up is what costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
 from pydantic import JsonValue
 from scipy.stats import qmc
 
-from replication.design.config import Replicates, Tier
+from replication.design.config import Replicates, Tier, load_study
 from replication.design.design import Run, design_study
-from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
-from replication.engines.ns3 import NS3_VERSION
+from replication.explore.machine import Costs, Machine
+from replication.metrics.cell_map import map_cells
+from replication.metrics.metric import quantity
+from replication.metrics.results import Results
+from replication.metrics.statistic import estimate
 from replication.study.errors import InputError
-from replication.study.sensitivity_settings import Scale, Sensitivity
+from replication.study.published import published_path, read_published
+from replication.study.sensitivity_settings import Scale, Sensitivity, load_sensitivity
+from replication.study.storage.parquet import write_parquet
+from replication.study.storage.table import write_table
 from replication.study.study import Study
 from replication.study.variation import Assumption, Variation, apply, assumptions
-
-Numbers = npt.NDArray[np.float64]
+from replication.verdicts.audit import audit_study, impossible_cells
+from replication.verdicts.cell import judge_cell, replicate_means, untestable, within_tolerance
+from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.sample import Coverage
 
 DEFAULT = "default"
 SEED = "seed"
 ONE_AT_A_TIME = "one at a time"
 SPACE_FILLING = "space filling"
+POINT_COLUMNS = (
+    *("study", "point", "kind", "changed", "values", "engine", "scenarios", "refused"),
+    "reason",
+)
+#: What is judged at every design point: Parquet files of these names, with their columns.
+JUDGED = {
+    "claims": ("point", "claim", "engine", "observed", "verdict"),
+    "cells": (
+        *("point", "table", "row", "column", "engine", "unit", "published", "value", "inside"),
+        "verdict",
+    ),
+}
+_NUMBERS = {"observed", "published", "value"}
 
 
 @dataclass(frozen=True)
@@ -50,44 +80,120 @@ class DesignPoint:
     kind: str
     changed: str = ""
     values: dict[str, JsonValue] = field(default_factory=dict)
-    runs: tuple[Run, ...] = ()
+    runs: Sequence[Run] = ()
     refusal: str = ""
 
-    @property
-    def ran(self) -> int:
-        """How many of its runs the engine does not refuse."""
-        return sum(not run.refusal for run in self.runs)
+
+def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
+    """Run and judge every design point of a study; write points.csv and `JUDGED` to `folder`."""
+    study, settings = load_study(root, name), load_sensitivity(root)
+    points, left_out = design_points(study, settings, machine.exact_engine)
+    costs = Costs()
+    costs.count(run for point in points for run in point.runs)
+    print(
+        f"{name}: {len(points)} design points, {len(costs.counted)} scenarios on "
+        f"{machine.engine}, about {costs.spent_s:.0f} s of CPU; {left_out} further points are "
+        "beyond the budget",
+        file=sys.stderr,
+    )
+    ran = [point for point in points if not all(run.refusal for run in point.runs)]
+    everything = machine.results(name, [point.runs for point in ran])
+    rows: dict[str, list[dict[str, object]]] = {"claims": []}
+    rows["cells"] = list(_cells_at(root, study, [point.id for point in ran], everything))
+    for point in ran:
+        results = machine.read(name, [point.runs])
+        for claim in study.claims:
+            judged = evaluate_claim(study, claim, results)
+            rows["claims"] += [row | {"point": point.id} for row in judged]
+    for part, columns in JUDGED.items():
+        table = pd.DataFrame(rows[part], columns=list(columns))
+        table = table.astype({column: float for column in columns if column in _NUMBERS})
+        packed = pa.Table.from_pandas(table, preserve_index=False)
+        write_parquet(packed, folder / f"{part}.parquet")
+    described = (_point_row(name, machine.engine, point) for point in points)
+    write_table(folder / "points.csv", described, POINT_COLUMNS)
 
 
-@dataclass(frozen=True)
-class Design:
-    """All design points of a study on one engine, in the order of the module's docstring.
+def _point_row(study: str, engine: str, point: DesignPoint) -> dict[str, object]:
+    refusals = [run.refusal for run in point.runs if run.refusal]
+    return {
+        "study": study,
+        "point": point.id,
+        "kind": point.kind,
+        "changed": point.changed,
+        "values": json.dumps(point.values, sort_keys=True),
+        "engine": engine,
+        "scenarios": len(point.runs) - len(refusals),
+        "refused": len(refusals),
+        "reason": point.refusal or "; ".join(sorted(set(refusals))),
+    }
 
-    `left_out` counts the points of the space-filling design that are beyond the budget.
+
+def _cells_at(
+    root: Path, study: Study, points: Sequence[str], results: Results
+) -> Iterator[dict[str, object]]:
+    """Yield a row for each published number and point, a replicate of the results each.
+
+    The study has its own defaults: what is expected does not change from point to point.
     """
+    numbers = read_published(published_path(root, study.id))
+    cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
+    broken = impossible_cells(audit_study(study, cells))
+    coverage = Coverage(study, results)
+    (engine,) = results.engines
+    for cell in cells:
+        means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
+        for number, point in enumerate(points):
+            found = estimate(means[means.index == number].to_numpy(dtype=float))
+            why_not = untestable(coverage, engine, cell, found.n, number)
+            row = judge_cell(study.id, cell, engine, found, why_not, broken.get(cell.key))
+            own = {"value": found.mean, "inside": within_tolerance(cell, found.mean)}
+            yield row | {"point": point, **own}
 
-    study: str
-    engine: str
-    points: list[DesignPoint]
-    left_out: int = 0
 
-    @property
-    def kinds(self) -> dict[str, str]:
-        """The kind of each point, by its id."""
-        return {point.id: point.kind for point in self.points}
+def design_points(
+    study: Study, settings: Sensitivity, engine: Engine
+) -> tuple[list[DesignPoint], int]:
+    """Return every design point of a study, and how many the budget leaves out."""
+    scale = settings.of(study.id).exploration
+    study = _explored(study, scale)
+    axes = varied(study, settings)
+    alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
+    points = _seeds(study, scale, settings.replicates_at_default, engine)
+    tier = explored_tier(scale.levels)
+    usual = {run.refusal for run in points[0].runs}
+    # Choices that the engine refuses where it runs the default.
+    refused: defaultdict[str, list[JsonValue]] = defaultdict(list)
+    for n, (key, value) in enumerate(alone):
+        point = DesignPoint(f"o-{n:03d}", ONE_AT_A_TIME, key, {key: value})
+        points.append(point := _with_runs(point, study, tier, engine))
+        if point.refusal or {run.refusal for run in point.runs} - usual:
+            refused[key].append(value)
+    costs, left_out = Costs(), 0
+    costs.count(run for point in points for run in point.runs)
+    rows = positions(len(axes), settings).tolist() if axes else []
+    for n, row in enumerate(rows):
+        values = {a.key: a.at(share, refused[a.key]) for a, share in zip(axes, row, strict=True)}
+        point = DesignPoint(f"s-{n:03d}", SPACE_FILLING, values=values)
+        point = _with_runs(point, study, tier, engine)
+        if costs.spent_s + costs.further_s(point.runs) > scale.cpu_budget_s:
+            left_out = len(rows) - n
+            break
+        costs.count(point.runs)
+        points.append(point)
+    return points, left_out
 
-    def __str__(self) -> str:
-        costs = _costs(self.points)
-        refused = sum(bool(point.refusal) for point in self.points)
-        return (
-            f"{self.study}: {len(self.points)} design points, {len(costs)} scenarios on "
-            f"{self.engine}, about {sum(costs.values()):.0f} s of CPU; {self.left_out} further "
-            f"points are beyond the budget; {refused} points make no scenario"
+
+def _explored(study: Study, scale: Scale) -> Study:
+    """Return the study without the experiments that the scale leaves out."""
+    kept = [e for e in study.experiments if e.id in (scale.experiments or [e.id])]
+    unknown = set(scale.experiments or ()) - {experiment.id for experiment in kept}
+    if unknown:
+        raise InputError(
+            f"configs/sensitivity.yaml: study {study.id} has no experiment {min(unknown)!r}; it "
+            f"has {', '.join(experiment.id for experiment in study.experiments)}"
         )
-
-
-def _costs(points: Iterable[DesignPoint]) -> dict[str, float]:
-    return {r.scenario_id: r.cost_s for p in points for r in p.runs if not r.refusal}
+    return study.model_copy(update={"experiments": kept})
 
 
 def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
@@ -108,72 +214,35 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
     return [a for a in found if a.alternatives and a.key not in held]
 
 
-def design_points(
-    study: Study, settings: Sensitivity, engine: str, ns3_version: str = NS3_VERSION
-) -> Design:
-    """Return every design point of a study with its runs on an engine."""
-    chosen = chosen_engine(engine, ns3_version)
-    scale = settings.of(study.id).exploration
-    study = only(study, scale)
-    axes = varied(study, settings)
-    alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
-    points = _seeds(study, scale, settings.replicates_at_default, chosen)
-    tier = explored_tier(scale.levels)
-    usual = {run.refusal for run in points[0].runs}
-    # Choices that the engine refuses where it runs the default.
-    refused: dict[str, list[JsonValue]] = {}
-    for n, (key, value) in enumerate(alone):
-        point = _point(study, f"o-{n:03d}", ONE_AT_A_TIME, {key: value}, tier, chosen)
-        if point.refusal or {run.refusal for run in point.runs} - usual:
-            refused.setdefault(key, []).append(value)
-        points.append(point)
-    costs, filling = _costs(points), []
-    rows = positions(len(axes), settings) if axes else np.empty((0, 0))
-    for number, row in enumerate(rows):
-        values = {a.key: a.at(float(u), refused.get(a.key)) for a, u in zip(axes, row, strict=True)}
-        point = _point(study, f"s-{number:03d}", SPACE_FILLING, values, tier, chosen)
-        costs |= _costs([point])
-        if sum(costs.values()) > scale.cpu_budget_s:
-            break
-        filling.append(point)
-    left_out = len(rows) - len(filling)
-    return Design(study.id, engine, [*points, *filling], left_out)
-
-
-def only(study: Study, scale: Scale) -> Study:
-    """Return the study without the experiments that the scale leaves out.
-
-    Raises
-    ------
-    InputError
-        The scale names an experiment that the study does not have.
-    """
-    kept = [e for e in study.experiments if e.id in (scale.experiments or [e.id])]
-    unknown = set(scale.experiments or ()) - {experiment.id for experiment in kept}
-    if unknown:
-        raise InputError(
-            f"configs/sensitivity.yaml: study {study.id} has no experiment {min(unknown)!r}; it "
-            f"has {', '.join(experiment.id for experiment in study.experiments)}"
-        )
-    return study.model_copy(update={"experiments": kept})
-
-
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
     """Return the defaults with several seeds; the first of them is the default point."""
     runs = _designed(study, explored_tier(scale.levels, count), engine)
     points = []
     for number in range(count):
-        own = tuple(replace(run, replicate=0) for run in runs if run.replicate == number)
+        own = [replace(run, replicate=0) for run in runs if run.replicate == number]
         name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
         points.append(DesignPoint(name, kind, runs=own))
     return points
 
 
-def positions(count: int, settings: Sensitivity) -> Numbers:
+def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> DesignPoint:
+    """Return a design point with its runs, or with why it has none."""
+    try:
+        changed = apply(study, Variation(defaults=point.values))
+        return replace(point, runs=_designed(changed, tier, engine))
+    except InputError as error:
+        return replace(point, refusal=str(error))
+
+
+def _designed(study: Study, tier: Tier, engine: Engine) -> list[Run]:
+    # A design point is one replicate, and has one of the levels that are averaged over.
+    return design_study(study, tier, [engine.name], engine.version, whole_averages=False)
+
+
+def positions(count: int, settings: Sensitivity) -> npt.NDArray[np.float64]:
     """Return the space-filling design in the unit cube: a row a point, a column an assumption."""
     exponent = settings.points.bit_length() - 1
-    drawn = qmc.Sobol(count, rng=settings.seed).random_base2(exponent)
-    return np.asarray(drawn, dtype=float)
+    return np.asarray(qmc.Sobol(count, rng=settings.seed).random_base2(exponent), dtype=float)
 
 
 def explored_tier(levels: Literal["all", "quick"], replicates: int = 1) -> Tier:
@@ -185,20 +254,3 @@ def explored_tier(levels: Literal["all", "quick"], replicates: int = 1) -> Tier:
         levels=levels,
         batch_cost_s=60.0,
     )
-
-
-def _designed(study: Study, tier: Tier, engine: Engine) -> tuple[Run, ...]:
-    # A design point is one replicate, and has one of the levels that are averaged over.
-    runs = design_study(study, tier, [engine.name], engine.version, whole_averages=False)
-    return tuple(runs)
-
-
-def _point(
-    study: Study, name: str, kind: str, values: dict[str, JsonValue], tier: Tier, engine: Engine
-) -> DesignPoint:
-    changed = next(iter(values)) if kind == ONE_AT_A_TIME else ""
-    try:
-        runs = _designed(apply(study, Variation(defaults=values)), tier, engine)
-    except InputError as error:
-        return DesignPoint(name, kind, changed, values, refusal=str(error))
-    return DesignPoint(name, kind, changed, values, runs)

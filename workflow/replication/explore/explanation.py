@@ -8,35 +8,24 @@ gains and beats the test but fails one of the others; else *none found*.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
-from replication.explore import finding
-from replication.explore.finding import REPLICATES, Leaving, Share
+from replication.explore.finding import Finding, holding, judge_finding
 from replication.explore.machine import Machine
-from replication.explore.permutation_test import cells_p, claims_p
 from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
-from replication.explore.trial import CellJudge, ClaimJudge, Trial
-from replication.explore.trial_runner import DEFAULTS, in_words
-from replication.metrics.trace import trace_files
+from replication.explore.trial import Trial
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.published import published_path
 from replication.study.scenario import canonical_json
 from replication.study.sensitivity_settings import explanations_path, load_sensitivity
-from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import write_table
-from replication.study.verdict import Verdict
-from replication.verdicts.cause import Cause, Explanations, load_explanations
+from replication.verdicts.cause import Explanations, load_explanations
 
 #: What is found, and the scenarios of its configuration: `replicate run` starts any of them.
 NAME, SCENARIOS = "explanation.json", "explained_scenarios.json"
@@ -68,29 +57,6 @@ _NEAREST = 10
 _BEST, _ALTERNATIVE = "best", "alternative"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """How a study's best explanation does.
-
-    `gain_bits` is by how much it is shorter than the defaults and `p` the chance of that; `seen`
-    and `held_out` are on what the search saw and did not; `impossible` has the printed numbers that
-    cannot be, as the study reads them and under it, with the reason; `rivals` fit as well without
-    one of its causes.
-    """
-
-    gain_bits: float
-    p: float
-    seen: Share
-    held_out: Share
-    leaving: Sequence[Leaving]
-    claims_before: Mapping[str, str]
-    claims_after: Mapping[str, str]
-    cells: Sequence[dict[str, object]] = ()
-    impossible: tuple[Mapping[tuple[str, str, str], str], ...] = ({}, {})
-    rivals: Sequence[Trial] = ()
-    distances: Sequence[dict[str, Any]] = ()
-
-
 def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
     """Search a study's best explanation; write explanation.json and its tables to `folder`."""
     causes = load_explanations(root, name)
@@ -99,100 +65,24 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     search = Search.begin(root, causes, machine)
     trials, found = search.run(), list[tuple[dict[str, Any], Finding]]()
     for called, one in zip((_BEST, _ALTERNATIVE), trials, strict=False):
-        judged = _judged(root, search, one)
+        finding = judge_finding(root, search, one)
         # Where nothing is found there is no second explanation.
-        if not found or result_of(judged)[0] != NONE_FOUND:
-            found.append((_account(search, called, one, judged), judged))
+        if not found or result_of(finding)[0] != NONE_FOUND:
+            found.append((_account(search, called, one, finding), finding))
     common = _common(search)
     document = common | found[0][0] | {"others": [own for own, _ in found[1:]]}
     document["made_from"] = made_from(root, name, machine.exact_engine)
     write_text(folder / NAME, canonical_json(document) + "\n")
     rows = (
-        [_row(common | own, judged) for own, judged in found],
-        [row for own, judged in found for row in _cause_rows(causes, own, judged)],
+        [_row(common | own, finding) for own, finding in found],
+        [row for own, finding in found for row in _cause_rows(causes, own, finding)],
         found[0][1].cells,
     )
     for (table, columns), own in zip(EXPLANATIONS.items(), rows, strict=True):
         write_table(folder / f"{table}.csv", own, columns)
-    write_parquet(_tried(search), folder / "tried.parquet")
     runs = search.runner.runs(trials[0].configuration, search.whole) or []
     scenarios = {r.scenario_id: r.scenario.model_dump(mode="json") for r in runs if not r.refusal}
     write_text(folder / SCENARIOS, canonical_json(scenarios) + "\n")
-
-
-def _judged(root: Path, search: Search, best: Trial) -> Finding:
-    judge = search.trials.judge
-    if isinstance(judge, CellJudge):
-        return _by_cells(root, search, judge, best)
-    return _by_claims(search, judge, best)
-
-
-def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Finding:
-    runner, whole, both = search.runner, search.whole, (DEFAULTS, best.configuration)
-    before, after = (search.trials.evaluate([one], whole)[0] for one in both)
-    stated = finding.as_stated(search.defaults)
-    rows_before = finding.cell_rows(judge, stated, before, whole)
-    rows = finding.cell_rows(judge, best, after, whole)
-    (on_first,) = search.trials.evaluate([best.configuration], search.stages[0])
-    read = finding.table_readings(judge, best)
-    impossible = (
-        finding.impossible(judge, stated, assumed=False),
-        finding.impossible(judge, best, assumed=True),
-    )
-    for row in rows:
-        if why := impossible[1].get((str(row["table"]), str(row["row"]), str(row["column"]))):
-            row["reason"] = f"{row['reason']} Impossible in this set-up: {why}"
-    claims_before, claims_after = (
-        finding.judged_claims(runner.study, runner.results([one], whole), readings)
-        for one, readings in zip(both, ({}, read), strict=True)
-    )
-    distances: Sequence[dict[str, Any]] = ()
-    files = trace_files(root, runner.study.id)
-    if files:
-        replicates = (runner.replicated(one, whole, REPLICATES) for one in both)
-        published = published_path(root, runner.study.id)
-        distances = finding.distances(runner.study, published, files, *replicates)
-    return Finding(
-        gain_bits=judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
-        p=cells_p(search, judge, on_first),
-        seen=finding.share(rows_before, rows, seen=True),
-        held_out=finding.share(rows_before, rows, seen=False),
-        leaving=finding.leaving_out(search, judge, best),
-        claims_before=claims_before,
-        claims_after=claims_after,
-        cells=rows,
-        impossible=impossible,
-        rivals=[*search.rivals(best), *finding.other_readings(search, judge, best)],
-        distances=distances,
-    )
-
-
-def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> Finding:
-    hidden = set(search.runner.explanations.held_out.claims)
-    before, after = (
-        judge.verdicts(search.runner.results([trial.configuration], search.whole), search.whole)
-        for trial in (search.defaults, best)
-    )
-
-    def held(claims: set[str]) -> Share:
-        return Share(len(claims), holding(before, claims), holding(after, claims))
-
-    (on_first,) = search.trials.evaluate([best.configuration], search.stages[0])
-    return Finding(
-        gain_bits=search.defaults.total - best.total,
-        p=claims_p(search, judge, on_first),
-        seen=held(set(before) - hidden),
-        held_out=held(set(before) & hidden),
-        leaving=[
-            Leaving(cause, level, trial.total - best.total, holding(trial.verdicts))
-            for (cause, level), trial in zip(
-                best.configuration, search.waterfall(best), strict=True
-            )
-        ],
-        claims_before=before,
-        claims_after=after,
-        rivals=search.rivals(best),
-    )
 
 
 def result_of(found: Finding) -> tuple[str, list[str]]:
@@ -219,20 +109,11 @@ def result_of(found: Finding) -> tuple[str, list[str]]:
     return (BEST_GUESS if reasons else EXPLANATION), reasons
 
 
-def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
-    """Return how many claims hold, of all or some of them."""
-    known = verdicts.items()
-    return sum(v == Verdict.REPRODUCED for claim, v in known if among is None or claim in among)
-
-
-# --- on disk ---
-
-
 def _common(search: Search) -> dict[str, Any]:
     """Return what a search says of all that it tried."""
-    runner, trials, causes = search.runner, search.trials, search.runner.explanations
-    tried = trials.at_stage(search.stages[0])
-    used = {cause for trial in trials.tried.values() for cause, _ in trial.configuration}
+    runner, causes = search.runner, search.runner.explanations
+    tried = search.at_stage(search.stages[0])
+    used = {cause for trial in search.tried.values() for cause, _ in trial.configuration}
     if causes.score == "cells":
         # Every configuration is scored under all readings.
         used |= {cause.id for cause in causes.of_kind("reading")}
@@ -242,30 +123,30 @@ def _common(search: Search) -> dict[str, Any]:
         "engine": runner.machine.engine,
         "score": causes.score,
         "permutations": search.settings.explanation.permutations,
-        "configurations_tried": trials.count,
+        "configurations_tried": search.count,
         "causes_tried": [one for one in testable if one in used],
         "causes_untried": [one for one in testable if one not in used],
         "untestable": {one.id: one.untestable for one in causes.of_kind("untestable")},
-        "cpu_minutes": round(runner.spent_s / 60, 2),
+        "cpu_minutes": round(runner.costs.spent_s / 60, 2),
         "budget_minutes": round(causes.cpu_budget_s / 60, 2),
-        "nearest": [_scored(t, tried[0]) for t in tried[:_NEAREST]],
+        "nearest": [_scored(trial, tried[0]) for trial in tried[:_NEAREST]],
     }
 
 
 def _account(search: Search, name: str, best: Trial, found: Finding) -> dict[str, Any]:
     """Return what a search says of one explanation."""
-    causes, coupled = search.runner.explanations, search.runner.explanations.coupled
     result, reasons = result_of(found)
     not_compared = search.not_compared(best)
-    has_it = coupled is not None and coupled.cause in dict(best.configuration)
+    is_coupled = search.is_coupled(best.configuration)
     bits = {(one.cause, one.level): one.bits for one in found.leaving}
     document = {
         "explanation": name,
-        "coupled": coupled.title if coupled and has_it else "",
+        "coupled": search.coupled.title if search.coupled and is_coupled else "",
         "result": result,
         "reasons": reasons,
         "causes": [
-            _cause(causes, *pair) | {"bits": bits[pair]} for pair in dict.fromkeys(best.pairs)
+            _cause(search.runner.explanations, *pair) | {"bits": bits[pair]}
+            for pair in dict.fromkeys(best.pairs)
         ],
         "bits": round(best.bits, 3),
         "gain_bits": round(found.gain_bits, 3),
@@ -273,10 +154,7 @@ def _account(search: Search, name: str, best: Trial, found: Finding) -> dict[str
         "seen": asdict(found.seen),
         "held_out": asdict(found.held_out),
         "leaving": [asdict(one) for one in found.leaving],
-        "impossible": {
-            when: [" ".join((*key[:2], why)) for key, why in own.items()]
-            for when, own in zip(("before", "after"), found.impossible, strict=True)
-        },
+        "impossible": found.impossible,
         "claims_before": found.claims_before,
         "claims_after": found.claims_after,
         "equally_good": [_scored(t, best) for t in sorted(found.rivals, key=lambda t: t.rank)],
@@ -289,8 +167,8 @@ def _account(search: Search, name: str, best: Trial, found: Finding) -> dict[str
 def _row(document: Mapping[str, Any], found: Finding) -> dict[str, object]:
     seen, held_out = found.seen, found.held_out
     of_cells = document["score"] == "cells"
-    same = ("study", "explanation", "result", "bits", "null_p", "configurations_tried")
-    return {key: document[key] for key in (*same, "cpu_minutes")} | {
+    return {
+        **{key: document[key] for key in EXPLANATIONS["explanations"] if key in document},
         "cells": len(found.cells),
         "matches_before": seen.before + held_out.before if of_cells else None,
         "matches_after": seen.after + held_out.after if of_cells else None,
@@ -304,9 +182,10 @@ def _row(document: Mapping[str, Any], found: Finding) -> dict[str, object]:
 def _cause_rows(
     causes: Explanations, document: Mapping[str, Any], found: Finding
 ) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
+    rows = []
     for one in found.leaving:
-        cause = _known(causes, one.cause)
+        cause = _cause(causes, one.cause, one.level)
+        evidence = cause["evidence"] or f"{cause['reason']} Source: {cause['source']}."
         rows.append(
             {
                 "study": causes.study,
@@ -314,47 +193,25 @@ def _cause_rows(
                 "cause": one.cause,
                 "value": one.level,
                 "bits": one.bits,
-                "plausibility": cause.plausibility,
-                "evidence": cause.evidence or f"{cause.reason} Source: {cause.source}.",
+                "plausibility": cause["plausibility"],
+                "evidence": evidence,
             }
         )
     return rows
 
 
-def _tried(search: Search) -> pa.Table:
-    rows = [
-        {
-            "configuration": in_words(trial.configuration),
-            "stage": trial.stage,
-            "data_bits": trial.data_bits,
-            "bits": trial.bits,
-            "causes": in_words(trial.pairs),
-            "verdicts": json.dumps(trial.verdicts, sort_keys=True),
-        }
-        for trial in search.trials.tried.values()
-    ]
-    return pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
-
-
-def _known(causes: Explanations, name: str) -> Cause:
-    """Return a cause by its name, which for an exception is `cause@table`."""
-    return causes.by_id[name.split("@")[0]]
-
-
 def _cause(causes: Explanations, name: str, level: str) -> dict[str, Any]:
-    cause = _known(causes, name)
-    own = next((v for v in cause.levels or [] if v.key == level), None)
+    """Return what is known of a cause, which for an exception is `cause@table`, at a level."""
+    cause = causes.by_id[name.partition("@")[0]]
+    title = next((v.title for v in cause.levels or [] if v.key == level), None)
+    texts = {"reason", "source", "plausibility", "evidence", "outside_ledger"}
     return {
         "cause": name,
         "level": level,
-        "title": (own and own.title) or cause.title,
+        "title": title or cause.title,
         "cause_title": cause.title,
-        "reason": cause.reason,
-        "source": cause.source,
         "kind": cause.kind,
-        "plausibility": cause.plausibility or "",
-        "evidence": cause.evidence or "",
-        "outside_ledger": cause.outside_ledger or "",
+        **{key: text or "" for key, text in cause.model_dump(include=texts).items()},
     }
 
 

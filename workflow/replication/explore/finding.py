@@ -1,5 +1,7 @@
 """What a search's best explanation comes to: numbers that match, claims, bounds and traces.
 
+What the search did not see is judged too: held-out numbers and claims.
+
 A figure of a trace is one number of one run that chance decides too. Here all of a flow's samples
 are compared with ours: the first Wasserstein distance between their distributions, for the window
 as in `metrics.cwnd`, for the round trip over the whole run (`ss` prints the smoothed one, our
@@ -12,25 +14,35 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from replication.compare.trace_comparison import TraceComparison, compare_flows, published_flows
-from replication.explore.score import Choice, Combination, Numbers
+from replication.explore.permutation_test import cells_p, claims_p
+from replication.explore.score import Choice, Combination, Numbers, matches
 from replication.explore.search import EQUALLY_GOOD_BITS, Search, kinds
-from replication.explore.trial import CellJudge, Trial
-from replication.explore.trial_runner import StudyPart, is_held_out
+from replication.explore.trial import (
+    DEFAULTS,
+    CellJudge,
+    ClaimJudge,
+    StudyPart,
+    Trial,
+    is_held_out,
+    verdicts,
+)
 from replication.metrics.cwnd import DISTANCE
 from replication.metrics.results import Results
 from replication.metrics.sampled import SampledResults
+from replication.metrics.trace import trace_files
 from replication.study.claim_model import Claim
+from replication.study.published import published_path
 from replication.study.study import Study
+from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
 from replication.verdicts.cause import Reading, as_read
-from replication.verdicts.claim import evaluate_claim
 
 #: By chance one number in ten lies outside of the range of 19 replicates.
 REPLICATES = 19
@@ -61,9 +73,110 @@ class Leaving:
     matches: int
 
 
-def readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
+@dataclass(frozen=True)
+class Finding:
+    """How a study's best explanation does.
+
+    `gain_bits` is by how much it is shorter than the defaults and `p` the chance of that; `seen`
+    and `held_out` are on what the search saw and did not; `impossible` has the printed numbers that
+    cannot be, before (as the study reads them) and after; `rivals` fit as well without one of its
+    causes.
+    """
+
+    gain_bits: float
+    p: float
+    seen: Share
+    held_out: Share
+    leaving: Sequence[Leaving]
+    claims_before: Mapping[str, str]
+    claims_after: Mapping[str, str]
+    cells: Sequence[dict[str, object]] = ()
+    impossible: Mapping[str, list[str]] = field(default_factory=lambda: {"before": [], "after": []})
+    rivals: Sequence[Trial] = ()
+    distances: Sequence[dict[str, Any]] = ()
+
+
+def judge_finding(root: Path, search: Search, best: Trial) -> Finding:
+    """Return how a search's best does, by the study's numbers or by its claims."""
+    judge = search.judge
+    if isinstance(judge, CellJudge):
+        return _by_cells(root, search, judge, best)
+    return _by_claims(search, judge, best)
+
+
+def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Finding:
+    runner, whole, both = search.runner, search.whole, (DEFAULTS, best.configuration)
+    before, after = (search.evaluate([one], whole)[0] for one in both)
+    stated = replace(search.defaults, readings=(Choice({}),) * len(best.readings))
+    rows_before = _cell_rows(judge, stated, before, whole)
+    rows = _cell_rows(judge, best, after, whole)
+    (on_first,) = search.evaluate([best.configuration], search.stages[0])
+    broken = impossible(judge, best, assumed=True)
+    broken_before = impossible(judge, stated, assumed=False)
+    for row in rows:
+        if why := broken.get((str(row["table"]), str(row["row"]), str(row["column"]))):
+            row["reason"] = f"{row['reason']} Impossible in this set-up: {why}"
+    claims_before, claims_after = (
+        _judged_claims(runner.study, runner.results([one], whole), read)
+        for one, read in zip(both, ({}, _table_readings(judge, best)), strict=True)
+    )
+    found: Sequence[dict[str, Any]] = ()
+    if files := trace_files(root, runner.study.id):
+        replicates = (runner.replicated(one, whole, REPLICATES) for one in both)
+        found = distances(runner.study, published_path(root, runner.study.id), files, *replicates)
+    return Finding(
+        gain_bits=judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
+        p=cells_p(search, judge, on_first),
+        seen=_share(rows_before, rows, seen=True),
+        held_out=_share(rows_before, rows, seen=False),
+        leaving=_leaving_out(search, judge, best),
+        claims_before=claims_before,
+        claims_after=claims_after,
+        cells=rows,
+        impossible={
+            when: [" ".join((*key[:2], why)) for key, why in own.items()]
+            for when, own in (("before", broken_before), ("after", broken))
+        },
+        rivals=[*search.rivals(best), *_other_readings(search, judge, best)],
+        distances=found,
+    )
+
+
+def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> Finding:
+    hidden = set(search.runner.explanations.held_out.claims)
+    before, after = (
+        judge.verdicts(search.runner.results([trial.configuration], search.whole), search.whole)
+        for trial in (search.defaults, best)
+    )
+
+    def held(claims: set[str]) -> Share:
+        return Share(len(claims), holding(before, claims), holding(after, claims))
+
+    (on_first,) = search.evaluate([best.configuration], search.stages[0])
+    return Finding(
+        gain_bits=search.defaults.total - best.total,
+        p=claims_p(search, judge, on_first),
+        seen=held(set(before) - hidden),
+        held_out=held(set(before) & hidden),
+        leaving=[
+            Leaving(*pair, trial.total - best.total, holding(trial.verdicts))
+            for pair, trial in zip(best.configuration, search.waterfall(best), strict=True)
+        ],
+        claims_before=before,
+        claims_after=after,
+        rivals=search.rivals(best),
+    )
+
+
+def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
+    """Return how many claims hold, of all or some of them."""
+    known = verdicts.items()
+    return sum(v == Verdict.REPRODUCED for claim, v in known if among is None or claim in among)
+
+
+def _readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
     """Return how each number is read at a trial, by its place."""
-    cells, families = judge.reader.cells, zip(judge.reader.families, trial.readings, strict=True)
+    cells, families = judge.cells, zip(judge.families, trial.readings, strict=True)
     return {
         place: choice.tables.get(cells[place].table, ())
         for family, choice in families
@@ -75,19 +188,18 @@ def _values(
     judge: CellJudge, trial: Trial, arrays: Sequence[Numbers], part: StudyPart
 ) -> Iterator[tuple[int, Numbers]]:
     """Yield the place of each cell of a part, and its values of `arrays` as a trial reads it."""
-    read = readings(judge, trial)
+    read = _readings(judge, trial)
     for score, array in zip(judge.scores(part), arrays, strict=True):
         for row, place in enumerate(score.places):
             yield place, array[..., row, score.family.combinations.index(read[place])]
 
 
-def matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
-    """Return how many numbers match at a trial on a part, under its readings."""
+def _matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
     values = _values(judge, trial, trial.printed, part)
-    return sum(bool(judge.reader.matches(place, float(value))) for place, value in values)
+    return sum(bool(matches(judge.cells[place], own)) for place, own in values)
 
 
-def cell_rows(
+def _cell_rows(
     judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart
 ) -> list[dict[str, object]]:
     """Return a row of explained_cells.csv for each number, under the readings of a trial.
@@ -95,11 +207,11 @@ def cell_rows(
     A number of one published run is judged by the range of replicates. The trial's readings
     were chosen by what was seen; `ran` is the same configuration on `part`, all that can be judged.
     """
-    runner, cells, read = judge.runner, judge.reader.cells, readings(judge, trial)
+    runner, cells, read = judge.runner, judge.cells, _readings(judge, trial)
     ranges: dict[int, Numbers] = {}
     if any(cell.cell.tolerance.factor is not None for cell in cells):
         results = runner.replicated(trial.configuration, part, REPLICATES)
-        arrays = judge.reader.printed(results, REPLICATES, part.cells)
+        arrays = judge.printed(results, REPLICATES, part.cells)
         ranges = {
             place: np.array([np.fmin.reduce(values), np.fmax.reduce(values)])
             for place, values in _values(judge, trial, arrays, part)
@@ -110,7 +222,7 @@ def cell_rows(
         cell, value = cells[place], float(values)
         off = value / cell.value - 1 if cell.value else math.nan
         how = ", ".join(f"{cause}={level}" for cause, level in read[place])
-        matched = bool(judge.reader.matches(place, value))
+        matched = bool(matches(cell, value))
         reason = f"Deviation {100 * off:+.1f} %, read as {how or 'the study says'}."
         if place in ranges:
             low, high = ranges[place].tolist()
@@ -134,10 +246,9 @@ def cell_rows(
     return rows
 
 
-def share(
+def _share(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seen: bool
 ) -> Share:
-    """Return how many of the numbers match before and after."""
     counts, medians = [], []
     for rows in (before, after):
         own = [row for row in rows if row["used_in_search"] is seen]
@@ -148,32 +259,32 @@ def share(
     return Share(len(own), *counts, *medians)
 
 
-def leaving_out(search: Search, judge: CellJudge, best: Trial) -> list[Leaving]:
+def _leaving_out(search: Search, judge: CellJudge, best: Trial) -> list[Leaving]:
     """Return what leaving each cause out does, readings included, on what was seen."""
     stage, waterfall = search.stages[-1], search.waterfall(best)
     leaving = [
-        Leaving(cause, level, trial.total - best.total, matches(judge, trial, stage))
+        Leaving(cause, level, trial.total - best.total, _matches(judge, trial, stage))
         for (cause, level), trial in zip(best.configuration, waterfall, strict=True)
     ]
     scores = judge.scores(stage)
     for pair in dict.fromkeys(pair for choice in best.readings for pair in choice.pairs):
         lost, choices = 0.0, []
         for score, printed, choice in zip(scores, best.printed, best.readings, strict=True):
-            errors = judge.reader.errors(printed, score.places)
+            errors = score.errors(printed)
             less = dict(score.without_each(choice, errors)).get(pair, choice)
             lost += less.total - choice.total
             choices.append(less)
         without = replace(best, readings=tuple(choices))
-        leaving.append(Leaving(*pair, lost, matches(judge, without, stage)))
+        leaving.append(Leaving(*pair, lost, _matches(judge, without, stage)))
     return leaving
 
 
-def other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]:
+def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]:
     """Return the best with a family read otherwise that fits as well without one of its causes."""
     found, needed = [], kinds(best)
     scores = judge.scores(search.stages[-1])
     for number, (score, printed) in enumerate(zip(scores, best.printed, strict=True)):
-        bits = score.shared_bits(judge.reader.errors(printed, score.places))
+        bits = score.shared_bits(score.errors(printed))
         for combination, total in zip(score.family.combinations, bits.tolist(), strict=True):
             readings = list(best.readings)
             own = total - readings[number].total
@@ -184,7 +295,7 @@ def other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]
     return found
 
 
-def judged_claims(
+def _judged_claims(
     study: Study, results: Results, readings: Mapping[tuple[str, str, str], Reading]
 ) -> dict[str, str]:
     """Return the verdict on each claim whose experiments were run.
@@ -192,15 +303,13 @@ def judged_claims(
     `readings` are what tables are read as, by experiment, metric and aggregate: a claim on the same
     quantity is read so too.
     """
-    ran = set(results.design["experiment"])
-    found = {}
+    ran, read = set(results.design["experiment"]), []
     for claim in study.claims:
         quantities = claim.quantities()
         if quantities and all(wanted.experiment in ran for wanted in quantities):
             document = _with_readings(claim.model_dump(mode="json"), readings)
-            read = Claim.model_validate_json(json.dumps(document))
-            found[claim.id] = str(evaluate_claim(study, read, results)[0]["verdict"])
-    return found
+            read.append(Claim.model_validate_json(json.dumps(document)))
+    return verdicts(study, read, results)
 
 
 def _with_readings(value: Any, readings: Mapping[tuple[str, str, str], Reading]) -> Any:
@@ -216,11 +325,11 @@ def _with_readings(value: Any, readings: Mapping[tuple[str, str, str], Reading])
     return value | reading.model_dump(mode="json", include=changed, exclude_none=True)
 
 
-def table_readings(judge: CellJudge, trial: Trial) -> dict[tuple[str, str, str], Reading]:
+def _table_readings(judge: CellJudge, trial: Trial) -> dict[tuple[str, str, str], Reading]:
     """Return what tables are read as, by what the study says they are; the first of a kind."""
     found: dict[tuple[str, str, str], Reading] = {}
-    for place, combination in readings(judge, trial).items():
-        reading, wanted = judge.reader.reading(combination), judge.reader.cells[place].quantity
+    for place, combination in _readings(judge, trial).items():
+        reading, wanted = judge.reading(combination), judge.cells[place].quantity
         if reading is not None:
             found.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
     return found
@@ -231,19 +340,14 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str,
 
     With `assumed` the bounds are the configuration's own, else only what the paper states.
     """
-    study, cells = judge.runner.on(trial.configuration), judge.reader.cells
+    study, cells = judge.runner.on(trial.configuration), judge.cells
     read = [
         as_read(study, cells[place], reading)
-        if (reading := judge.reader.reading(combination))
+        if (reading := judge.reading(combination))
         else cells[place]
-        for place, combination in readings(judge, trial).items()
+        for place, combination in _readings(judge, trial).items()
     ]
     return impossible_cells(audit_study(study, read, assumed=assumed))
-
-
-def as_stated(trial: Trial) -> Trial:
-    """Return a trial with every number read as the study says."""
-    return replace(trial, readings=(Choice({}),) * len(trial.readings))
 
 
 def distances(

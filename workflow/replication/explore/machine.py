@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +24,29 @@ from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_N
 
 #: Runs scenarios into the store.
 Simulate = Callable[[dict[str, Scenario]], None]
+
+
+@dataclass
+class Costs:
+    """Expected CPU time of scenarios, each counted once whether the store had it or not.
+
+    It is the engines' cost model's: what is run next must not hang on a clock or on what was run
+    before.
+    """
+
+    spent_s: float = 0.0
+    counted: set[str] = field(default_factory=set)
+
+    def further_s(self, runs: Iterable[Run]) -> float:
+        """Return what runs cost beyond what was counted already."""
+        costs = {run.scenario_id: run.cost_s for run in runs if not run.refusal}
+        return math.fsum(cost for key, cost in costs.items() if key not in self.counted)
+
+    def count(self, runs: Iterable[Run]) -> None:
+        """Count runs as made."""
+        runs = [run for run in runs if not run.refusal]
+        self.spent_s += self.further_s(runs)
+        self.counted |= {run.scenario_id for run in runs}
 
 
 @dataclass(frozen=True)
@@ -52,9 +76,11 @@ class Machine:
 
         return cls(launch.engine, job.store, simulate, launch.ns3_version)
 
-    def missing_kernel(self, run: Run) -> bool:
-        """Return whether a run wants a kernel other than the one that is always built."""
-        return self.engine == "linux" and run.scenario.host_or_default().timer_hz != Host().timer_hz
+    def refusal(self, run: Run) -> str:
+        """Return why a run cannot be made here: by the engine, or its kernel is not built."""
+        timer_hz = run.scenario.host_or_default().timer_hz
+        is_missing = self.engine == "linux" and timer_hz != Host().timer_hz
+        return run.refusal or ("its kernel is not there" if is_missing else "")
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points of a study, each a replicate; runs what lacks."""
@@ -64,21 +90,10 @@ class Machine:
     def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points that were run, numbered as replicates in their order."""
         runs = [(number, run) for number, point in enumerate(points) for run in point]
-        design = pd.DataFrame(
-            [
-                {
-                    "experiment": run.experiment,
-                    "point": run.point,
-                    "levels": run.levels,
-                    "replicate": number,
-                    "engine": self.engine,
-                    "scenario": run.scenario_id,
-                    "supported": not run.refusal,
-                    "reason": run.refusal,
-                }
-                for number, run in runs
-            ]
-        )
+        columns = ["experiment", "point", "levels", "replicate", "scenario", "reason"]
+        rows = [(r.experiment, r.point, r.levels, n, r.scenario_id, r.refusal) for n, r in runs]
+        design = pd.DataFrame(rows, columns=columns).assign(engine=self.engine)
+        design["supported"] = design["reason"] == ""
         wanted = design.loc[design["supported"], "scenario"].unique()
         flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
         if len(wanted):

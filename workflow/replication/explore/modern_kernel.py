@@ -7,7 +7,7 @@ such results are never the study's own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,7 +18,7 @@ from replication.design.config import Replicates, Tier, load_study
 from replication.design.design import Run, design_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
-from replication.explore.machine import Machine
+from replication.explore.machine import Costs, Machine
 from replication.study.errors import InputError, leave
 from replication.study.files import read_json, read_model, write_text
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
@@ -103,32 +103,19 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
 def forecast_modern(root: Path, name: str, tier: str) -> tuple[str, float]:
     """Return what a study should cost on the modern kernel, as a line and in seconds of CPU."""
     _, runs = plan_modern(root, name, tier)
-    ran, cost_s = sum(not run.refusal for run in runs), _cost_s(runs)
+    ran, cost_s = sum(not run.refusal for run in runs), Costs().further_s(runs)
     line = f"{name} on a modern kernel: {ran} of {len(runs)} runs, about {cost_s:.0f} s of CPU"
     return line, cost_s
-
-
-def _cost_s(runs: Sequence[Run]) -> float:
-    return sum({run.scenario_id: run.cost_s for run in runs if not run.refusal}.values())
 
 
 def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
     modern, (study, runs) = load_modern(root), plan_modern(root, name, tier)
     replicates = sorted({run.replicate for run in runs})
-    results = machine.results(
-        name, [[run for run in runs if run.replicate == n] for n in replicates]
-    )
+    points = [[run for run in runs if run.replicate == n] for n in replicates]
+    results = machine.results(name, points)
     judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
-    claims = [
-        {
-            "claim": row["claim"],
-            "verdict": str(row["verdict"]),
-            "reason_code": str(row["reason_code"]),
-            "reason": str(row["reason"]),
-        }
-        for row in judged
-    ]
+    shown = ("claim", "verdict", "reason_code", "reason")
     document = {
         "study": name,
         "engine": modern.engine,
@@ -136,8 +123,8 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         "replicates": len(replicates),
         "reasons": modern.studies[name].reasons,
         "refusals": Counter(run.refusal for run in runs if run.refusal),
-        "claims": claims,
-        "cpu_s": round(_cost_s(runs), 3),
+        "claims": [{key: str(row[key]) for key in shown} for row in judged],
+        "cpu_s": round(Costs().further_s(runs), 3),
         "made_from": made_from(root, name, machine.exact_engine),
     }
     write_text(folder / f"{name}{SCENARIOS}", canonical_json(results.scenarios) + "\n")

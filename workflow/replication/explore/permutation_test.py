@@ -21,8 +21,7 @@ from replication.explore.score import (
     log_values,
 )
 from replication.explore.search import Search
-from replication.explore.trial import CellJudge, ClaimJudge, Trial
-from replication.explore.trial_runner import DEFAULTS
+from replication.explore.trial import DEFAULTS, CellJudge, ClaimJudge, Trial
 
 #: Configurations, best by the readings that tables share, of which exceptions are tried too.
 _SEARCHED = 4
@@ -31,23 +30,27 @@ _SEARCHED = 4
 def cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
     """Return the chance that deviations without a cause are explained as well as the best."""
     stage = search.stages[0]
-    tried, scores = search.trials.at_stage(stage), judge.scores(stage)
-    defaults = search.trials.tried[DEFAULTS, stage.name]
+    tried, scores = search.at_stage(stage), judge.scores(stage)
+    defaults = search.tried[DEFAULTS, stage.name]
     gain = judge.stated_bits(defaults, stage) - best.total
     names = np.array([judge.runner.bits(trial.configuration) for trial in tried])
     start = [trial.configuration for trial in tried].index(DEFAULTS)
     logs, ours, residuals = [], [], []
     for number, score in enumerate(scores):
-        published, slack = judge.reader.published(score.places)
-        logs.append(log_values(np.stack([t.printed[number] for t in tried]), slack[:, None]))
-        ours.append(log_values(defaults.printed[number][:, 0], slack))
+        printed = np.stack([trial.printed[number] for trial in tried])
+        logs.append(log_values(printed, score.slack[:, None]))
+        ours.append(log_values(defaults.printed[number][:, 0], score.slack))
         # What is undefined is as far off as counts.
-        residual = np.nan_to_num(published - ours[-1], nan=MOST_LOG_RATIO)
+        residual = np.nan_to_num(score.published - ours[-1], nan=MOST_LOG_RATIO)
         residuals.append(np.clip(residual, -MOST_LOG_RATIO, MOST_LOG_RATIO))
+
+    def shuffled(random: np.random.Generator, residual: Numbers) -> Numbers:
+        signs = random.choice([-1.0, 1.0], size=len(residual))
+        return np.asarray(random.permutation(residual) * signs)
 
     def as_good(random: np.random.Generator) -> bool:
         false = [
-            np.nan_to_num(own) + _shuffled(random, residual)
+            np.nan_to_num(own) + shuffled(random, residual)
             for own, residual in zip(ours, residuals, strict=True)
         ]
         return _null_gain(start, names, scores, logs, false) >= gain - 1e-9
@@ -59,11 +62,6 @@ def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> f
     random = np.random.Generator(np.random.PCG64(search.settings.seed))
     count = search.settings.explanation.permutations
     return (1 + sum(as_good(random) for _ in range(count))) / (1 + count)
-
-
-def _shuffled(random: np.random.Generator, residuals: Numbers) -> Numbers:
-    signs = random.choice([-1.0, 1.0], size=len(residuals))
-    return np.asarray(random.permutation(residuals) * signs)
 
 
 def _null_gain(
@@ -90,7 +88,7 @@ def _null_gain(
 
 def claims_p(search: Search, judge: ClaimJudge, best: Trial) -> float:
     """Return the chance that claims that have nothing to do with one another hold together so."""
-    tried, claims = search.trials.at_stage(search.stages[0]), sorted(best.verdicts)
+    tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
     bits = np.array([[judge.cost_bits(t.verdicts[claim]) for claim in claims] for t in tried])
 

@@ -17,25 +17,61 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from replication.design.config import load_study
+from replication.design.input_hashes import input_hashes, is_same
+from replication.engines.catalogue import chosen_engine
+from replication.engines.model import Engine
+from replication.engines.ns3 import NS3_VERSION
 from replication.explore.design_point import (
     DEFAULT,
+    JUDGED,
     ONE_AT_A_TIME,
+    POINT_COLUMNS,
     SEED,
     SPACE_FILLING,
-    Design,
+    varied,
 )
 from replication.metrics.statistic import wilson_interval
 from replication.study.claim_model import Claim, NotTestable
-from replication.study.sensitivity_settings import Scale
-from replication.study.storage.table import Row
-from replication.study.variation import Assumption
+from replication.study.files import read_json, write_text
+from replication.study.scenario import canonical_json
+from replication.study.sensitivity_settings import Scale, load_sensitivity
+from replication.study.storage.parquet import read_parquet
+from replication.study.storage.table import (
+    CELL_COLUMNS,
+    CLAIM_COLUMNS,
+    Row,
+    read_rows,
+    write_table,
+)
+from replication.study.study import Study
 from replication.study.verdict import Verdict
 
+#: Tables of a study's folder, which are merged under the same names.
+TABLES: dict[str, tuple[str, ...]] = {
+    "points": POINT_COLUMNS,
+    "claims": (
+        *("study", "claim", "engine", "verdict_tier", "verdict_default", "reduced_scale_differs"),
+        *("seeds", "seeds_alike", "designs", "holds", "share", "low", "high", "share_direction"),
+        *("word", "tested_alone", "flipped_by", "important", "r2"),
+    ),
+    "cells": (
+        *("study", "table", "row", "column", "engine", "unit", "published", "verdict_tier"),
+        *("default", "inside_default", "seed_low", "seed_high", "designs", "lowest", "highest"),
+        *("published_in_range", "share_inside"),
+    ),
+    "effects": (
+        *("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
+        *("importance", "deviation"),
+    ),
+}
+MADE_FROM = "made_from.json"
 #: Shares of designs from which on a claim is robust, and up to which it is fragile. With fewer
 #: designs than unanimity needs for Wilson's interval to lie beyond them (35) no word is given.
 ROBUST_AT_LEAST, FRAGILE_AT_MOST = 0.9, 0.1
@@ -83,13 +119,6 @@ class Importances:
         return [k for k in ranked if self.mean[k] > max(2 * self.deviation[k], 0.01)]
 
 
-def design_matrix(design: Design, axes: Sequence[Assumption]) -> Numbers:
-    """Return the positions of the assumptions at the space-filling points."""
-    points = [point for point in design.points if point.kind == SPACE_FILLING]
-    rows = [[axis.position(point.values[axis.key]) for axis in axes] for point in points]
-    return np.array(rows, dtype=float).reshape(len(points), len(axes))
-
-
 def importances(
     matrix: Numbers, outcome: Numbers, names: Sequence[str], seed: int
 ) -> Importances | None:
@@ -131,13 +160,61 @@ def importances(
     )
 
 
-def verdicts_by_claim(design: Design, claims: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def measure_study(
+    root: Path, name: str, folder: Path, data: Path, ns3_version: str = NS3_VERSION
+) -> None:
+    """Write the tables of one study (`TABLES`) to `folder`, and what they were made from.
+
+    `data` holds the verdicts of the tier that the report shows, if one was run, to be compared
+    with those at the reduced scale; `ns3_version` is that of the runs.
+    """
+    points = pd.DataFrame(robustness_table(folder, "points"))
+    points["values"] = points["values"].map(json.loads)
+    engine = str(points["engine"].iloc[0])
+    judged = {part: read_parquet(folder / f"{part}.parquet").to_pandas() for part in JUDGED}
+    verdicts = verdicts_by_claim(points, judged["claims"])
+    found = dict(_importances(root, load_study(root, name), points, verdicts))
+    in_tier: dict[tuple[str, ...], str] = {}
+    for file, columns, item in (
+        ("claims.csv", CLAIM_COLUMNS, ("claim",)),
+        ("cells.csv", CELL_COLUMNS, ("table", "row", "column")),
+    ):
+        for row in read_rows(data / file, columns) if (data / file).is_file() else []:
+            if (row["study"], row["engine"]) == (name, engine):
+                in_tier[tuple(row[column] for column in item)] = row["verdict"]
+    rows = {
+        "claims": claim_rows(verdicts, in_tier, found),
+        "cells": cell_rows(points, judged["cells"], in_tier),
+        "effects": effect_rows(verdicts, found),
+    }
+    for part, table in rows.items():
+        own = ({"study": name, "engine": engine} | row for row in table)
+        write_table(folder / f"{part}.csv", own, TABLES[part])
+    hashes = made_from(root, name, chosen_engine(engine, ns3_version))
+    write_text(folder / MADE_FROM, canonical_json(hashes) + "\n")
+
+
+def _importances(
+    root: Path, study: Study, points: pd.DataFrame, verdicts: Mapping[str, pd.DataFrame]
+) -> Iterator[tuple[str, Importances]]:
+    """Yield what makes each claim hold or not; claims that hardly ever flip have none."""
+    settings = load_sensitivity(root)
+    axes = varied(study, settings)
+    filling = points.loc[points["kind"] == SPACE_FILLING, "values"]
+    rows = [[axis.position(values[axis.key]) for axis in axes] for values in filling]
+    matrix = np.array(rows, dtype=float).reshape(len(rows), len(axes))
+    for claim, table in verdicts.items():
+        verdict = table.loc[table["kind"] == SPACE_FILLING, "verdict"]
+        undecided = verdict.isin(["", Verdict.NOT_TESTABLE])
+        outcome = (verdict == Verdict.REPRODUCED).astype(float).mask(undecided)
+        known = np.array(outcome, dtype=float)
+        found = importances(matrix, known, [axis.key for axis in axes], settings.seed)
+        if found is not None:
+            yield claim, found
+
+
+def verdicts_by_claim(points: pd.DataFrame, claims: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the verdicts on each claim, a row a design point; empty where it was not run."""
-    points = pd.DataFrame(
-        [(p.id, p.kind, p.changed, p.values.get(p.changed)) for p in design.points],
-        columns=["point", "kind", "changed", "value"],
-        dtype=object,
-    )
     return {
         str(claim): points.merge(own[["point", "verdict"]], how="left").fillna({"verdict": ""})
         for claim, own in claims.groupby("claim", sort=False)
@@ -145,34 +222,33 @@ def verdicts_by_claim(design: Design, claims: pd.DataFrame) -> dict[str, pd.Data
 
 
 def claim_rows(
-    design: Design,
     verdicts: Mapping[str, pd.DataFrame],
-    tier: Mapping[str, str],
+    tier: Mapping[tuple[str, ...], str],
     found: Mapping[str, Importances],
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each claim.
 
-    `tier` has the verdicts of the tier that the report shows, by claim, if one was run; `found`
-    what decides a claim.
+    `tier` has the verdicts of the tier that the report shows, if one was run; `found` what decides
+    a claim.
     """
     for claim, table in verdicts.items():
-        decided = table[~table["verdict"].isin(["", Verdict.NOT_TESTABLE])]
+        verdict, kind = table["verdict"], table["kind"]
+        decided = ~verdict.isin(["", Verdict.NOT_TESTABLE])
         default, importance = _default(table) or str(Verdict.NOT_TESTABLE), found.get(claim)
-        seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
-        filled = list(decided.loc[decided["kind"] == SPACE_FILLING, "verdict"])
-        holds, designs = filled.count(Verdict.REPRODUCED), len(filled)
-        right = holds + filled.count(Verdict.DIRECTION_ONLY)
+        seeds = verdict[kind.isin([DEFAULT, SEED]) & (verdict != "")]
+        filled = verdict[decided & (kind == SPACE_FILLING)]
+        holds, designs = int((filled == Verdict.REPRODUCED).sum()), len(filled)
+        right = holds + int((filled == Verdict.DIRECTION_ONLY).sum())
         low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
-        alone = decided[decided["kind"] == ONE_AT_A_TIME]
+        alone = table[decided & (kind == ONE_AT_A_TIME)]
         flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)
         flipped = alone[flips & (default != Verdict.NOT_TESTABLE)]
+        in_tier = tier.get((claim,), "")
         yield {
-            "study": design.study,
             "claim": claim,
-            "engine": design.engine,
-            "verdict_tier": tier.get(claim, ""),
+            "verdict_tier": in_tier,
             "verdict_default": default,
-            "reduced_scale_differs": claim in tier and tier[claim] != default,
+            "reduced_scale_differs": bool(in_tier) and in_tier != default,
             "seeds": len(seeds),
             "seeds_alike": int((seeds == default).sum()),
             "designs": designs,
@@ -184,8 +260,8 @@ def claim_rows(
             "word": robustness_word(holds, designs),
             "tested_alone": len(alone),
             "flipped_by": "; ".join(
-                f"{changed} = {value if isinstance(value, str) else json.dumps(value)}"
-                for changed, value in zip(flipped["changed"], flipped["value"], strict=True)
+                f"{key} = {value if isinstance(value := values[key], str) else json.dumps(value)}"
+                for key, values in zip(flipped["changed"], flipped["values"], strict=True)
             ),
             "important": "; ".join(importance.important if importance else ()),
             "r2": importance.r2 if importance else math.nan,
@@ -197,13 +273,13 @@ def _default(table: pd.DataFrame) -> str:
 
 
 def cell_rows(
-    design: Design, cells: pd.DataFrame, tier: Mapping[tuple[str, str, str], str]
+    points: pd.DataFrame, cells: pd.DataFrame, tier: Mapping[tuple[str, ...], str]
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each published number under the study's own reading.
 
     The range is over all designs: the defaults, one at a time and space filling.
     """
-    cells = cells.assign(kind=cells["point"].map(design.kinds))
+    cells = cells.merge(points[["point", "kind"]])
     for key, group in cells.groupby(["table", "row", "column"], sort=False):
         table, row, column = (str(part) for part in key)
         found = group[group["value"].notna() & (group["verdict"] != Verdict.NOT_TESTABLE)]
@@ -213,11 +289,9 @@ def cell_rows(
         published = float(group["published"].iloc[0])
         low, high = float(found["value"].min()), float(found["value"].max())
         yield {
-            "study": design.study,
             "table": table,
             "row": row,
             "column": column,
-            "engine": design.engine,
             "unit": group["unit"].iloc[0],
             "published": published,
             "verdict_tier": tier.get((table, row, column), ""),
@@ -234,22 +308,47 @@ def cell_rows(
 
 
 def effect_rows(
-    design: Design, verdicts: Mapping[str, pd.DataFrame], found: Mapping[str, Importances]
+    verdicts: Mapping[str, pd.DataFrame], found: Mapping[str, Importances]
 ) -> Iterator[dict[str, object]]:
     """Yield the effect of each assumption on each claim: one at a time, and by permutation."""
     columns = ("parameter", "method", "value", "before", "after", "importance", "deviation")
     for claim, table in verdicts.items():
-        before, alone = _default(table), table[table["kind"] == ONE_AT_A_TIME]
+        alone = table.loc[table["kind"] == ONE_AT_A_TIME, ["changed", "values", "verdict"]]
         rows: list[tuple[object, ...]] = [
-            (changed, ONE_AT_A_TIME, json.dumps(value), before, after, None, None)
-            for _, _, changed, value, after in alone.itertuples(index=False)
+            (key, ONE_AT_A_TIME, json.dumps(values[key]), _default(table), after, None, None)
+            for key, values, after in alone.itertuples(index=False)
         ]
         if claim in found:
             deviation = found[claim].deviation
             for name, mean in found[claim].mean.items():
                 rows.append((name, "permutation", "", "", "", mean, deviation[name]))
-        shared = {"study": design.study, "claim": claim, "engine": design.engine}
-        yield from (shared | dict(zip(columns, row, strict=True)) for row in rows)
+        yield from ({"claim": claim, **dict(zip(columns, row, strict=True))} for row in rows)
+
+
+def robustness_table(folder: Path, part: str) -> list[Row]:
+    """Read one of `TABLES`; InputError names it if it is missing or of another version."""
+    return read_rows(folder / f"{part}.csv", TABLES[part])
+
+
+def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
+    """Return the hashes of all that decides a study's robustness, as it is now."""
+    settings = load_sensitivity(root)
+    common = settings.model_dump(mode="json", exclude={"explanation", "studies", "other_studies"})
+    own = settings.of(name).model_dump(mode="json")
+    return input_hashes(root, name, engine, settings=[common, own])
+
+
+def read_made_from(folder: Path) -> Mapping[str, str]:
+    """Return what the tables in `folder` were made from; empty where that is not known."""
+    path = folder / MADE_FROM
+    found: dict[str, str] = read_json(path) if path.is_file() else {}
+    return found
+
+
+def is_current(root: Path, data: Path, name: str) -> bool:
+    """Return whether a study's tables in the folder of results are what would be made now."""
+    then = read_made_from(data / "sensitivity" / name)
+    return is_same(data, then, lambda engine: made_from(root, name, engine))
 
 
 def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,10 +25,9 @@ import pandas as pd
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
-from replication.study.claim_model import Quantity
 from replication.study.study import Study
 from replication.verdicts.bound import propagation_s
-from replication.verdicts.cause import Cause, Explanations, Reading, combined, refusal
+from replication.verdicts.cause import Explanations, Reading, combined, refusal
 from replication.verdicts.cell import half_width
 
 Numbers = npt.NDArray[np.float64]
@@ -50,15 +50,14 @@ _ONE_RUN_TOLERANCE = 0.1
 class Family:
     """Numbers of one column that may be read in the same ways.
 
-    `cells` are places among all of the study; `combinations` what the causes `dimensions` can read
-    them as, the first what the study says; `groups` what has one scale of deviations, of each cell:
-    a column or a table.
+    `cells` are places among all of the study; `combinations` what they can be read as, the first
+    what the study says; `groups` what has one scale of deviations, of each cell: a column or a
+    table.
     """
 
-    cells: tuple[int, ...]
-    dimensions: tuple[Cause, ...]
-    combinations: tuple[Combination, ...]
-    groups: tuple[str, ...]
+    cells: Sequence[int]
+    combinations: Sequence[Combination]
+    groups: Sequence[str]
 
 
 class Reader:
@@ -68,17 +67,50 @@ class Reader:
         self.study = study
         self.explanations = found
         self.cells = cells
-        self.families = _families(study, found, cells)
+        self._readings = {
+            (cause.id, level.key): level.reading
+            for cause in found.of_kind("reading")
+            for level in cause.levels or []
+            if level.reading is not None
+        }
+        self.families = self._families()
+
+    def _families(self) -> list[Family]:
+        by_column = {table.id: table.columns is not None for table in self.study.tables}
+        causes = self.explanations.of_kind("reading")
+        groups: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+        for place, cell in enumerate(self.cells):
+            if not cell.not_comparable:
+                own = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
+                groups[cell.column if by_column[cell.table] else "", own].append(place)
+        return [
+            Family(
+                places,
+                self._combinations(own, self.cells[places[0]]),
+                [name or self.cells[place].table for place in places],
+            )
+            for (name, own), places in groups.items()
+        ]
+
+    def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
+        """Return the readings that can be had together; the first is the study's own."""
+        options = [[None, *(p for p in self._readings if p[0] == cause)] for cause in causes]
+        found = []
+        for product in itertools.product(*options):
+            own = tuple(pair for pair in product if pair is not None)
+            if not self._contradict(own) and not refusal(cell, self.reading(own)):
+                found.append(own)
+        return found
+
+    def _contradict(self, combination: Combination) -> bool:
+        """Return whether two of the readings set the same thing but for the factor."""
+        readings = [self._readings[pair].model_dump(exclude_defaults=True) for pair in combination]
+        given = [name for reading in readings for name in reading if name != "factor"]
+        return len(given) > len(set(given))
 
     def reading(self, combination: Combination) -> Reading | None:
         """Return the reading that causes make together."""
-        parts = [
-            level.reading
-            for cause, key in combination
-            for level in self.explanations.by_id[cause].levels or []
-            if level.key == key
-        ]
-        return combined(part for part in parts if part is not None)
+        return combined(self._readings[pair] for pair in combination)
 
     def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
         """Return what would be printed: a family at a time, by configuration, cell and reading.
@@ -93,54 +125,36 @@ class Reader:
             for column, combination in enumerate(family.combinations):
                 reading = self.reading(combination)
                 for row, place in enumerate(own):
-                    cell = self.cells[place]
-                    if not refusal(cell, reading):
-                        array[:, row, column] = self._values(results, count, cell, reading)
+                    if not refusal(self.cells[place], reading):
+                        array[:, row, column] = self._values(results, count, place, reading)
             arrays.append(array)
         return arrays
 
-    def _values(
-        self, results: Results, count: int, cell: MappedCell, reading: Reading | None
-    ) -> Numbers:
-        wanted = cell.quantity if reading is None else reading.of(cell).quantity
-        values = _means(results, count, wanted)
-        if reading is None:
-            return values
-        less_s = propagation_s(self.study, wanted) if reading.less_propagation else 0.0
-        return np.array([reading.printed(float(v), less_s) for v in values])
-
-    def errors(self, printed: Numbers, places: Sequence[int]) -> Numbers:
-        """Return the absolute log ratio to the published values, up to `MOST_LOG_RATIO`."""
-        published, slack = self.published(places)
-        return deviations(log_values(printed, slack[:, None]), published[:, None])
-
-    def published(self, places: Sequence[int]) -> tuple[Numbers, Numbers]:
-        """Return the logarithms of the published values, and half their last digits."""
-        slack = np.array([max(self.cells[p].half_ulp, 1e-12) for p in places])
-        values = np.array([self.cells[p].value for p in places])
-        return log_values(values, slack), slack
-
-    def matches(self, place: int, printed: Numbers | float) -> npt.NDArray[np.bool_]:
-        """Return whether what would be printed lies inside a cell's tolerance."""
+    def _values(self, results: Results, count: int, place: int, reading: Reading | None) -> Numbers:
+        """Return what would be printed in a cell, of each configuration."""
         cell = self.cells[place]
-        width = half_width(cell.cell.tolerance, cell.value)
-        if math.isnan(width):
-            width = _ONE_RUN_TOLERANCE * abs(cell.value)
-        return np.asarray(np.abs(printed - cell.value) <= width + cell.half_ulp)
+        wanted = cell.quantity if reading is None else reading.of(cell).quantity
+        # Every level at once: the table is computed once for all cells of a column.
+        frame = quantity(results, wanted.model_copy(update={"where": {}}))
+        mask = np.ones(len(frame), dtype=bool)
+        for factor, keys in wanted.where.items():
+            mask &= np.isin(frame[factor].to_numpy(dtype=str), keys)
+        numbers = frame["replicate"].to_numpy(dtype=int)[mask]
+        sums = np.bincount(numbers, frame["value"].to_numpy(dtype=float)[mask], count)
+        with np.errstate(invalid="ignore"):
+            means = np.asarray(sums / np.bincount(numbers, minlength=count))
+        if reading is None:
+            return means
+        less_s = propagation_s(self.study, wanted) if reading.less_propagation else 0.0
+        return np.array([reading.printed(float(value), less_s) for value in means])
 
 
-def _means(results: Results, count: int, wanted: Quantity) -> Numbers:
-    """Return the mean of a quantity over its points, of each configuration."""
-    # Every level at once: the table is computed once for all cells of a column.
-    frame = quantity(results, wanted.model_copy(update={"where": {}}))
-    mask = np.ones(len(frame), dtype=bool)
-    for factor, keys in wanted.where.items():
-        mask &= np.isin(frame[factor].to_numpy(dtype=str), keys)
-    values = frame["value"].to_numpy(dtype=float)[mask]
-    numbers = frame["replicate"].to_numpy(dtype=int)[mask]
-    sums = np.bincount(numbers, values, count)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(sums / np.bincount(numbers, minlength=count))
+def matches(cell: MappedCell, printed: Numbers | float) -> npt.NDArray[np.bool_]:
+    """Return whether what would be printed lies inside a cell's tolerance."""
+    width = half_width(cell.cell.tolerance, cell.value)
+    if math.isnan(width):
+        width = _ONE_RUN_TOLERANCE * abs(cell.value)
+    return np.asarray(np.abs(printed - cell.value) <= width + cell.half_ulp)
 
 
 def log_values(values: Numbers, slack: Numbers) -> Numbers:
@@ -158,45 +172,6 @@ def _log_tolerance(cell: MappedCell) -> float:
     if tolerance.absolute is not None:
         return math.log1p(tolerance.absolute / max(abs(cell.value), tolerance.absolute))
     return math.log1p(tolerance.relative or _ONE_RUN_TOLERANCE)
-
-
-def _families(study: Study, found: Explanations, cells: Sequence[MappedCell]) -> list[Family]:
-    by_column = {table.id: table.columns is not None for table in study.tables}
-    groups: dict[tuple[str, tuple[str, ...]], list[int]] = {}
-    for place, cell in enumerate(cells):
-        if not cell.not_comparable:
-            causes = found.of_kind("reading")
-            own = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
-            name = cell.column if by_column[cell.table] else ""
-            groups.setdefault((name, own), []).append(place)
-    families = []
-    for (name, own), places in groups.items():
-        dimensions = tuple(found.by_id[cause] for cause in own)
-        combinations = _combinations(dimensions, cells[places[0]])
-        scales = tuple(name or cells[place].table for place in places)
-        families.append(Family(tuple(places), dimensions, combinations, scales))
-    return families
-
-
-def _combinations(causes: Sequence[Cause], cell: MappedCell) -> tuple[Combination, ...]:
-    """Return the readings that can be had together; the first is the study's own."""
-    options = [
-        [None, *((cause.id, one.key, one.reading) for one in cause.levels or [] if one.reading)]
-        for cause in causes
-    ]
-    found = []
-    for product in itertools.product(*options):
-        chosen = [one for one in product if one is not None]
-        readings = [reading for _, _, reading in chosen]
-        if not _contradict(readings) and not refusal(cell, combined(readings)):
-            found.append(tuple((cause, key) for cause, key, _ in chosen))
-    return tuple(found)
-
-
-def _contradict(readings: Sequence[Reading]) -> bool:
-    """Return whether two of the readings set the same thing but for the factor."""
-    given = [set(r.model_dump(exclude_defaults=True)) - {"factor"} for r in readings]
-    return sum(map(len, given)) > len(set().union(*given))
 
 
 @dataclass(frozen=True)
@@ -227,7 +202,9 @@ class FamilyScore:
         self.family = family
         kept = [n for n, place in enumerate(family.cells) if place in set(places)]
         self.places = [family.cells[n] for n in kept]
-        cells = [reader.cells[place] for place in self.places]
+        self.cells = cells = [reader.cells[place] for place in self.places]
+        self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
+        self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
         self.table_of, self.tables = _numbered([cell.table for cell in cells])
         self.group_of, groups = _numbered([family.groups[n] for n in kept])
         # A table's numbers of one family are of one group.
@@ -235,17 +212,15 @@ class FamilyScore:
         self.sizes = np.bincount(self.group_of, minlength=len(groups)).astype(float)
         floors = LEAST_ERROR * np.array([_log_tolerance(cell) for cell in cells])
         self.floors = np.bincount(self.group_of, floors, len(groups)) / self.sizes
-        self._shared, self._other = self._naming_bits(reader.explanations.cause_bits)
+        self._shared, self._other = self._naming_bits(reader.explanations)
         self._places = {frozenset(own): n for n, own in enumerate(family.combinations)}
 
-    def _naming_bits(self, cause_bits: float) -> tuple[Numbers, Numbers]:
+    def _naming_bits(self, found: Explanations) -> tuple[Numbers, Numbers]:
         """Return the bits of each shared reading, and of each exception from each of them."""
-        levels = {cause.id: len(cause.levels or []) for cause in self.family.dimensions}
-        combinations = self.family.combinations
-        shared = [
-            sum(cause_bits + math.log2(levels[cause]) for cause, _ in combination)
-            for combination in combinations
-        ]
+        combinations, cause_bits = self.family.combinations, found.cause_bits
+        causes = {cause for own in combinations for cause, _ in own}
+        levels = {cause: len(found.by_id[cause].levels or []) for cause in causes}
+        shared = [sum(cause_bits + math.log2(levels[c]) for c, _ in own) for own in combinations]
         which = math.log2(max(len(self.tables), 1))
         each = {cause: cause_bits + math.log2(n + 1) + which for cause, n in levels.items()}
         other = [
@@ -253,6 +228,15 @@ class FamilyScore:
             for base in combinations
         ]
         return np.array(shared), np.array(other, dtype=float)
+
+    def errors(self, printed: Numbers) -> Numbers:
+        """Return the absolute log ratio to the published values, up to `MOST_LOG_RATIO`."""
+        return deviations(log_values(printed, self.slack[:, None]), self.published[:, None])
+
+    def inside(self, printed: Numbers) -> npt.NDArray[np.bool_]:
+        """Return which numbers lie inside their tolerance: a row a cell, a column a reading."""
+        found = [matches(cell, own) for cell, own in zip(self.cells, printed, strict=True)]
+        return np.array(found, dtype=bool).reshape(printed.shape)
 
     def data_bits(self, sums: Numbers) -> Numbers:
         """Return the bits of the numbers, from sums of errors by group (last axis)."""

@@ -17,18 +17,20 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from replication.design.config import load_study
 from replication.explore.machine import Machine
-from replication.explore.score import PAYS_BITS, Reader
-from replication.explore.trial import CellJudge, ClaimJudge, Trial, Trials
-from replication.explore.trial_runner import (
+from replication.explore.score import PAYS_BITS
+from replication.explore.trial import (
     DEFAULTS,
+    CellJudge,
+    ClaimJudge,
     Configuration,
     StudyPart,
+    Trial,
     TrialRunner,
     in_words,
     parts,
@@ -38,8 +40,10 @@ from replication.explore.trial_runner import (
 from replication.metrics.cell_map import map_cells
 from replication.study.published import published_path, read_published
 from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
-from replication.verdicts.cause import Explanations, check_explanations, level_key
+from replication.verdicts.cause import Coupled, Explanations, check_explanations, level_key
 
+#: Configurations whose results are looked up together.
+_TOGETHER = 12
 #: Configurations that are followed at a time.
 BEAM = 2
 #: Share of the budget for pairs of any causes, the cheapest first. Since 2026-11-23, after results
@@ -66,6 +70,12 @@ def kinds(trial: Trial) -> set[str]:
     return {cause.partition("@")[0] for cause, _ in trial.pairs}
 
 
+def pairs(alone: Sequence[tuple[str, str]]) -> list[Configuration]:
+    """Return all pairs of different causes, each at the levels that are given."""
+    both = itertools.combinations(alone, 2)
+    return [with_cause((one,), *two) for one, two in both if one[0] != two[0]]
+
+
 def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
     """Return the levels of each cause, the best alone first."""
     found: dict[str, list[str]] = {}
@@ -79,13 +89,16 @@ def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
 class Search:
     """The search for a study's best explanation, on growing parts of what may be seen.
 
-    `stages` grow up to all that may be seen; `whole` is what can be judged, held out or not.
+    `stages` grow up to all that may be seen; `whole` is what can be judged, held out or not;
+    `tried` has all trials by configuration and stage.
     """
 
-    trials: Trials
+    runner: TrialRunner
+    judge: CellJudge | ClaimJudge
     stages: Sequence[StudyPart]
     whole: StudyPart
     settings: Sensitivity
+    tried: dict[tuple[Configuration, str], Trial] = field(default_factory=dict)
 
     @classmethod
     def begin(cls, root: Path, found: Explanations, machine: Machine) -> Search:
@@ -96,18 +109,16 @@ class Search:
         cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
         check_explanations(found, study, cells)
         runner = TrialRunner(study, found, cells, machine)
-        judge: CellJudge | ClaimJudge = ClaimJudge(runner)
-        if found.score == "cells":
-            judge = CellJudge(runner, Reader(study, found, cells))
-        return cls(Trials(runner, judge), *parts(found, study, cells), load_sensitivity(root))
+        judge = CellJudge(runner) if found.score == "cells" else ClaimJudge(runner)
+        return cls(runner, judge, *parts(found, study, cells), load_sensitivity(root))
 
     @property
-    def runner(self) -> TrialRunner:
-        """What runs configurations."""
-        return self.trials.runner
+    def coupled(self) -> Coupled | None:
+        """The causes that cancel each other until all are there."""
+        return self.runner.explanations.coupled
 
     @cached_property
-    def reserve_s(self) -> float:
+    def _reserve_s(self) -> float:
         """What the finalists, the waterfall and the held-out part should cost."""
         last = self.stages[-1]
         one_s = self.runner.cost_s(DEFAULTS, last)
@@ -122,112 +133,129 @@ class Search:
     @property
     def _coupled_s(self) -> float:
         """What the best with coupled causes should cost on all that can be judged."""
-        coupled, last = self.runner.explanations.coupled, self.stages[-1]
-        if coupled is None:
+        if self.coupled is None:
             return 0.0
-        start = tuple(sorted(coupled.starts[0].items()))
+        start, last = tuple(sorted(self.coupled.starts[0].items())), self.stages[-1]
         one_s = self.runner.cost_s(start, last)
         # All of it, and all that is seen without each cause but the one that is kept.
         return self.runner.cost_s(start, self.whole) + (len(start) - 1) * one_s
 
+    def evaluate(
+        self,
+        configurations: Sequence[Configuration],
+        stage: StudyPart,
+        reserve_s: float | None = None,
+    ) -> list[Trial]:
+        """Return the trials of configurations on a stage, in their order; each is run once.
+
+        With `reserve_s` as many as can be afforded before no more than that is left; a
+        configuration that makes no scenario has no trial.
+        """
+        wanted = list(dict.fromkeys(configurations))
+        left_s = self.runner.left_s - (reserve_s or 0.0)
+        new: list[Configuration] = []
+        for one in wanted:
+            if (one, stage.name) in self.tried or self.runner.runs(one, stage) is None:
+                continue
+            if reserve_s is not None:
+                left_s -= self.runner.cost_s(one, stage)
+                if left_s < 0:
+                    break
+            new.append(one)
+        for start in range(0, len(new), _TOGETHER):
+            together = new[start : start + _TOGETHER]
+            results = self.runner.results(together, stage)
+            for trial in self.judge.judged(together, results, stage):
+                self.tried[trial.configuration, stage.name] = trial
+        return [self.tried[one, stage.name] for one in wanted if (one, stage.name) in self.tried]
+
+    def at_stage(self, stage: StudyPart) -> list[Trial]:
+        """Return all trials on a stage, best first."""
+        found = [trial for (_, name), trial in self.tried.items() if name == stage.name]
+        return sorted(found, key=lambda trial: trial.rank)
+
+    @property
+    def count(self) -> int:
+        """How many configurations were tried."""
+        return len({configuration for configuration, _ in self.tried})
+
     def run(self) -> list[Trial]:
         """Return the best on all that may be seen: with and without coupled causes, best first."""
-        runner, reserve_s = self.runner, self.reserve_s
+        runner, reserve_s = self.runner, self._reserve_s
         first, last = self.stages[0], self.stages[-1]
-        self._evaluate("the documented defaults", [DEFAULTS], first, None)
-        singles = self._evaluate("each cause alone", runner.singles(), first, reserve_s)
-        levels = best_levels(singles)
+        self.evaluate([DEFAULTS], first)
+        causes = runner.explanations.of_kind("set-up")
+        alone = [((cause.id, key),) for cause in causes for key in cause.variations]
+        levels = best_levels(self.evaluate(alone, first, reserve_s))
+        self._say("each cause alone", first)
         coupled = self._couple(levels)
-        self._evaluate("pairs of the best", self._pairs(levels), first, reserve_s)
+        best = [(cause, own[0]) for cause, own in levels.items()]
+        best = best[: self.settings.explanation.paired_causes]
+        self.evaluate(pairs(best), first, reserve_s)
+        self._say("pairs of the best", first)
         all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.budget_s
-        cheap = self._cheap_pairs(levels)
-        self._evaluate("the cheapest of all other pairs", cheap, first, all_but_s)
+        every = [(cause, key) for cause, own in levels.items() for key in own[:LEVELS_EXTENDED]]
+        cheap = sorted(pairs(every), key=lambda pair: (runner.cost_s(pair, first), pair))
+        self.evaluate(cheap, first, all_but_s)
+        self._say("the cheapest of all other pairs", first)
         self._grow(levels)
         self._refine()
         self._say("numbers of the chosen causes", first)
         count = self.settings.explanation.finalists
         finalists = [*dict.fromkeys([*self._best(self._second, 2), *self._best(first, count)])]
         # The defaults come first, so that there always is something to compare with.
-        self.trials.evaluate([DEFAULTS], last)
-        self.trials.evaluate([*coupled, *finalists[:count]], last, reserve_s / 2)
+        self.evaluate([DEFAULTS], last)
+        self.evaluate([*coupled, *finalists[:count]], last, reserve_s / 2)
         found = [self._settle(with_it) for with_it in ([False, True] if coupled else [False])]
         self._say("all that may be seen", last)
         return sorted((one for one in found if one is not None), key=lambda trial: trial.rank)
 
     def near(self, best: Trial) -> list[Configuration]:
         """Return what fits as well as the best on an earlier stage, with as many coupled causes."""
-        coupled, found = self._is_coupled(best.configuration), list[Configuration]()
+        coupled, found = self.is_coupled(best.configuration), list[Configuration]()
         for stage in self.stages[:-1]:
-            (own,) = self.trials.evaluate([best.configuration], stage)
-            limit, tried = own.total + EQUALLY_GOOD_BITS, self.trials.at_stage(stage)
+            (own,) = self.evaluate([best.configuration], stage)
+            limit, tried = own.total + EQUALLY_GOOD_BITS, self.at_stage(stage)
             found += [trial.configuration for trial in tried if trial.total <= limit]
-        return [one for one in dict.fromkeys(found) if self._is_coupled(one) is coupled]
+        return [one for one in dict.fromkeys(found) if self.is_coupled(one) is coupled]
 
     def not_compared(self, best: Trial) -> int:
         """Return how many of them the budget did not allow on all that may be seen."""
         last = self.stages[-1].name
-        return sum((one, last) not in self.trials.tried for one in self.near(best))
+        return sum((one, last) not in self.tried for one in self.near(best))
 
-    def _is_coupled(self, configuration: Configuration) -> bool:
-        coupled = self.runner.explanations.coupled
-        return coupled is not None and coupled.cause in dict(configuration)
+    def is_coupled(self, configuration: Configuration) -> bool:
+        """Return whether a configuration has the cause of the coupled ones."""
+        return self.coupled is not None and self.coupled.cause in dict(configuration)
 
     def rivals(self, best: Trial) -> list[Trial]:
         """Return what fits as well on all that may be seen without one of the best's causes."""
         limit, needed = best.total + EQUALLY_GOOD_BITS, kinds(best)
         return [
             trial
-            for trial in self.trials.at_stage(self.stages[-1])
+            for trial in self.at_stage(self.stages[-1])
             if trial.total <= limit and not needed <= kinds(trial)
         ]
 
     @property
     def defaults(self) -> Trial:
         """The defaults on all that may be seen."""
-        return self.trials.tried[DEFAULTS, self.stages[-1].name]
+        return self.tried[DEFAULTS, self.stages[-1].name]
 
     def waterfall(self, best: Trial) -> list[Trial]:
         """Return the best without one of its causes each, in their order."""
-        return self.trials.evaluate(without_each(best.configuration), self.stages[-1])
-
-    def _evaluate(
-        self,
-        what: str,
-        configurations: Sequence[Configuration],
-        stage: StudyPart,
-        reserve_s: float | None,
-    ) -> list[Trial]:
-        found = self.trials.evaluate(configurations, stage, reserve_s)
-        self._say(what, stage)
-        return found
+        return self.evaluate(without_each(best.configuration), self.stages[-1])
 
     @property
     def _second(self) -> StudyPart:
         return self.stages[min(1, len(self.stages) - 1)]
 
     def _best(self, stage: StudyPart, count: int) -> list[Configuration]:
-        return [trial.configuration for trial in self.trials.at_stage(stage)[:count]]
-
-    def _pairs(self, levels: Mapping[str, list[str]]) -> list[Configuration]:
-        """Return all pairs of the best causes, each at its best level alone."""
-        chosen = [(c, own[0]) for c, own in levels.items()]
-        chosen = chosen[: self.settings.explanation.paired_causes]
-        return [with_cause((one,), *two) for one, two in itertools.combinations(chosen, 2)]
-
-    def _cheap_pairs(self, levels: Mapping[str, list[str]]) -> list[Configuration]:
-        """Return the pairs of all causes at their best levels alone, the cheapest first."""
-        first = self.stages[0]
-        alone = [(cause, level) for cause, own in levels.items() for level in own[:LEVELS_EXTENDED]]
-        pairs = {
-            with_cause((one,), *two)
-            for one, two in itertools.combinations(alone, 2)
-            if one[0] != two[0]
-        }
-        return sorted(pairs, key=lambda pair: (self.runner.cost_s(pair, first), pair))
+        return [trial.configuration for trial in self.at_stage(stage)[:count]]
 
     def _grow(self, levels: Mapping[str, list[str]]) -> None:
         """Add causes to the best configurations while that shortens the description."""
-        first, reserve_s = self.stages[0], self.reserve_s
+        first, reserve_s = self.stages[0], self._reserve_s
         reached = self._promote()
         for depth in range(2, self.settings.explanation.depth + 1):
             children = [
@@ -235,7 +263,7 @@ class Search:
                 for trial in reached[:BEAM]
                 for child in self._children(trial.configuration, levels)
             ]
-            self.trials.evaluate(children, first, reserve_s)
+            self.evaluate(children, first, reserve_s)
             before, reached = reached, self._promote()
             self._say(f"{depth} causes or more", first)
             if reached[0].rank >= before[0].rank:
@@ -244,8 +272,8 @@ class Search:
     def _promote(self) -> list[Trial]:
         """Score the best of the first stage on the second; return all there, best first."""
         kept = self._best(self.stages[0], _PROMOTED * BEAM)
-        self.trials.evaluate([DEFAULTS, *kept], self._second, self.reserve_s)
-        return self.trials.at_stage(self._second) or self.trials.at_stage(self.stages[0])
+        self.evaluate([DEFAULTS, *kept], self._second, self._reserve_s)
+        return self.at_stage(self._second) or self.at_stage(self.stages[0])
 
     def _children(
         self, parent: Configuration, levels: Mapping[str, list[str]]
@@ -267,24 +295,24 @@ class Search:
             here = distances.index(min(distances)) if values else 0
             close = values[max(here - NEIGHBOURS, 0) : here + NEIGHBOURS + 1]
             neighbours += [with_cause(parent, cause, level_key(value)) for value in close]
-        self.trials.evaluate(neighbours, self.stages[0], 0.8 * self.reserve_s)
+        self.evaluate(neighbours, self.stages[0], 0.8 * self._reserve_s)
         # The best of them compete where the beam did.
         self._promote()
 
     def _couple(self, levels: Mapping[str, list[str]]) -> list[Configuration]:
         """Go on from the starts with coupled causes, one change at a time; return the best."""
-        coupled, first = self.runner.explanations.coupled, self.stages[0]
-        if coupled is None:
+        if self.coupled is None:
             return []
-        starts = [tuple(sorted(start.items())) for start in coupled.starts]
-        floor_s = max(self.runner.left_s - COUPLED_SHARE * self.runner.budget_s, self.reserve_s)
-        found = self.trials.evaluate(starts, first, floor_s)
+        first = self.stages[0]
+        starts = [tuple(sorted(start.items())) for start in self.coupled.starts]
+        floor_s = max(self.runner.left_s - COUPLED_SHARE * self.runner.budget_s, self._reserve_s)
+        found = self.evaluate(starts, first, floor_s)
         before: Trial | None = None
         while found and (best := min(found, key=lambda trial: trial.rank)) is not before:
             before, parent = best, best.configuration
             tried = [*without_each(parent), *self._children(parent, levels)]
-            tried = [parent, *(one for one in tried if coupled.cause in dict(one))]
-            found = self.trials.evaluate(tried, first, floor_s)
+            tried = [parent, *filter(self.is_coupled, tried)]
+            found = self.evaluate(tried, first, floor_s)
         self._say("coupled causes", first)
         return [before.configuration] if before else []
 
@@ -296,10 +324,10 @@ class Search:
         last, runner = self.stages[-1], self.runner
         before: Trial | None = None
         best: Trial | None = None
-        while (first := self._first(self.trials.at_stage(last), coupled)) is not before:
+        while (first := self._first(self.at_stage(last), coupled)) is not before:
             before = best = first
             while best is not None:
-                tried = self.trials.evaluate(without_each(best.configuration), last)
+                tried = self.evaluate(without_each(best.configuration), last)
                 less = self._first(tried, coupled)
                 if less is None or less.total >= best.total + PAYS_BITS:
                     break
@@ -307,23 +335,22 @@ class Search:
             if best is not None:
                 kept_s = 0.0 if coupled else self._coupled_s
                 reserve_s = runner.cost_s(best.configuration, self.whole) + kept_s
-                self.trials.evaluate(self.near(best), last, reserve_s)
+                self.evaluate(self.near(best), last, reserve_s)
         return best
 
     def _first(self, trials: Sequence[Trial], coupled: bool) -> Trial | None:
-        own = (one for one in trials if self._is_coupled(one.configuration) is coupled)
+        own = (one for one in trials if self.is_coupled(one.configuration) is coupled)
         return min(own, key=lambda trial: trial.rank, default=None)
 
     def _say(self, what: str, stage: StudyPart) -> None:
-        runner, tried = self.runner, self.trials.at_stage(stage)
-        defaults = self.trials.tried.get((DEFAULTS, stage.name))
+        runner, tried = self.runner, self.at_stage(stage)
+        defaults = self.tried.get((DEFAULTS, stage.name))
         if not tried or defaults is None:
             return
         print(
-            f"{runner.study.id}: {what}: {self.trials.count} configurations, {stage.name}: "
+            f"{runner.study.id}: {what}: {self.count} configurations, {stage.name}: "
             f"{tried[0].total:.1f} bits (defaults {defaults.total:.1f}) by "
-            f"{in_words(tried[0].pairs)}; {runner.spent_s:.0f} of {runner.budget_s:.0f} s of CPU "
-            "by the cost model",
+            f"{in_words(tried[0].pairs)}; {runner.costs.spent_s:.0f} of {runner.budget_s:.0f} s of "
+            "CPU by the cost model",
             file=sys.stderr,
-            flush=True,
         )

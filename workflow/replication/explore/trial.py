@@ -1,25 +1,228 @@
-"""Trials: configurations that were run on a stage of the search, and how they are scored."""
+"""Trials: configurations that are run on a part of a study, and how they are scored.
+
+A configuration is a set of causes that are simulated, each at one of its levels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-import numpy.typing as npt
-
+from replication.design.design import Run, design_study
+from replication.explore.design_point import explored_tier
+from replication.explore.machine import Costs, Machine
 from replication.explore.score import Choice, FamilyScore, Numbers, Reader
-from replication.explore.trial_runner import Configuration, StudyPart, TrialRunner
+from replication.metrics.cell_map import MappedCell
 from replication.metrics.results import Results
+from replication.metrics.sampled import SampledResults
+from replication.study.claim_model import Claim, covers
+from replication.study.errors import InputError
+from replication.study.parameter import Factor
+from replication.study.study import Study
+from replication.study.variation import apply
 from replication.study.verdict import Verdict
+from replication.verdicts.cause import Explanations, Stage
 from replication.verdicts.claim import evaluate_claim
 
+#: Cause and level, in the order of the causes' ids.
+Configuration = tuple[tuple[str, str], ...]
+#: The documented defaults.
+DEFAULTS: Configuration = ()
 #: Bits of a claim's verdict, where claims are what is explained; `NOT_REPRODUCED_BITS` of others.
 VERDICT_BITS = {Verdict.REPRODUCED: 0.0, Verdict.DIRECTION_ONLY: 2.0}
 NOT_REPRODUCED_BITS = 4.0
-#: Configurations whose results are looked up together.
-_TOGETHER = 12
+
+
+def with_cause(configuration: Configuration, cause: str, level: str) -> Configuration:
+    """Return a configuration with a cause at a level, whichever it had before."""
+    return tuple(sorted({**dict(configuration), cause: level}.items()))
+
+
+def without_each(configuration: Configuration) -> list[Configuration]:
+    """Return a configuration without one of its causes each, in their order."""
+    return [tuple(p for p in configuration if p != pair) for pair in configuration]
+
+
+def in_words(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return causes and levels as one text."""
+    return ", ".join(f"{cause}={level}" for cause, level in pairs) or "the documented defaults"
+
+
+@dataclass(frozen=True)
+class StudyPart:
+    """A part of a study that is run: a stage of a search, or all that can be judged.
+
+    `cells` are places among all cells of the study; `levels` maps experiment to factor to the
+    levels that are run, and a factor that is left out is run whole.
+    """
+
+    name: str
+    cells: tuple[int, ...] = ()
+    claims: Collection[str] = ()
+    levels: Mapping[str, Mapping[str, Collection[str]]] = field(default_factory=dict)
+
+    def study(self, study: Study) -> Study:
+        """Return the study with the experiments and levels that are run."""
+
+        def kept(factor: Factor, keys: Mapping[str, Collection[str]]) -> Factor:
+            levels = [v for v in factor.levels if v.key in keys.get(factor.id, [v.key])]
+            return factor.model_copy(update={"levels": levels})
+
+        experiments = [
+            one.model_copy(update={"factors": [kept(f, self.levels[one.id]) for f in one.factors]})
+            for one in study.experiments
+            if one.id in self.levels
+        ]
+        return study.model_copy(update={"experiments": experiments})
+
+    def needs(self, run: Run, cells: Sequence[MappedCell]) -> bool:
+        """Return whether a run is of one of the points that are scored."""
+        if not self.cells:
+            return True
+        wanted = (cells[place].quantity for place in self.cells)
+        return any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
+
+
+def parts(
+    found: Explanations, study: Study, cells: Sequence[MappedCell]
+) -> tuple[list[StudyPart], StudyPart]:
+    """Return the stages of a study's search, and all that can be judged.
+
+    The last stage has all that may be seen.
+    """
+    if found.score == "claims":
+        claims = [_claims(one, study) for one in found.stages]
+        stages = [
+            StudyPart(f"stage {n}", claims=own - {*found.held_out.claims}, levels=one.levels)
+            for n, (one, own) in enumerate(zip(found.stages, claims, strict=True))
+        ]
+        return stages, StudyPart("whole", claims=claims[-1], levels=found.stages[-1].levels)
+    comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
+    seen = [place for place in comparable if not is_held_out(found, cells[place])]
+    stages = [
+        _of_cells(
+            f"stage {n}",
+            [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])],
+            study,
+            cells,
+        )
+        for n, one in enumerate(found.stages)
+    ]
+    all_seen = _of_cells("all seen", seen, study, cells)
+    return [*stages, all_seen], _of_cells("whole", comparable, study, cells)
+
+
+def is_held_out(found: Explanations, cell: MappedCell) -> bool:
+    """Return whether a cell is among those that the search must not see."""
+    return cell.row in found.held_out.rows.get(cell.table, [])
+
+
+def _claims(stage: Stage, study: Study) -> frozenset[str]:
+    return frozenset(
+        claim.id
+        for claim in study.claims
+        if (not stage.claims or claim.id in stage.claims)
+        and (quantities := claim.quantities())
+        and all(wanted.experiment in stage.levels for wanted in quantities)
+    )
+
+
+def _of_cells(
+    name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]
+) -> StudyPart:
+    levels: defaultdict[str, defaultdict[str, set[str]]]
+    levels = defaultdict(lambda: defaultdict(set))
+    for place in places:
+        wanted = cells[place].quantity
+        own = levels[wanted.experiment]
+        for factor in study.experiment(wanted.experiment).factors:
+            every = [level.key for level in factor.levels]
+            own[factor.id].update(wanted.where.get(factor.id, every))
+    return StudyPart(name, cells=tuple(places), levels=levels)
+
+
+@dataclass
+class TrialRunner:
+    """Runs configurations of one study, at its documented defaults but for them, on one engine."""
+
+    study: Study
+    explanations: Explanations
+    cells: Sequence[MappedCell]
+    machine: Machine
+    costs: Costs = field(default_factory=Costs)
+    _designed: dict[tuple[Configuration, str], list[Run] | None] = field(default_factory=dict)
+
+    @property
+    def budget_s(self) -> float:
+        """Expected CPU time that all scenarios together may take."""
+        return self.explanations.cpu_budget_s
+
+    @property
+    def left_s(self) -> float:
+        """What is left of the budget."""
+        return self.budget_s - self.costs.spent_s
+
+    def bits(self, configuration: Configuration) -> float:
+        """Return what naming the configuration's causes and levels takes."""
+        found = self.explanations
+        return sum((found.cause_bits + found.by_id[c].level_bits(v) for c, v in configuration), 0.0)
+
+    def on(self, configuration: Configuration) -> Study:
+        """Return the study with the configuration; InputError where they do not fit together."""
+        changed = self.study
+        for cause, level in configuration:
+            changed = apply(changed, self.explanations.by_id[cause].variation(level))
+        return changed
+
+    def cost_s(self, configuration: Configuration, part: StudyPart) -> float:
+        """Return what a configuration costs on a part beyond what was run already."""
+        return self.costs.further_s(self.runs(configuration, part) or [])
+
+    def runs(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
+        """Return a configuration's runs; None where they make no scenario or are refused."""
+        key = configuration, part.name
+        if key not in self._designed:
+            try:
+                self._designed[key] = self._needed(configuration, part)
+            except InputError:
+                self._designed[key] = None
+            if configuration and self._is_refused(configuration, part):
+                self._designed[key] = None
+        return self._designed[key]
+
+    def _is_refused(self, configuration: Configuration, part: StudyPart) -> bool:
+        # What the engine refuses at the defaults too is not the configuration's.
+        usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
+        runs = self._designed[configuration, part.name] or []
+        return any(
+            self.machine.refusal(run) and (run.experiment, run.point) not in usual for run in runs
+        )
+
+    def _needed(
+        self, configuration: Configuration, part: StudyPart, replicates: int = 1
+    ) -> list[Run]:
+        # Whole runs, as in tier paper. A replicate has one of the levels that are averaged over.
+        study, tier = part.study(self.on(configuration)), explored_tier("all", replicates)
+        engine, version = self.machine.engine, self.machine.ns3_version
+        runs = design_study(study, tier, [engine], version, whole_averages=False)
+        return [run for run in runs if part.needs(run, self.cells)]
+
+    def results(self, configurations: Sequence[Configuration], part: StudyPart) -> SampledResults:
+        """Return the results of configurations, a replicate each; runs what lacks."""
+        return self._results([self.runs(one, part) or [] for one in configurations])
+
+    def replicated(
+        self, configuration: Configuration, part: StudyPart, count: int
+    ) -> SampledResults:
+        """Return the results of a configuration in so many replicates; runs what lacks."""
+        runs = self._needed(configuration, part, count)
+        return self._results([[run for run in runs if run.replicate == n] for n in range(count)])
+
+    def _results(self, points: Sequence[Sequence[Run]]) -> SampledResults:
+        self.costs.count(run for runs in points for run in runs)
+        return self.machine.results(self.study.id, points)
 
 
 @dataclass(frozen=True)
@@ -55,21 +258,21 @@ class Trial:
         return (*self.configuration, *(pair for choice in self.readings for pair in choice.pairs))
 
 
-@dataclass(frozen=True)
-class CellJudge:
+class CellJudge(Reader):
     """Scores configurations by the study's numbers, each under its best reading."""
 
-    runner: TrialRunner
-    reader: Reader
+    def __init__(self, runner: TrialRunner) -> None:
+        super().__init__(runner.study, runner.explanations, runner.cells)
+        self.runner = runner
 
     def scores(self, stage: StudyPart) -> list[FamilyScore]:
         """Return the score of each family on a stage."""
-        return [FamilyScore(self.reader, f, stage.cells) for f in self.reader.families]
+        return [FamilyScore(self, family, stage.cells) for family in self.families]
 
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study says."""
         scored = zip(self.scores(stage), trial.printed, strict=True)
-        read = [float(s.shared_bits(self.reader.errors(p, s.places))[0]) for s, p in scored]
+        read = [float(score.shared_bits(score.errors(own))[0]) for score, own in scored]
         return self.runner.bits(trial.configuration) + sum(read)
 
     def judged(
@@ -77,23 +280,17 @@ class CellJudge:
     ) -> list[Trial]:
         """Return a trial of each configuration, in their order."""
         scores, trials = self.scores(stage), []
-        arrays = self.reader.printed(results, len(configurations), stage.cells)
+        arrays = self.printed(results, len(configurations), stage.cells)
         for number, one in enumerate(configurations):
             printed = tuple(array[number] for array in arrays)
             chosen = tuple(
-                score.best(self.reader.errors(own, score.places), self._inside(score, own))
+                score.best(score.errors(own), score.inside(own))
                 for score, own in zip(scores, printed, strict=True)
             )
             data_bits = sum(choice.data_bits for choice in chosen)
             bits = self.runner.bits(one) + sum(choice.bits for choice in chosen)
             trials.append(Trial(one, stage.name, data_bits, bits, chosen, printed=printed))
         return trials
-
-    def _inside(self, score: FamilyScore, printed: Numbers) -> npt.NDArray[np.bool_]:
-        """Return which numbers lie inside their tolerance: a row a cell, a column a reading."""
-        rows = zip(score.places, printed, strict=True)
-        found = [self.reader.matches(place, own) for place, own in rows]
-        return np.array(found, dtype=bool).reshape(printed.shape)
 
 
 @dataclass(frozen=True)
@@ -122,51 +319,9 @@ class ClaimJudge:
     def verdicts(self, results: Results, stage: StudyPart) -> dict[str, str]:
         """Return the verdict on each claim of a stage."""
         study = self.runner.study
-        return {
-            claim.id: str(evaluate_claim(study, claim, results)[0]["verdict"])
-            for claim in study.claims
-            if claim.id in stage.claims
-        }
+        return verdicts(study, [one for one in study.claims if one.id in stage.claims], results)
 
 
-@dataclass
-class Trials:
-    """All trials of a study's search, by configuration and stage; each is run once."""
-
-    runner: TrialRunner
-    judge: CellJudge | ClaimJudge
-    tried: dict[tuple[Configuration, str], Trial] = field(default_factory=dict)
-
-    def evaluate(
-        self,
-        configurations: Sequence[Configuration],
-        stage: StudyPart,
-        reserve_s: float | None = None,
-    ) -> list[Trial]:
-        """Return the trials of configurations on a stage, in their order.
-
-        With `reserve_s` as many as can be afforded before no more than that is left; a
-        configuration that makes no scenario has no trial.
-        """
-        wanted = list(dict.fromkeys(configurations))
-        new = [one for one in wanted if (one, stage.name) not in self.tried]
-        if reserve_s is None:
-            new = [one for one in new if self.runner.runs(one, stage) is not None]
-        else:
-            new = self.runner.affordable(new, stage, reserve_s)
-        for start in range(0, len(new), _TOGETHER):
-            together = new[start : start + _TOGETHER]
-            results = self.runner.results(together, stage)
-            for trial in self.judge.judged(together, results, stage):
-                self.tried[trial.configuration, stage.name] = trial
-        return [self.tried[one, stage.name] for one in wanted if (one, stage.name) in self.tried]
-
-    def at_stage(self, stage: StudyPart) -> list[Trial]:
-        """Return all trials on a stage, best first."""
-        found = [trial for (_, name), trial in self.tried.items() if name == stage.name]
-        return sorted(found, key=lambda trial: trial.rank)
-
-    @property
-    def count(self) -> int:
-        """How many configurations were tried."""
-        return len({configuration for configuration, _ in self.tried})
+def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:
+    """Return the verdict on each of the claims on the one engine of results."""
+    return {one.id: str(evaluate_claim(study, one, results)[0]["verdict"]) for one in claims}

@@ -4,5 +4,5 @@ In: `configs/regions/<region>.yaml`, `configs/regions.yaml`, the store of runs. 
 and engine a response surface of what the claim compares, the contour of its threshold, and a
 validation at random points. `explore.py` holds the order of work; nothing in it asks a clock, so
 that the same inputs give the same bytes. A further kind of axis: `region_model.py` and `space.py`;
-a law: `space.py`; what a claim compares: `quantity.py`; the model: `surface.py`.
+a law: `space.py`; what a claim compares: `sampler.py`; the model: `surface.py`.
 """

@@ -9,9 +9,10 @@ points are random over the whole area, come after all that, and decide nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
@@ -36,7 +37,7 @@ class Validated:
     """
 
     point: Point
-    results: tuple[PointResult, ...]
+    results: Sequence[PointResult]
     deviations: float
     probability: float
     holds: bool
@@ -56,7 +57,6 @@ class Exploration:
     settings: RegionSettings
     spending: Spending
     budget_s: float
-    say: Callable[[str], None] = lambda line: None
     left_out: list[Panel] = field(default_factory=list)
     results: dict[Trial, PointResult] = field(default_factory=dict)
     surfaces: dict[Panel, Surface] = field(default_factory=dict)
@@ -70,7 +70,8 @@ class Exploration:
         while batch := self._chosen():
             self.results |= self.sampler.sample(batch)
             self._fit()
-            self.say(f"{self.name}: {len(self.results)} runs, {self.undecided():.0%} undecided")
+            line = f"{self.name}: {len(self.results)} runs, {self.undecided():.0%} undecided"
+            print(line, file=sys.stderr)
         self._validate()
 
     def undecided(self) -> float:
@@ -78,7 +79,6 @@ class Exploration:
         return float(np.mean([one.shares()[2] for one in self.surfaces.values()] or [1.0]))
 
     def _start(self, panel: Panel) -> None:
-        """Run the first points of a panel, each with its replicates."""
         drawn = qmc.Sobol(2, rng=self.settings.seed).random(self.spending.first_points)
         points = [Point(panel, round(float(x), 4), round(float(y), 4)) for x, y in drawn]
         trials = [(point, n) for point in points for n in range(self.settings.replicates)]
@@ -89,33 +89,24 @@ class Exploration:
             self.results |= self.sampler.sample(trials)
 
     def _fit(self) -> None:
-        """Fit the surface of each panel that has new runs."""
         for panel in self.panels:
-            found = [one for (point, _), one in self.results.items() if point.panel == panel]
-            known = [one for one in found if not math.isnan(one.value)]
+            runs = [
+                (point, one)
+                for (point, _), one in self.results.items()
+                if point.panel == panel and not math.isnan(one.value)
+            ]
             fitted = self.surfaces.get(panel)
-            if len(known) < LEAST_RUNS or (fitted and fitted.runs == len(known)):
+            if len(runs) < LEAST_RUNS or (fitted and fitted.runs == len(runs)):
                 continue
-            places = np.array([(one.at.x, one.at.y) for one in known])
-            values = np.array([one.value for one in known])
+            places = np.array([(one.at.x, one.at.y) for _, one in runs])
+            values = np.array([one.value for _, one in runs])
             bounds = self.sampler.compared.bounds
-            self.surfaces[panel] = Surface.fit(places, values, bounds, self._noise(panel))
-
-    def _noise(self, panel: Panel) -> float:
-        """Return the standard deviation of runs at one point; at most points, not at cliffs."""
-        values: dict[Point, list[float]] = {}
-        for (point, _), one in self.results.items():
-            if point.panel == panel and not math.isnan(one.value):
-                values.setdefault(point, []).append(one.value)
-        found = [float(np.std(own, ddof=1)) for own in values.values() if len(own) > 1]
-        # Of a normal pair half the deviations are below 0.67 of the standard deviation.
-        return float(np.median(found)) / float(norm.ppf(0.75)) if found else 0.0
+            self.surfaces[panel] = Surface.fit(places, values, bounds, _noise(runs))
 
     def _left_s(self) -> float:
         return self.budget_s - self.sampler.spent_s
 
     def _validation_points(self) -> int:
-        """Return how many validation points the budget has room for."""
         each_s = self.sampler.spent_s / max(1, len(self.results)) * self.settings.replicates
         room = self.settings.validation_share * self.budget_s / each_s if each_s else math.inf
         return min(self.spending.validation_points, math.ceil(room))
@@ -126,9 +117,7 @@ class Exploration:
             return []
         each_s = self.sampler.spent_s / len(self.results)
         reserve_s = self._validation_points() * self.settings.replicates * each_s
-        count: dict[Point, int] = {}
-        for point, _ in self.results:
-            count[point] = count.get(point, 0) + 1
+        count = Counter(point for point, _ in self.results)
         candidates = {panel: Candidates(surface) for panel, surface in self.surfaces.items()}
         chosen: list[Trial] = []
         for _ in range(math.ceil(self.settings.batch_share * len(self.results))):
@@ -137,10 +126,10 @@ class Exploration:
                 break
             x, y = candidates[panel].take()
             point = Point(panel, float(x), float(y))
-            trial = (point, count.get(point, 0))
+            trial = (point, count[point])
             if self.sampler.cost_s([*chosen, trial]) > self._left_s() - reserve_s:
                 break
-            count[point] = trial[1] + 1
+            count[point] += 1
             chosen.append(trial)
         return chosen
 
@@ -149,10 +138,12 @@ class Exploration:
         panels, replicates = list(self.surfaces), self.settings.replicates
         if not panels:
             return
+        seed = int.from_bytes(sha256(self.name.encode()).digest()[:4], "big")
+        random = np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
         drawn = []
         for _ in range(self._validation_points()):
-            panel = panels[int(self._random.integers(len(panels)))]
-            x, y = (round(float(share), 4) for share in self._random.random(2))
+            panel = panels[int(random.integers(len(panels)))]
+            x, y = (round(float(share), 4) for share in random.random(2))
             drawn.append(Point(panel, x, y))
         found = self.sampler.sample([(point, n) for point in drawn for n in range(replicates)])
         for point in drawn:
@@ -168,9 +159,14 @@ class Exploration:
         deviations = (observed - float(means[0])) / float(sds[0])
         probability = float(surface.bounds.holds(means, sds)[0])
         holds, covered = low <= observed <= high, abs(deviations) <= surface.reach
-        return Validated(point, tuple(runs), deviations, probability, holds, covered)
+        return Validated(point, runs, deviations, probability, holds, covered)
 
-    @cached_property
-    def _random(self) -> np.random.Generator:
-        seed = int.from_bytes(sha256(self.name.encode()).digest()[:4], "big")
-        return np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
+
+def _noise(runs: Sequence[tuple[Point, PointResult]]) -> float:
+    """Return the standard deviation of runs at one point; at most points, not at cliffs."""
+    values: defaultdict[Point, list[float]] = defaultdict(list)
+    for point, one in runs:
+        values[point].append(one.value)
+    found = [float(np.std(own, ddof=1)) for own in values.values() if len(own) > 1]
+    # Of a normal pair half the deviations are below 0.67 of the standard deviation.
+    return float(np.median(found)) / float(norm.ppf(0.75)) if found else 0.0

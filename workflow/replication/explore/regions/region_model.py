@@ -224,6 +224,11 @@ class Region(Document):
         return [axis for axis in self.axes if axis.range is not None]
 
     @property
+    def spans(self) -> list[Range]:
+        """Their ranges."""
+        return [axis.range for axis in self.axes if axis.range is not None]
+
+    @property
     def level_axes(self) -> list[Axis]:
         """The axes with levels, which make the panels."""
         return [axis for axis in self.axes if axis.levels is not None]

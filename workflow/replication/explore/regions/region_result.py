@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from replication.engines.ns3 import NS3_VERSION
 from replication.explore.machine import Machine
 from replication.explore.modern_kernel import JUDGED
 from replication.explore.regions.explore import Exploration
-from replication.explore.regions.quantity import Compared
 from replication.explore.regions.region_model import (
     Region,
     RegionSettings,
@@ -29,7 +28,7 @@ from replication.explore.regions.region_model import (
     load_settings,
     region_path,
 )
-from replication.explore.regions.sampler import PointResult, Sampler
+from replication.explore.regions.sampler import Compared, PointResult, Sampler
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, TIE, Surface, middles
 from replication.metrics.metric_model import validate_study_metrics
@@ -89,9 +88,9 @@ def _row(found: Mapping[str, Any]) -> dict[str, object]:
 
 def _document(space: Space, found: Exploration) -> dict[str, Any]:
     own, paper, checked = space.region, space.paper(), found.validation
+    tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
     bounds = found.sampler.compared.bounds
     shares = np.array([one.shares() for one in found.surfaces.values()] or [(0.0, 0.0, 1.0)])
-    tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
     every = [one.value for one in found.results.values() if not math.isnan(one.value)]
     return {
         "region": own.id,
@@ -103,15 +102,17 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         ],
         "reason": own.reason or "",
         "engine": space.engine,
-        "bounds": [_bound(end) for end in (bounds.low, bounds.high)],
+        "bounds": [
+            _number(math.exp(end)) if math.isfinite(end) else None
+            for end in (bounds.low, bounds.high)
+        ],
         "axes": [
             {
                 **axis.model_dump(mode="json", include={"id", "title", "unit"}),
-                **axis.range.model_dump(include={"low", "high", "log"}),
+                **span.model_dump(include={"low", "high", "log"}),
                 "paper": _number(paper.get(axis.id)),
             }
-            for axis in own.ranges
-            if axis.range
+            for axis, span in zip(own.ranges, own.spans, strict=True)
         ],
         "level_axes": [
             {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}
@@ -176,16 +177,15 @@ def _crossed(surface: Surface, values: Any) -> Segments:
 
 def _paper(space: Space, surface: Surface, paper: Mapping[str, float]) -> dict[str, Any] | None:
     """Return where the paper's own point lies, and the probability that the claim holds there."""
-    axes = space.region.ranges
-    if any(axis.id not in paper for axis in axes):
+    if len(paper) < len(space.region.ranges):
         return None
-    at = [axis.range.position(paper[axis.id]) for axis in axes if axis.range]
-    inside = all(0 <= place <= 1 for place in at)
-    means = surface.predict(np.array([at])) if inside else None
-    return {
-        "at": [_number(place) for place in at],
-        "probability": None if means is None else round(float(surface.bounds.holds(*means)[0]), 3),
-    }
+    values = [paper[axis.id] for axis in space.region.ranges]
+    at = [span.position(v) for span, v in zip(space.region.spans, values, strict=True)]
+    probability = None
+    if all(0 <= place <= 1 for place in at):
+        (known,) = surface.bounds.holds(*surface.predict(np.array([at])))
+        probability = round(float(known), 3)
+    return {"at": [_number(place) for place in at], "probability": probability}
 
 
 def _point(space: Space, result: PointResult) -> dict[str, Any]:
@@ -194,12 +194,8 @@ def _point(space: Space, result: PointResult) -> dict[str, Any]:
         "panel": list(result.at.panel),
         **{"x": x, "y": y, "quantity": _number(math.exp(result.value))},
         "scenarios": list(dict.fromkeys(run.scenario_id for run in result.runs)),
-        "note": result.note or result.reason,
+        "note": result.note,
     }
-
-
-def _bound(end: float) -> float | None:
-    return _number(math.exp(end)) if math.isfinite(end) else None
 
 
 def _number(value: float | None) -> float | None:
@@ -260,16 +256,8 @@ def check_region(root: Path, name: str) -> str:
     return f"{claim.id} of {found.study} over {x.id} and {y.id}, {len(space.panels)} panels"
 
 
-def run_region(
-    root: Path, name: str, tier: str, folder: Path, machine: Machine, say: Callable[[str], None]
-) -> Path:
-    """Explore a region on an engine; write its result and scenarios to `folder`.
-
-    Returns
-    -------
-    Path
-        The file of the result.
-    """
+def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
+    """Explore a region on an engine; write its result and scenarios; return the result's file."""
     region, spending, settings = _load(root, name, tier)
     space = Space(region, load_study(root, region.study), machine.engine, machine.ns3_version)
     found = Exploration(
@@ -279,7 +267,6 @@ def run_region(
         settings=settings,
         spending=spending,
         budget_s=region.cpu_budget_s * spending.budget_factor,
-        say=say,
     )
     # One thread: sums in another order would choose other points.
     with threadpool_limits(1):

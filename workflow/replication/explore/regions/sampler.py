@@ -1,40 +1,141 @@
-"""The sampler: runs points of a region, reads the compared quantity, and counts what runs cost.
+"""The sampler: runs points of a region, reads what its claim compares, and counts what runs cost.
 
-Costs are the engine's cost model's, and every scenario counts once whether the store had it or
-not: where a region is sampled next must not hang on a clock or on what was run before.
+The compared quantity is one logarithm a run. A share of alternatives that must all be above another
+is the ratio to the best of them; two that must be alike are their ratio between two bounds. Of
+several clauses the one that is closest to failing decides: the quantity is then how far inside its
+bounds that one is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+import pandas as pd
+
 from replication.design.design import Run
-from replication.explore.machine import Machine
-from replication.explore.regions.quantity import Compared
+from replication.explore.machine import Costs, Machine
 from replication.explore.regions.space import Point, Space
-from replication.study.claim_model import sides
+from replication.explore.regions.surface import Bounds
+from replication.metrics.metric import quantity
+from replication.metrics.results import Results
+from replication.study.claim_model import (
+    Claim,
+    Condition,
+    EquivalenceTest,
+    Quantity,
+    RatioTest,
+    ShareTest,
+    SimpleTest,
+    ValueTest,
+    sides,
+)
 from replication.study.errors import InputError
+from replication.study.study import Study
+from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.sample import starved, starved_note
 
 #: A replicate of a point.
 Trial = tuple[Point, int]
+#: Largest factor by which a quantity is above or below another, such as one of nothing.
+LARGEST = 1000.0
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A clause of a claim: a ratio or a value, and between which logarithms of it it holds."""
+
+    test: RatioTest | ValueTest
+    bounds: Bounds
+
+    @classmethod
+    def of(cls, test: SimpleTest) -> Clause:
+        """Return a test as a clause.
+
+        Raises
+        ------
+        InputError
+            No single quantity decides it at a point.
+        """
+        low, high, reduce = -math.inf, math.inf, "mean"
+        if isinstance(test, RatioTest | ValueTest) and isinstance(test.expect, Condition):
+            if test.expect.at_least is not None:
+                low = math.log(test.expect.at_least)
+            if test.expect.at_most is not None:
+                high = math.log(test.expect.at_most)
+            return cls(test, Bounds(low, high))
+        if isinstance(test, EquivalenceTest):
+            low, high = math.log(1 - test.margin), math.log(1 + test.margin)
+        elif not isinstance(test, ShareTest) or test.expect.at_least != 1:
+            raise InputError(
+                f"claim: a test of kind {test.kind!r} has no quantity with a threshold"
+            )
+        elif test.relation == "above":
+            low, reduce = math.log(test.factor * (1 + test.tie)), "minimum"
+        else:
+            high, reduce = math.log(test.factor * (1 - test.tie)), "maximum"
+        ratio = RatioTest.model_construct(
+            kind="ratio", left=test.left, right=test.right, reduce=reduce
+        )
+        return cls(ratio, Bounds(low, high))
+
+    def values(self, study: Study, results: Results) -> pd.Series[float]:
+        """Return the logarithm of the quantity in each replicate; one without any is left out."""
+
+        def look_up(side: str, wanted: Quantity):  # type: ignore[no-untyped-def]
+            frame = quantity(results, wanted).drop(columns="engine")
+            return frame[frame["value"].notna()]
+
+        try:
+            found = compare(study, self.test, look_up).values.dropna()
+        except UntestableError:
+            return pd.Series(dtype=float)
+        logs = pd.Series(np.log(found.astype(float).clip(1e-300, 1e300)))
+        reach = math.log(LARGEST)
+        return logs.clip(self.bounds.centre - reach, self.bounds.centre + reach)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a claim compares: its clauses, and the bounds of the quantity that they make."""
+
+    clauses: Sequence[Clause]
+    bounds: Bounds
+
+    @classmethod
+    def of(cls, claim: Claim) -> Compared:
+        """Return what a claim compares; InputError where that is no quantity with a threshold."""
+        clauses = [Clause.of(test) for test in claim.tests()]
+        if not clauses:
+            raise InputError(f"claim: {claim.id} cannot be tested")
+        return cls(clauses, clauses[0].bounds if len(clauses) == 1 else Bounds(low=0.0))
+
+    def values(self, study: Study, results: Results) -> dict[int, float]:
+        """Return the logarithm of the quantity in each replicate that has one."""
+        found = [clause.values(study, results) for clause in self.clauses]
+        if len(found) > 1:
+            margins = [
+                np.minimum(own - clause.bounds.low, clause.bounds.high - own)
+                for clause, own in zip(self.clauses, found, strict=True)
+            ]
+            found = [pd.concat(margins, axis=1, join="inner").min(axis=1)]
+        return {int(str(replicate)): float(value) for replicate, value in found[0].items()}
 
 
 @dataclass(frozen=True)
 class PointResult:
     """One replicate of a point: where it was run, and the logarithm of the compared quantity.
 
-    `value` is NaN where the quantity is undefined or nothing was run, for a `reason`; `note` says
-    which flow is starved.
+    `value` is NaN where the quantity is undefined or nothing was run; `note` says why, or which
+    flow is starved.
     """
 
     at: Point
     value: float = math.nan
-    runs: tuple[Run, ...] = ()
-    reason: str = ""
+    runs: Sequence[Run] = ()
     note: str = ""
 
 
@@ -45,70 +146,58 @@ class Sampler:
     space: Space
     machine: Machine
     offset: float = 0.0
-    spent_s: float = 0.0
-    _charged: set[str] = field(default_factory=set)
-    _designed: dict[Trial, list[Run] | str] = field(default_factory=dict)
+    costs: Costs = field(default_factory=Costs)
+    _designed: dict[Trial, tuple[list[Run], str]] = field(default_factory=dict)
 
     @cached_property
     def compared(self) -> Compared:
         """What the claim compares."""
         return Compared.of(self.space.claim)
 
+    @property
+    def spent_s(self) -> float:
+        """Expected CPU time of all that was run."""
+        return self.costs.spent_s
+
     def cost_s(self, trials: Iterable[Trial]) -> float:
         """Return what trials cost beyond what was run already."""
-        runs = [run for trial in trials for run in self._ran(trial)]
-        costs = {run.scenario_id: run.cost_s for run in runs}
-        return math.fsum(cost for key, cost in costs.items() if key not in self._charged)
+        return self.costs.further_s(run for trial in trials for run in self._runs(trial)[0])
 
     def sample(self, trials: Sequence[Trial]) -> dict[Trial, PointResult]:
         """Return what is found in trials; run what lacks."""
-        self.spent_s += self.cost_s(trials)
-        self._charged |= {run.scenario_id for trial in trials for run in self._ran(trial)}
-        return self._read([(trial, self._ran(trial)) for trial in trials])
-
-    def _ran(self, trial: Trial) -> list[Run]:
-        if trial not in self._designed:
-            self._designed[trial] = self._design(trial)
-        found = self._designed[trial]
-        return [] if isinstance(found, str) else found
-
-    def _design(self, trial: Trial) -> list[Run] | str:
-        point, number = trial
-        try:
-            runs = self.space.runs(replicate_point(point, number, self.offset), number)
-        except InputError as error:
-            return str(error)
-        refused = [run.refusal for run in runs if run.refusal]
-        if refused:
-            return refused[0]
-        return "its kernel is not there" if any(map(self.machine.missing_kernel, runs)) else runs
-
-    def _read(self, trials: Sequence[tuple[Trial, Sequence[Run]]]) -> dict[Trial, PointResult]:
-        ran = [(trial, runs) for trial, runs in trials if runs]
-        values: Mapping[int, float] = {}
+        designed = {trial: self._runs(trial) for trial in trials}
+        ran = {trial: runs for trial, (runs, _) in designed.items() if runs}
+        self.costs.count(run for runs in ran.values() for run in runs)
+        values: dict[int, float] = {}
         notes: dict[int, str] = {}
         if ran:
-            results = self.machine.results(self.space.base.id, [runs for _, runs in ran])
+            results = self.machine.results(self.space.base.id, list(ran.values()))
             values = self.compared.values(self.space.study, results)
             wanted = [one for test in self.space.claim.tests() for one in sides(test)]
             hungry = starved(results, self.machine.engine, wanted)
             for place, own in hungry.groupby(hungry["replicate"].astype(int)):
                 notes[int(str(place))] = starved_note(own)
-        number = {trial: place for place, (trial, _) in enumerate(ran)}
+        number = {trial: place for place, trial in enumerate(ran)}
         found = {}
-        for trial, runs in trials:
+        for trial, (runs, refusal) in designed.items():
             place = number.get(trial, -1)
             value = values.get(place, math.nan)
             undefined = "the quantity is undefined" if math.isnan(value) else ""
-            refusal = self._designed[trial]
-            found[trial] = PointResult(
-                at=replicate_point(*trial, self.offset),
-                value=value,
-                runs=tuple(runs),
-                reason=refusal if isinstance(refusal, str) else undefined,
-                note=notes.get(place, ""),
-            )
+            note = notes.get(place) or refusal or undefined
+            found[trial] = PointResult(replicate_point(*trial, self.offset), value, runs, note)
         return found
+
+    def _runs(self, trial: Trial) -> tuple[list[Run], str]:
+        if trial not in self._designed:
+            point, replicate = trial
+            at = replicate_point(point, replicate, self.offset)
+            try:
+                runs, refusal = self.space.runs(at, replicate), ""
+            except InputError as error:
+                runs, refusal = [], str(error)
+            refusal = next(filter(None, map(self.machine.refusal, runs)), refusal)
+            self._designed[trial] = ([] if refusal else runs, refusal)
+        return self._designed[trial]
 
 
 def replicate_point(point: Point, replicate: int, offset: float) -> Point:

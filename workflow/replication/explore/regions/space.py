@@ -24,7 +24,7 @@ from replication.engines.model import FlowPaths
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.design_point import explored_tier
 from replication.explore.regions.region_model import DIGITS, Axis, Law, OfBdp, Region, region_path
-from replication.explore.trial_runner import StudyPart
+from replication.explore.trial import StudyPart
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
 from replication.study.link import Cake, DropTail, Link, Red
@@ -114,13 +114,9 @@ class Space:
     @cached_property
     def study(self) -> Study:
         """The study with the region's claim and what holds at every point."""
-        study = self._with_claim
-        return study if self.region.fixed is None else apply(study, self.region.fixed)
-
-    @property
-    def _with_claim(self) -> Study:
         claims = [c for c in self.base.claims if c.id != self.claim.id]
-        return self.base.model_copy(update={"claims": [*claims, self.claim]})
+        study = self.base.model_copy(update={"claims": [*claims, self.claim]})
+        return study if self.region.fixed is None else apply(study, self.region.fixed)
 
     @cached_property
     def panels(self) -> list[Panel]:
@@ -136,9 +132,8 @@ class Space:
 
     def values(self, point: Point) -> tuple[float, float]:
         """Return a point's values on both axes."""
-        x, y = self.region.ranges
-        assert x.range and y.range
-        return x.range.at(point.x, DIGITS), y.range.at(point.y, DIGITS)
+        x, y = self.region.spans
+        return x.at(point.x, DIGITS), y.at(point.y, DIGITS)
 
     def runs(self, point: Point, replicate: int = 0) -> list[Run]:
         """Return the runs of a replicate of a point."""
@@ -165,28 +160,29 @@ class Space:
             level = next(level for level in axis.levels or [] if level.key == key)
             study = study if level.set is None else apply(study, level.set)
         study = self._part.study(study)
-        of_bdp: list[tuple[OfBdp, float]] = []
-        for axis, value in zip(self.region.ranges, self.values(point), strict=True):
-            if axis.of_bdp is not None:
-                of_bdp.append((axis.of_bdp, value))
-            elif axis.set is not None:
+        axes = list(zip(self.region.ranges, self.region.spans, self.values(point), strict=True))
+        for axis, span, value in axes:
+            if axis.set is not None:
                 scaled = value * axis.scale
-                whole = axis.range is not None and axis.range.whole
-                study = apply(study, axis.set.at(round(scaled) if whole else rounded(scaled, 8)))
+                number = round(scaled) if span.whole else rounded(scaled, 8)
+                study = apply(study, axis.set.at(number))
+        of_bdp = [(axis.of_bdp, value) for axis, _, value in axes if axis.of_bdp is not None]
         if not of_bdp:
             return study
         path = path_of(self._runs(study)[0].scenario)
         amounts: dict[str, JsonValue] = {
-            of.parameter: bdp_amount(of, value, path) for of, value in of_bdp
+            of.parameter: _bdp_amount(of, value, path) for of, value in of_bdp
         }
         return apply(study, Variation(parameters=amounts))
 
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
         wanted = list(self.claim.quantities())
-        tier = explored_tier("all", replicate + 1)
+        runs = design_study(
+            study, explored_tier("all", replicate + 1), [self.engine], self.ns3_version
+        )
         return [
             run
-            for run in design_study(study, tier, [self.engine], self.ns3_version)
+            for run in runs
             if run.replicate == replicate
             and any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
         ]
@@ -200,9 +196,8 @@ class Space:
 
     def _default(self, axis: Axis) -> float | None:
         """Return the study's own default on an axis; None where no single number is set there."""
-        names = (
-            [axis.of_bdp.parameter] if axis.of_bdp else [*(axis.set.parameters if axis.set else ())]
-        )
+        names = [axis.of_bdp.parameter] if axis.of_bdp else []
+        names += axis.set.parameters if axis.set else []
         if len(names) != 1:
             return None
         scope, _, name = names[0].rpartition("/")
@@ -213,21 +208,18 @@ class Space:
             return None
         if axis.of_bdp is None:
             return value / axis.scale
-        path = path_of(self._runs(self._part.study(self._with_claim))[0].scenario)
-        return from_bdp_amount(axis.of_bdp, float(value), path)
+        path = path_of(self._runs(self._part.study(self.base))[0].scenario)
+        in_bytes = axis.of_bdp.counted_in == "bytes"
+        packets = value / path.packet_bytes if in_bytes else float(value)
+        is_factor = axis.of_bdp.amount == "times"
+        return packets / path.bdp_packets if is_factor else packets - path.bdp_packets
 
 
-def bdp_amount(of: OfBdp, value: float, path: TcpPath) -> int:
+def _bdp_amount(of: OfBdp, value: float, path: TcpPath) -> int:
     """Return the number that a value on an axis of bandwidth and delay gives its parameter."""
     packets = value * path.bdp_packets if of.amount == "times" else path.bdp_packets + value
     counted = packets * path.packet_bytes if of.counted_in == "bytes" else packets
     return round(max(counted, of.least))
-
-
-def from_bdp_amount(of: OfBdp, counted: float, path: TcpPath) -> float:
-    """Return the value on an axis of bandwidth and delay at which its parameter is `counted`."""
-    packets = counted / path.packet_bytes if of.counted_in == "bytes" else counted
-    return packets / path.bdp_packets if of.amount == "times" else packets - path.bdp_packets
 
 
 #: Points along each axis at which a law is computed, and the value drawn for an infinite share.
@@ -319,10 +311,9 @@ def _segments(
     region: Region, law: Law, paths: Sequence[Sequence[TcpPath]], steps: Sequence[float]
 ) -> Segments:
     if law.kind == "line":
+        assert law.value is not None
         is_x = law.axis == region.ranges[0].id
-        axis = region.ranges[0 if is_x else 1].range
-        assert axis is not None and law.value is not None
-        at = round(axis.position(law.value), 4)
+        at = round(region.spans[0 if is_x else 1].position(law.value), 4)
         ends = (at, 0.0, at, 1.0) if is_x else (0.0, at, 1.0, at)
         return [ends] if 0 <= at <= 1 else []
     wanted = 1.0 if law.share is None else law.share

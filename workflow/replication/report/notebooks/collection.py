@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from replication.design.config import load_study, study_ids
 from replication.engines.catalogue import ENGINES
-from replication.explore.study import is_current
+from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text

@@ -110,10 +110,6 @@ def scenarios_at(root: Path, found: RegionData, x: float, y: float) -> list[Scen
     """
     own = load_region(root, found.document["region"])
     space = Space(own, load_study(root, own.study), found.document["engine"])
-    shares = [
-        axis.range.position(value)
-        for axis, value in zip(own.ranges, (x, y), strict=True)
-        if axis.range is not None
-    ]
+    shares = [span.position(value) for span, value in zip(own.spans, (x, y), strict=True)]
     runs = space.runs(Point(space.panels[0], *shares))
     return [run.scenario for run in runs]

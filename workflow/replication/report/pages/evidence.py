@@ -17,9 +17,14 @@ import pandas as pd
 from replication.compare.raw_samples import SAMPLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
 from replication.explore import explanation
-from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND, holding
-from replication.explore.robustness import claim_sentence
-from replication.explore.study import is_current, read_made_from, robustness_table
+from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND
+from replication.explore.finding import holding
+from replication.explore.robustness import (
+    claim_sentence,
+    is_current,
+    read_made_from,
+    robustness_table,
+)
 from replication.metrics.cwnd import LABELS
 from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import (
