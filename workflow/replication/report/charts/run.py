@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +27,10 @@ class Panel(NamedTuple):
 
 
 PANELS = {
-    "cwnd": Panel("Window (segments)", 150, 200),
-    "rtt": Panel("Round-trip time (ms)", 90, 100),
-    "throughput": Panel("Throughput (Mbit/s)", 90, 100),
-    "queue": Panel("Queue (packets)", 90, 75),
+    "cwnd": Panel("Window (segments)", 150, 160),
+    "rtt": Panel("Round-trip time (ms)", 90, 80),
+    "throughput": Panel("Throughput (Mbit/s)", 90, 80),
+    "queue": Panel("Queue (packets)", 90, 60),
 }
 EVENTS = {"retransmissions": "Sent again", "drops": "Dropped"}
 #: Marks of an event that a flow may have; flows that are drawn.
@@ -73,7 +73,7 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
     for event, words in EVENTS.items():
         ticks = [_ticks(own[f["id"]], event, strokes[f["id"]], top, end_s) for f in flows]
         if any(ticks):
-            parts += [_text(_LEFT - 6, top + 4, words, "end"), *ticks]
+            parts += [_anchored("end", [_text(_LEFT - 6, top + 4, words)]), *ticks]
             top += 22
     more = sum(flow["kind"] == "tcp" for flow in scenario["flows"]) - FLOWS
     parts += [_text(_LEFT, top + 28, f"{more} more flows are not drawn")] if more > 0 else []
@@ -125,8 +125,12 @@ def _thinned(lines: Sequence[Line], limit: int) -> Iterator[Line]:
         yield line._replace(time_s=line.time_s[kept], value=line.value[kept])
 
 
-def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>'
+def _text(x: float, y: float, words: str) -> str:
+    return f'<text x="{x:g}" y="{y:g}">{escape(words)}</text>'
+
+
+def _anchored(anchor: str, parts: Iterable[str]) -> str:
+    return f'<g text-anchor="{anchor}">{"".join(parts)}</g>'
 
 
 def _stroke(number: int) -> str:
@@ -147,17 +151,20 @@ def _panel(lines: Sequence[Line], panel: Panel, top: float, end_s: float) -> str
     """Return one panel: its frame, its ticks and its lines."""
     high, step = _rounded_up(max(float(line.value.max()) for line in lines))
     x, y = _FINE * _PANEL_WIDTH / end_s, _FINE * panel.height / high
-    parts = [f'<g transform="translate({_LEFT} {top})">']
-    parts.append(f'<path class="frame" d="M0 0v{panel.height}h{_PANEL_WIDTH}"/>')
-    parts.append(_text(0, -6, panel.title))
-    for tick in np.arange(0, high + step / 2, step):
-        parts.append(_text(-6, panel.height - tick * y / _FINE + 4, f"{tick:g}", "end"))
-    for line in lines:
-        path = _path(line.time_s * x, _FINE * panel.height - line.value * y, line.steps)
-        parts.append(
-            f'<path class="line" transform="scale({1 / _FINE})" d="{path}" {line.stroke}/>'
-        )
-    return "".join([*parts, "</g>"])
+    ticks = [
+        _text(-6, panel.height - tick * y / _FINE + 4, f"{tick:g}")
+        for tick in np.arange(0, high + step / 2, step)
+    ]
+    paths = [
+        _path(line.time_s * x, _FINE * panel.height - line.value * y, line.steps) for line in lines
+    ]
+    drawn = [f'<path d="{path}" {line.stroke}/>' for path, line in zip(paths, lines, strict=True)]
+    return (
+        f'<g class="panel" transform="translate({_LEFT} {top})">'
+        f'<path class="frame" d="M0 0v{panel.height}h{_PANEL_WIDTH}"/>'
+        f"{_text(0, -6, panel.title)}{_anchored('end', ticks)}"
+        f'<g class="lines" transform="scale({1 / _FINE})">{"".join(drawn)}</g></g>'
+    )
 
 
 def _path(x: Floats, y: Floats, steps: bool) -> str:
@@ -185,11 +192,9 @@ def _ticks(rows: pd.DataFrame, event: str, stroke: str, top: float, end_s: float
 
 def _time_axis(top: float, end_s: float) -> str:
     _, step = _rounded_up(end_s)
-    words = [
-        _text(_LEFT + tick / end_s * _PANEL_WIDTH, top + 10, f"{tick:g}", "middle")
-        for tick in np.arange(0, end_s + step / 1e6, step)
-    ]
-    return "".join([*words, _text(_LEFT + _PANEL_WIDTH / 2, top + 28, "Time (s)", "middle")])
+    ticks = np.arange(0, end_s + step / 1e6, step)
+    words = [_text(_LEFT + tick / end_s * _PANEL_WIDTH, top + 10, f"{tick:g}") for tick in ticks]
+    return _anchored("middle", [*words, _text(_LEFT + _PANEL_WIDTH / 2, top + 28, "Time (s)")])
 
 
 def _rounded_up(value: float) -> tuple[float, float]:

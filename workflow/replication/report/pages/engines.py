@@ -145,13 +145,9 @@ def _disagreements(
             # Metrics that differ beyond the replicates, and whether there were any to tell.
             "beyond": [metric_label(name) for name in beyond],
             "replicated": any(row["differs"] for row in measured),
-            # Each with what it does on the two engines, and the metrics that it shows in here.
+            # Each with the metrics that it shows in here.
             "causes": [
-                (
-                    known[name],
-                    known[name].parts(left, right) or ("", ""),
-                    [metric_label(metric) for metric in known[name].shows_in if metric in beyond],
-                )
+                (known[name], [metric_label(one) for one in known[name].shows_in if one in beyond])
                 for name in causes
                 if name in known
             ],

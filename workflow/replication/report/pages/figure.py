@@ -83,9 +83,13 @@ _MARK = re.compile(r"<(path|line)((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></\1>)")
 #: What nothing in a page that is read as one picture needs, or its style sheet says.
 _NOISE = re.compile(
     r" (?:class|role|aria-[a-z-]+|pointer-events|stroke-miterlimit)=\"[^\"]*\""
-    r"| font-(?:family=\"sans-serif\"|size=\"11px\")"
+    r"| font-(?:family=\"sans-serif\"|size=\"11px\")| (?:stroke-width|opacity)=\"1\""
+    r"| font-weight=\"normal\""
 )
-_PLACE = re.compile(r" transform=\"([^\"]*)\"")
+#: A path without colours is not seen: all is in a group that fills nothing.
+_UNSEEN = re.compile(r"<path d=\"[^\"]*\"(?: display=\"none\")?/>")
+_INKED = re.compile(r"(<text[^>]*?) fill=\"currentColor\"")
+_PLACE = re.compile(r" transform=\"translate\(([^,]*),([^)]*)\)\"")
 _TAG = re.compile(r"<[^>]*>")
 _FRACTION = re.compile(r"(\.\d)\d+")
 _FRACTION_DIGIT = re.compile(r"-?\d+\.\d")
@@ -107,10 +111,10 @@ def svg_of(specification: dict[str, Any], name: str) -> Markup:
     # One description of the figure replaces one of each mark, which would double the size.
     config = specification.get("config", {}) | {"aria": False}
     text = _NOISE.sub("", vl_convert.vegalite_to_svg(specification | {"config": config}))
+    text = _INKED.sub(r"\1", _UNSEEN.sub("", text))
     name = hashlib.sha256(name.encode()).hexdigest()[:6]
     # Places need no more digits; words, such as ticks of 0.01 and 0.02, keep theirs.
     text = _TAG.sub(lambda tag: _FRACTION.sub(r"\1", tag[0]).replace(".0,", ","), text)
-    text = text.replace(' opacity="1"', "")
     # A line through hundreds of points needs no fractions of a pixel.
     text = _LONG.sub(lambda path: _FRACTION_DIGIT.sub(_whole, path[0]), text)
     # Ids of clips are unique in a picture, and have to be in the page.
@@ -141,7 +145,7 @@ def _with_shared(text: str, name: str) -> str:
         place = _PLACE.search(mark[2])
         if place is None or looks(mark) not in shared:
             return mark[0]
-        return f'<use href="#{shared[looks(mark)]}"{place[0]}/>'
+        return f'<use href="#{shared[looks(mark)]}" x="{place[1]}" y="{place[2]}"/>'
 
     definitions = "".join(f'<{look[:4]} id="{key}"{look[4:]}/>' for look, key in shared.items())
     text = _MARK.sub(used, text)
