@@ -44,7 +44,7 @@ from replication.report.pages.page import environment, ran
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import RUNS, regions_page, runs_table
 from replication.report.pages.source import Source
-from replication.report.pages.study import numbers_of_points, study_page, topologies
+from replication.report.pages.study import numbers_of_points, study_page
 from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import read_frame
@@ -183,7 +183,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         experiment: write_figures(sorted(found, key=lambda one: one.id != chart), folder)
         for experiment, found in _figures(source, study, primary).items()
     }
-    view = study_page(source, study, figures, topologies(study, results))
+    view = study_page(source, study, results, figures)
     robust = robust_view(source, study)
     templates = environment(source)
     shown = {

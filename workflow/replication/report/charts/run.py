@@ -1,7 +1,8 @@
-"""One run over time as a small static picture: hundreds of pages have one."""
+"""One run: its network in lines of text, and itself over time as a small static picture."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from replication.metrics.sampled import kept_samples
-from replication.report.charts.data import flow_label
+from replication.report.charts.data import flow_algorithm, flow_label
 from replication.report.charts.figure import DASHES, PALETTE
 from replication.report.charts.time import bin_ends
 
@@ -27,7 +28,7 @@ class Panel(NamedTuple):
 
 
 PANELS = {
-    "cwnd": Panel("Window (segments)", 150, 160),
+    "cwnd": Panel("Window (segments)", 150, 200),
     "rtt": Panel("Round-trip time (ms)", 90, 80),
     "throughput": Panel("Throughput (Mbit/s)", 90, 80),
     "queue": Panel("Queue (packets)", 90, 60),
@@ -40,6 +41,12 @@ _PANEL_WIDTH, _LEFT, _GAP = 560, 76, 26
 _FINE = 2
 #: Bounds of an axis end on these times a power of ten.
 _ROUND = (1, 2, 2.5, 5, 10)
+
+
+#: More like hosts than these are named by the first and the last.
+MOST_ALIKE = 3
+_QUEUES = {"droptail": "DropTail", "pfifo": "PFIFO", "red": "RED", "codel": "CoDel"}
+_QUEUES |= {"fq_codel": "FQ-CoDel", "pie": "PIE", "fq_pie": "FQ-PIE", "cake": "CAKE"}
 
 
 class Line(NamedTuple):
@@ -203,3 +210,63 @@ def _rounded_up(value: float) -> tuple[float, float]:
     power = 10.0 ** np.floor(np.log10(value / 4))
     step = next(power * one for one in _ROUND if power * one * 4 >= value * 0.999)
     return float(step * np.ceil(value / step - 1e-9)), float(step)
+
+
+def topology_lines(scenario: Mapping[str, Any]) -> list[str]:
+    """Return a line a link, with the queues that are watched, and a line a congestion control.
+
+    Hosts with like links to one node share a line. A watched link has double strokes.
+    """
+    degree = Counter(end for link in scenario["links"] for end in (link["a"], link["b"]))
+    queues: defaultdict[str, list[str]] = defaultdict(list)
+    known = {link["id"]: link for link in scenario["links"]}
+    for monitor in scenario["monitors"]:
+        link = known[monitor["link"]]
+        queues[link["id"]].append(queue(link[f"queue_{monitor['direction']}"]))
+    alike: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for link in scenario["links"]:
+        words = ", ".join([rate(link["rate_bps"]), delay(link["delay_s"]), *queues[link["id"]]])
+        stroke = "══" if queues[link["id"]] else "──"
+        if degree[link["a"]] == 1:
+            alike["left", link["b"], words, stroke].append(link["a"])
+        else:
+            alike["right", link["a"], words, stroke].append(link["b"])
+    links = []
+    for (side, node, words, stroke), hosts in alike.items():
+        left, right = (_named(hosts), node) if side == "left" else (node, _named(hosts))
+        links.append(f"{left} {stroke} {words} {stroke} {right}")
+    flows: defaultdict[str, list[str]] = defaultdict(list)
+    for flow in scenario["flows"]:
+        flows[flow_algorithm(flow)].append(f"{flow['source']} to {flow['destination']}")
+    return [
+        *links,
+        *(f"{kind}: {_named(list(dict.fromkeys(ends)))}" for kind, ends in flows.items()),
+    ]
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) <= MOST_ALIKE:
+        return ", ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def rate(bps: float) -> str:
+    """Return a rate (bit/s) in words."""
+    return f"{bps / 1e6:g} Mbit/s" if bps >= 1e5 else f"{bps / 1e3:g} kbit/s"
+
+
+def delay(seconds: float) -> str:
+    """Return a delay (s) in words."""
+    return f"{seconds * 1e3:g} ms" if seconds >= 1e-4 or not seconds else f"{seconds * 1e6:g} µs"
+
+
+def queue(document: Mapping[str, Any]) -> str:
+    """Return a queue's kind and limit in words."""
+    kind = str(document["kind"])
+    if document.get("limit_packets") is not None:
+        limit = f"{document['limit_packets']:,} packets"
+    elif "memory_limit_bytes" in document:
+        limit = f"{document['memory_limit_bytes']:,} bytes of memory"
+    else:
+        limit = f"{document['limit_bytes']:,} bytes"
+    return f"{_QUEUES.get(kind, kind)} {limit}"
