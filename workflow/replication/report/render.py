@@ -31,7 +31,6 @@ from replication.report.pages.evidence import (
     trace_section,
     why_view,
 )
-from replication.report.pages.figure import study_downloads, write_figures
 from replication.report.pages.ledger import DOWN, MOVES, STAYED, UP, changes_view, ledger
 from replication.report.pages.overview import (
     all_numbers,
@@ -40,7 +39,7 @@ from replication.report.pages.overview import (
     overview,
     primary_cells,
 )
-from replication.report.pages.page import environment, ran
+from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import RUNS, regions_page, runs_table
 from replication.report.pages.source import Source

@@ -18,7 +18,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from replication.report.notebooks.picture import VEGA_LITE
-from replication.report.pages.figure import svg_of
+from replication.report.pages.page import svg_of
 from replication.simulate.environment import environment_of_notebooks
 from replication.study.errors import InputError, RunError
 from replication.study.files import read_text, write_text

@@ -134,7 +134,8 @@ def _disagreements(
         first, causes = rows[0], rows[0]["causes"].split("; ")
         column = f"{source.table_name(first)}, {first['column'].replace('_', ' ')}"
         measured = by_item.get((study, group, left, right), [])
-        beyond = _beyond(measured)
+        # Metrics that differ beyond the replicates on some side.
+        beyond = dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true")
         yield {
             "study": source.studies[study],
             "label": f"Claim {group}" if first["claim"] else column,
@@ -152,11 +153,6 @@ def _disagreements(
                 if name in known
             ],
         }
-
-
-def _beyond(measured: Sequence[Row]) -> list[str]:
-    """Return the metrics that differ beyond the replicates on some side, each once."""
-    return list(dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true"))
 
 
 def _installed(found: dict[str, Any] | None) -> str:
