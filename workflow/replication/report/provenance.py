@@ -23,15 +23,6 @@ from replication.study.storage.table import DESIGN_COLUMNS, Row, read_rows
 
 _PACKAGES = ("snakemake", "pandas", "altair", "papermill")
 _PACKAGES += ("nbconvert", "pyarrow", "pydantic", "scipy")
-    "snakemake",
-    "pandas",
-    "altair",
-    "papermill",
-    "nbconvert",
-    "pyarrow",
-    "pydantic",
-    "scipy",
-]
 
 
 def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: Path) -> None:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from replication.design.input_hashes import value_hash
 from replication.metrics.statistic import estimate
-from replication.report.charts.cells import verdict_colours, verdict_symbols
+from replication.report.charts.cells import verdict_look as look_of_verdicts
 from replication.report.charts.figure import (
     Drawing,
     colours,
@@ -82,7 +82,8 @@ def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]
 
 def verdict_look(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the encodings of the column `verdict`: colour and symbol as in the report."""
-    return {"color": verdict_colours(frame["verdict"]), "shape": verdict_symbols(frame["verdict"])}
+    found = look_of_verdicts(frame["verdict"])
+    return {"color": found["color"], "shape": found["shape"]}
 
 
 def levels(frame: pd.DataFrame, column: str) -> list[str]:
