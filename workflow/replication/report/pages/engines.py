@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
@@ -134,11 +135,12 @@ def _disagreements(
         first, causes = rows[0], rows[0]["causes"].split("; ")
         column = f"{source.table_name(first)}, {first['column'].replace('_', ' ')}"
         measured = by_item.get((study, group, left, right), [])
+        quotes = {one.id: one.quote for one in source.studies[study].claims}
         # Metrics that differ beyond the replicates on some side.
         beyond = dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true")
         yield {
             "study": source.studies[study],
-            "label": f"Claim {group}" if first["claim"] else column,
+            "label": f"claim {group}: “{shorten(quotes[group], 90)}”" if first["claim"] else column,
             "left": left,
             "right": right,
             "rows": rows,
