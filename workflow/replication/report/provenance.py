@@ -76,7 +76,6 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
 
 
 def _usage(data: Path, designs: Mapping[str, Iterable[Row]]) -> list[dict[str, Any]]:
-    """Return what each batch of the designs used."""
     batches = dict.fromkeys(row["batch"] for rows in designs.values() for row in rows)
     paths = [data / "batches" / f"{batch}.usage.json" for batch in batches if batch]
     return [read_json(path) for path in paths]

@@ -71,10 +71,7 @@ class Archive(Document):
 def make_release(root: Path, data: Path) -> str:
     """Release finished results: their data, pages and manifest; return a line that says so.
 
-    Raises
-    ------
-    InputError
-        Results are missing, or the release would be too large.
+    InputError: results are missing, or the release would be too large.
     """
     provenance = read_provenance(data / PROVENANCE)
     studies = sorted(path.stem for path in (data / "design").glob("*.csv"))
@@ -128,10 +125,7 @@ def pack_series(root: Path, data: Path, studies: Sequence[str]) -> Archive:
 def fetch_results(root: Path, address: str | None = None) -> str:
     """Fetch the packed series, from where archive.yaml says, and unpack them; return a line on it.
 
-    Raises
-    ------
-    InputError
-        There is no address, it cannot be reached, or it has another file.
+    InputError: there is no address, it cannot be reached, or it has another file.
     """
     path = root / ARCHIVE
     if not path.is_file():
@@ -152,10 +146,7 @@ def fetch_results(root: Path, address: str | None = None) -> str:
 def check_release(root: Path) -> str:
     """Return a sentence on the release: it is whole and follows from its results.
 
-    Raises
-    ------
-    InputError
-        A file is not what was made, or judging the features and flows again gives other verdicts.
+    InputError: a file is not what was made, or judging again gives other verdicts.
     """
     results = released_results(root)
     provenance = read_provenance(results / PROVENANCE)

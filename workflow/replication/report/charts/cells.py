@@ -59,7 +59,6 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
 
 
 def _in_display_units(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns that charts need, with the ends of what tolerances accept."""
     frame = cells.assign(
         accepted_low=cells["published"] - cells["accepted_margin"],
         accepted_high=cells["published"] + cells["accepted_margin"],

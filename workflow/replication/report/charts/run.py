@@ -115,7 +115,6 @@ def _lines(
 
 
 def _known(rows: pd.DataFrame, column: str, factor: float = 1.0) -> tuple[Floats, Floats]:
-    """Return the times and values of a column without the undefined ones."""
     times, values = (rows[name].to_numpy(dtype=float) for name in ("time_s", column))
     known = np.isfinite(values)
     return times[known], values[known] * factor
@@ -155,7 +154,6 @@ def _legend(flows: Sequence[tuple[str, str]]) -> str:
 
 
 def _panel(lines: Sequence[Line], panel: Panel, top: float, end_s: float) -> str:
-    """Return one panel: its frame, its ticks and its lines."""
     high, step = _rounded_up(max(float(line.value.max()) for line in lines))
     x, y = _FINE * _PANEL_WIDTH / end_s, _FINE * panel.height / high
     ticks = [

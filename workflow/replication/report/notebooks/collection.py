@@ -77,13 +77,7 @@ class Collection:
         return load_study(self.root, study)
 
     def experiment(self, study: str, experiment: str) -> Experiment:
-        """Return an experiment of a study.
-
-        Raises
-        ------
-        InputError
-            The study has no such experiment; the message names those it has.
-        """
+        """Return an experiment of a study; InputError names those that it has."""
         return experiment_of(self.study(study), experiment)
 
     def engine(self, study: str) -> str:
@@ -152,10 +146,7 @@ class Collection:
     def table(self, name: str) -> pd.DataFrame:
         """Return a table of the results by its name below their folder, CSV or Parquet.
 
-        Raises
-        ------
-        InputError
-            It is not there, or not what was written; the message says what to run.
+        InputError says what to run where it is not there, or not what was written.
         """
         path = self.data / name
         if not path.is_file():
@@ -185,13 +176,7 @@ class Collection:
         return pd.DataFrame(rows, columns=[*names, "current"])
 
     def region(self, name: str, engine: str) -> RegionData:
-        """Return a region on an engine, its surface and runs as frames.
-
-        Raises
-        ------
-        InputError
-            It is not there; the message says what to run.
-        """
+        """Return a region on an engine; InputError says what to run where it is not there."""
         for document in region_results(self.data):
             if (document["region"], document["engine"]) == (name, engine):
                 return RegionData(document)
@@ -200,10 +185,7 @@ class Collection:
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
         """Return the scenarios of any point of a region, in its first panel, to be run.
 
-        Raises
-        ------
-        InputError
-            The region is not there any more, or the values make no scenario.
+        InputError: the region is not there any more, or the values make no scenario.
         """
         own = load_region(self.root, found.document["region"])
         space = Space(own, load_study(self.root, own.study), found.document["engine"])
@@ -241,12 +223,7 @@ class Collection:
     def simulate(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
         """Run a scenario here and now; the same scenario gives the same numbers everywhere.
 
-        Raises
-        ------
-        InputError
-            The engine is not built (the message says what to run), or refuses the scenario.
-        RunError
-            The run failed.
+        InputError: the engine is not built, or refuses it; RunError: the run failed.
         """
         return run_live(self.root, scenario, engine)
 
@@ -322,7 +299,6 @@ def _is_number(factor: Factor) -> bool:
 
 
 def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the columns of a point: numbers, or labels."""
     found: dict[str, Any] = {}
     for factor in experiment.factors:
         level = next((level for level in factor.levels if level.key == keys.get(factor.id)), None)

@@ -50,13 +50,7 @@ _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}
 
 
 def read_notebook(path: Path) -> NotebookNode:
-    """Read and validate a notebook.
-
-    Raises
-    ------
-    InputError
-        It is missing or not a notebook.
-    """
+    """Read and validate a notebook; InputError if it is missing or none."""
     text = read_text(path)
     try:
         notebook: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
@@ -70,10 +64,7 @@ def read_notebook(path: Path) -> NotebookNode:
 def parameter_names(path: Path) -> list[str]:
     """Return the names that the notebook's cell tagged `parameters` assigns, in its order.
 
-    Raises
-    ------
-    InputError
-        The notebook has no such cell, several, or one that is not Python.
+    InputError: the notebook has no such cell, several, or one that is not Python.
     """
     cells = [
         cell

@@ -74,7 +74,6 @@ def differences_of(root: Path, results: Results) -> list[EngineDifference]:
 
 
 def _engine(source: Source, name: str) -> dict[str, Any]:
-    """Return an engine: its exact version, whose papers ran it, and its part in each study."""
     ran = source.provenance.get("engines", {}).get(name, {})
     known = ENGINES[name].version if name in ENGINES else ""
     return {

@@ -190,8 +190,6 @@ def conclusions(source: Source, study: Study, results: Results) -> list[Conclusi
 
 
 class _Facts:
-    """Looks up the numbers of a study's findings."""
-
     def __init__(self, source: Source, study: Study, results: Results) -> None:
         self.source, self.study, self.results = source, study, results
         self.engine = source.headlines[study.id].engine

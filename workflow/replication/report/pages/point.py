@@ -66,7 +66,6 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
 
 
 def _first_series(results: Results, experiment: Experiment) -> pd.DataFrame:
-    """Return the series of the first replicate of each point and engine."""
     first: dict[tuple[str, str], DrawnRun] = {}
     for run in runs_of(results, experiment):
         first.setdefault((run.point, run.engine), run)

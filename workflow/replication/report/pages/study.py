@@ -99,7 +99,6 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[TableView
 
 
 def _answer(tables: Sequence[TableView], claims: Iterable[Judged]) -> list[str]:
-    """Return what holds and what does not, in a sentence or two made from the data."""
     shown = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
     return answer([cell["row"] for cell in shown], claims)
 
@@ -171,7 +170,6 @@ def claim_cards(
 
 
 def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:
-    """Yield each statistic of a claim, and what was expected of it and of its direction."""
     for part in claim.tests():
         (expect, direction), words = conditions(part), wording(study, part)
         less = words.asked(direction) if direction else ""
