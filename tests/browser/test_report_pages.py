@@ -93,6 +93,19 @@ def test_the_first_page_and_those_of_studies_are_short(tab, example, width, most
         assert page.evaluate("document.documentElement.scrollHeight") <= most, name
 
 
+@pytest.mark.parametrize(("width", "most"), [(1280, 9000), (390, 20000)])
+def test_pages_of_regions_are_short_and_show_every_picture_without_scripts(
+    tab, example, width, most
+):
+    names = [path.name for path in sorted(example.glob("regions*.html"))]
+    assert len(names) == 6
+    for name in names:
+        page = tab(example, width=width, scripts=False).open(name)
+        assert page.evaluate("document.documentElement.scrollHeight") <= most, name
+        for figure in page.locator("figure.region > svg").all():
+            assert figure.bounding_box()["width"] > 200, name
+
+
 GROUND = "getComputedStyle(document.documentElement).backgroundColor"
 
 

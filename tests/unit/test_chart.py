@@ -37,11 +37,10 @@ from replication.report.charts.figure import (
     to_png,
     wrapped,
 )
+from replication.report.charts.run import topology_lines
 from replication.report.charts.time import trace_figures
-from replication.report.charts.topology import topology_lines
 from replication.report.pages.evidence import figures_of_traces, trace_section
-from replication.report.pages.figure import svg_of
-from replication.report.pages.page import environment
+from replication.report.pages.page import environment, svg_of
 from replication.report.pages.source import Source
 from replication.report.released import released_results
 from replication.study.claim_model import Quantity

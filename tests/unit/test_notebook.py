@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shutil
@@ -17,10 +18,9 @@ from papermill.iorw import load_notebook_node
 from replication.design.pipeline import ANY_STUDY, GUIDES, SENSITIVITY, WRITTEN_FOR
 from replication.report.notebooks import picture
 from replication.report.notebooks.collection import Collection, design, open_collection
-from replication.report.notebooks.law import pressure
 from replication.report.notebooks.notebook import execute, parameter_names, read_notebook, to_html
-from replication.report.notebooks.paper import verdicts
-from replication.report.notebooks.picture import NOT_CONCLUDED
+from replication.report.notebooks.picture import NOT_CONCLUDED, verdicts
+from replication.report.notebooks.trial import pressure
 from replication.report.released import released_results
 from replication.study.errors import InputError, RunError
 from replication.study.study import ExperimentType
@@ -192,13 +192,21 @@ def test_a_notebook_on_other_data_shows_other_numbers(tmp_path):
 def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     to_html(path, tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<script" not in page and "@import" not in page and "url(" not in page
+    assert "<script" not in page and "@import" not in page
+    assert "url(" not in page.replace("url(#", "")
     # Links lead to the report, and to the pages of other notebooks in the same folder.
     links = re.findall(r"""(?:src|href)\s*=\s*["'](?!data:|#)([^"']*)""", page)
     pages = {f"{other.stem}.html" for other in NOTEBOOKS}
     assert "../index.html" in links and set(links) <= pages | {"../index.html", "notebook.css"}
     images = re.findall(r"<img[^>]*>", page)
-    assert images and all(re.search(r'alt="[^"]{40,}', image) for image in images)
+    assert all(re.search(r'alt="[^"]{40,}', image) for image in images)
+    # A chart is drawn in the page's ink, or is an image where that is smaller.
+    drawn = re.findall(r"<svg[^>]*>", page)
+    assert drawn and all(re.search(r'aria-label="[^"]{40,}', one) for one in drawn)
+    charts = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    outputs = [one for cell in charts for one in cell.get("outputs", [])]
+    shown = [one for one in outputs if picture.VEGA_LITE in one.get("data", {})]
+    assert len(images) + len(drawn) == len(shown)
 
 
 def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write, collection):

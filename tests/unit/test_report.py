@@ -251,7 +251,7 @@ def test_notebooks_of_the_studys_type_and_engines_are_converted_and_linked(proje
 def test_no_study_can_take_a_page_of_the_reports_own(project):
     templates = (PACKAGE / "templates").glob("*.html")
     own = {path.stem for path in templates if '{% extends "base.html" %}' in path.read_text()}
-    assert own - {"study", "evidence", "point", "difference"} < RESERVED
+    assert own - {"study", "evidence", "point", "region_study"} < RESERVED
     for name in RESERVED:
         with pytest.raises(ValidationError, match=rf"give another.*\n?.*{name}"):
             example(project.world, id=name)

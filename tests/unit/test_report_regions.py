@@ -4,6 +4,7 @@ import json
 import shutil
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import yaml
 from bs4 import BeautifulSoup
@@ -137,24 +138,24 @@ def test_sentences_are_made_from_what_was_found(shown, words):
 
 def test_a_picture_has_what_was_found_where_it_was_found():
     shown = regions.picture(result(), PANEL)
-    left, right = shown["left"], shown["left"] + shown["side"]
-    bottom, top = shown["top"] + shown["side"], shown["top"]
-    middle = (left + right) / 2
-    # Rows go up: at the bottom half of the threshold and twice it, above it 5 % less and 8 times.
-    assert [(x, y, shade) for x, y, _, shade in shown["cells"]] == [
-        *((left, bottom - 150, -3), (middle, bottom - 150, 3)),
-        *((left, top, -1), (middle, top, 4)),
-    ]
-    assert [(x, y) for x, y, *_ in shown["undecided"]] == [(left, top)]
-    assert shown["points"] == f"M{left} {bottom}h0M{right} {top}h0"
-    assert shown["starved"].count("M") == 1 and shown["contour"].startswith(f"M{left + 75}")
+    # Rows go up, each cell 300 half units wide: at the bottom half of the threshold and twice it,
+    # above it 5 % less and 8 times.
+    assert shown["shades"] == {-1: "M0 0h1", 4: "M1 0h1", -3: "M0 1h1", 3: "M1 1h1"}
+    assert shown["undecided"] == "M0 0h1" and shown["cells"] == 2
+    assert shown["points"] == "M0 600h0M600 0h0"
+    assert shown["starved"].count("M") == 1 and shown["contour"] == "m150 450l150-450"
     assert (shown["validation"].count("M"), shown["missed"].count("M")) == (2, 1)
-    assert shown["paper"] == (left + 75, bottom - 75) and not shown["beyond"]
+    assert shown["paper"] == (150, 450) and not shown["beyond"]
     beyond = regions.picture(result(), OUTSIDE)
-    assert beyond["paper"] == (right, bottom) and beyond["beyond"]
+    assert beyond["paper"] == (600, 600) and beyond["beyond"]
     assert [label for _, label in shown["y_ticks"]] == ["0", "100", "200", "300", "400"]
     ticks = regions.ticks(regions.axes_of(result())[0])
     assert [label for _, label in ticks] == ["0.1", "0.3", "1", "3", "10"]
+
+
+def test_a_path_goes_on_from_where_it_is_whichever_way_a_segment_is_given():
+    panel = PANEL | {"contour": [[0, 0, 0.5, 0.5], [1, 0.5, 0.5, 0.5], [0, 1, 0, 0.5]]}
+    assert regions.picture(result(), panel)["contour"] == "m0 600l300-300l300 0m-600-300l0 300"
 
 
 @pytest.mark.parametrize(
@@ -185,20 +186,24 @@ def mapped(project):
     return project
 
 
-def test_the_page_is_linked_reads_without_scripts_and_escapes_words(mapped):
+def test_the_pages_are_linked_read_without_scripts_and_escape_words(mapped):
     out = mapped.render("synthetic")
-    page = soup(out / "regions.html")
+    page, own = (soup(out / f"{name}.html") for name in ("regions", "regions~synthetic"))
     assert soup(out / "index.html").find("a", href="regions.html") is not None
+    assert page.select_one("table.shares a")["href"] == "regions~synthetic.html#m"
+    assert own.find(id="m").get_text() == "It <i>holds</i>" and page.find("i") is None
     bar = page.find("table", class_="shares").find("svg")
     assert [one["class"][1] for one in bar.find_all("rect")] == ["holds", "undecided", "fails"]
-    figure = page.find("figure", class_="region")
-    assert len(figure.find_all("rect", class_=["above", "below"])) == 4
+    figure = own.find("figure", class_="region")
+    assert len(figure.find_all("path", class_=["above", "below"])) == 4
     assert figure.find("path", class_="own") and figure.find("path", class_="law")
-    assert "0123456789abcdef" in page.get_text() and "Beyond the budget: CUBIC" in page.get_text()
-    assert "It <i>holds</i>" in page.get_text() and page.find("i") is None
-    assert "Was: 60 s. Is: 90 s. Why: it was <u>wide</u>." in page.get_text()
+    assert "Beyond the budget: CUBIC" in own.get_text() and own.find("i") is None
+    assert "Was: 60 s. Is: 90 s. Why: it was <u>wide</u>." in own.get_text()
     (row,) = read_rows(out / "data/regions.csv", REGION_COLUMNS)
     assert (row["points"], row["undecided"], row["coverage_90"]) == ("3", "0.25", "0.5")
+    runs = pd.read_parquet(out / regions.RUNS)
+    assert list(runs["scenarios"]) == 3 * ["0123456789abcdef"] and set(runs["panel"]) == {"BBR"}
+    assert page.find("a", href=regions.RUNS) is not None
 
 
 @pytest.mark.parametrize(
@@ -207,10 +212,11 @@ def test_the_page_is_linked_reads_without_scripts_and_escapes_words(mapped):
 )
 def test_a_region_of_other_files_is_said_to_be_but_not_for_a_note(mapped, changes, is_stale):
     mapped.write("configs/regions/m.yaml", "# A comment.\n" + yaml.safe_dump(REGION | changes))
-    page = soup(mapped.render("synthetic") / "regions.html")
-    assert page.find("figure", class_="region") is not None
-    assert ("were made before a file" in page.get_text()) == is_stale
-    assert is_stale or "A note alone." in page.get_text()
+    out = mapped.render("synthetic")
+    own = soup(out / "regions~synthetic.html")
+    assert own.find("figure", class_="region") is not None
+    assert ("were made before a file" in soup(out / "regions.html").get_text()) == is_stale
+    assert is_stale or "A note alone." in own.get_text()
 
 
 # -- a modern kernel ------------------------------------------------------------------------------

@@ -15,21 +15,23 @@ from replication.report.charts.figure import PUBLISHED_MARK as PUBLISHED
 from replication.report.notebooks.collection import (
     Collection,
     column_of,
-    design,
     open_collection,
     read_study,
 )
-from replication.report.notebooks.law import pressure
-from replication.report.notebooks.paper import numbers, question, unstated, verdicts
 from replication.report.notebooks.picture import (
     levels,
     look,
     mean_interval,
+    numbers,
+    question,
     show,
     topology,
+    unstated,
     verdict_look,
+    verdicts,
 )
 from replication.report.notebooks.session import go_on, interact, prepare
+from replication.report.notebooks.trial import design, pressure
 from replication.study.files import parse_yaml
 
 __all__ = [

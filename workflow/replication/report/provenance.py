@@ -21,33 +21,22 @@ from replication.study.files import read_json, sha256_of, write_text
 from replication.study.published import published_path
 from replication.study.storage.table import DESIGN_COLUMNS, Row, read_rows
 
-PACKAGES = (
-    "snakemake",
-    "pandas",
-    "altair",
-    "papermill",
-    "nbconvert",
-    "pyarrow",
-    "pydantic",
-    "scipy",
-)
+_PACKAGES = ("snakemake", "pandas", "altair", "papermill")
+_PACKAGES += ("nbconvert", "pyarrow", "pydantic", "scipy")
 
 
 def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: Path) -> None:
     """Gather and write provenance.json; `settings` are those of `design.pipeline.Pipeline`."""
-    document = _document(root, data, settings)
-    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
-
-
-def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     config = settings["config"]
     tier = load_tier(root, config["tier"])
     designs = {
         name: read_rows(data / "design" / f"{name}.csv", DESIGN_COLUMNS)
         for name in settings["studies"]
     }
-    versions = {used["engine"]: used["engine_version"] for used in _usage(data, designs)}
-    return {
+    usage = _usage(data, designs)
+    versions = {used["engine"]: used["engine_version"] for used in usage}
+    runs = [run for used in usage for run in used["runs"]]
+    document = {
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "config": config,
         "config_sha256": sha256_of(root / "configs" / "config.yaml"),
@@ -75,14 +64,18 @@ def _document(root: Path, data: Path, settings: Mapping[str, Any]) -> dict[str, 
             "cores": os.cpu_count(),
             "simulator_network_isolated": network_is_isolated(),
         },
-        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "packages": {name: metadata.version(name) for name in _PACKAGES},
         "stages": stages_of(data / "benchmarks"),
-        "simulate": simulate_totals(data, designs),
+        # What CPU time the designs' runs took when they were made.
+        "simulate": {
+            "scenarios": len(runs),
+            "simulator_cpu_s": round(sum(run["cpu_s"] for run in runs), 2),
+        },
     }
+    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
 def _usage(data: Path, designs: Mapping[str, Iterable[Row]]) -> list[dict[str, Any]]:
-    """Return what each batch of the designs used."""
     batches = dict.fromkeys(row["batch"] for rows in designs.values() for row in rows)
     paths = [data / "batches" / f"{batch}.usage.json" for batch in batches if batch]
     return [read_json(path) for path in paths]
@@ -125,10 +118,3 @@ def stages_of(folder: Path) -> dict[str, dict[str, float]]:
             if column in table:
                 stage[name] = round(stage[name] + float(table[column].sum()), 2)
     return stages
-
-
-def simulate_totals(data: Path, designs: Mapping[str, Iterable[Row]]) -> dict[str, float]:
-    """Return how many runs the designs have, and what CPU time they took when they were made."""
-    runs = [run for used in _usage(data, designs) for run in used["runs"]]
-    cpu_s = sum(run["cpu_s"] for run in runs)
-    return {"scenarios": len(runs), "simulator_cpu_s": round(cpu_s, 2)}

@@ -50,8 +50,9 @@ from replication.verdicts.verdict_table import primary_engines
 
 #: Where the released results are rendered again: never where one's own report stands.
 RENDERED_TO = Path("reports/html-release")
-#: What the repository is willing to carry of data and of pages.
-LIMITS = {RELEASED: 7_000_000, PAGES: 12_000_000}
+#: What the repository is willing to carry: of data, and of pages without those of notebooks, which
+#: come later and have one MB.
+LIMITS = {RELEASED: 7_000_000, PAGES: 7_000_000}
 #: Where the packed series are made or fetched, and where they are unpacked.
 PACKED, SERIES = Path("data"), Path("data/series")
 _JUDGED = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv", *TABLES)
@@ -69,10 +70,7 @@ class Archive(Document):
 def make_release(root: Path, data: Path) -> str:
     """Release finished results: their data, pages and manifest; return a line that says so.
 
-    Raises
-    ------
-    InputError
-        Results are missing, or the release would be too large.
+    InputError: results are missing, or the release would be too large.
     """
     provenance = read_provenance(data / PROVENANCE)
     studies = sorted(path.stem for path in (data / "design").glob("*.csv"))
@@ -88,10 +86,7 @@ def make_release(root: Path, data: Path) -> str:
         # Notebooks hold every chart again as an image; `make report` makes them.
         link = os.path.relpath(RELEASED, PAGES)
         render(root, results, results / "no notebooks", pages, link)
-        sizes = [
-            _size(folder, limit)
-            for folder, limit in zip((released, pages), LIMITS.items(), strict=True)
-        ]
+        sizes = [_size(released, RELEASED), _size(pages, PAGES)]
         text = yaml.safe_dump(archive.model_dump(exclude_none=True), sort_keys=False)
         write_text(released / ARCHIVE.name, text)
     write_text(root / MANIFEST, manifest(root))
@@ -102,14 +97,13 @@ def make_release(root: Path, data: Path) -> str:
     )
 
 
-def _size(folder: Path, limit: tuple[Path, int]) -> float:
+def _size(folder: Path, name: Path) -> float:
     """Return the MB in a folder; InputError where they are too many."""
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    name, most = limit
-    if size > most:
+    if size > LIMITS[name]:
         raise InputError(
-            f"{name}: would have {size / 1e6:.1f} MB, more than {most / 1e6:g}; release fewer "
-            "studies or engines (STUDIES=, ENGINES=)"
+            f"{name}: would have {size / 1e6:.1f} MB, more than {LIMITS[name] / 1e6:g}; release "
+            "fewer studies or engines (STUDIES=, ENGINES=)"
         )
     return size / 1e6
 
@@ -130,10 +124,7 @@ def pack_series(root: Path, data: Path, studies: Sequence[str]) -> Archive:
 def fetch_results(root: Path, address: str | None = None) -> str:
     """Fetch the packed series, from where archive.yaml says, and unpack them; return a line on it.
 
-    Raises
-    ------
-    InputError
-        There is no address, it cannot be reached, or it has another file.
+    InputError: there is no address, it cannot be reached, or it has another file.
     """
     path = root / ARCHIVE
     if not path.is_file():
@@ -154,10 +145,7 @@ def fetch_results(root: Path, address: str | None = None) -> str:
 def check_release(root: Path) -> str:
     """Return a sentence on the release: it is whole and follows from its results.
 
-    Raises
-    ------
-    InputError
-        A file is not what was made, or judging the features and flows again gives other verdicts.
+    InputError: a file is not what was made, or judging again gives other verdicts.
     """
     results = released_results(root)
     provenance = read_provenance(results / PROVENANCE)

@@ -62,13 +62,7 @@ _RESTORE = f"restore it: git checkout -- {RELEASED} {PAGES}; or make it anew: ma
 
 
 def write_released(data: Path, folder: Path) -> None:
-    """Write what is released of the folder of results `data` to `folder`.
-
-    Raises
-    ------
-    InputError
-        Results are missing or damaged.
-    """
+    """Write what is released of the folder of results `data` to `folder`."""
     for path in sorted({path for pattern in PLAIN for path in data.glob(pattern)}):
         target = folder / path.relative_to(data)
         if path.suffix == ".parquet":
@@ -108,10 +102,7 @@ def manifest(root: Path) -> str:
 def verified(root: Path) -> Path:
     """Return the folder of the released data, every file of the release being what was made.
 
-    Raises
-    ------
-    InputError
-        There is no release, or a file of it is gone, altered or added; the message names it.
+    InputError: there is no release, or names a file of it that is gone, altered or added.
     """
     path = root / MANIFEST
     if not path.is_file():
@@ -135,10 +126,7 @@ def _lines(text: str) -> dict[str, str]:
 def released_results(root: Path) -> Path:
     """Return a folder of results made from the verified release; it is kept for the next time.
 
-    Raises
-    ------
-    InputError
-        As `verified`, or a study no longer designs the scenarios that were run.
+    InputError as `verified`, or where a study no longer designs the scenarios that were run.
     """
     released = verified(root)
     folder = root / CACHE / file_sha256(root / MANIFEST)[:16]
@@ -189,7 +177,6 @@ def _write_scenarios(
 
 
 def _write_evaluation(folder: Path, study: str) -> None:
-    """Write a study's own verdicts and self-consistency, parts of those of all studies."""
     own = folder / "evaluation" / study
     table = read_parquet(folder / VERDICTS)
     write_parquet(table.filter(pc.equal(table["study"], study)), own / VERDICTS)

@@ -31,7 +31,6 @@ from replication.report.pages.evidence import (
     trace_section,
     why_view,
 )
-from replication.report.pages.figure import study_downloads, write_figures
 from replication.report.pages.ledger import DOWN, MOVES, STAYED, UP, changes_view, ledger
 from replication.report.pages.overview import (
     all_numbers,
@@ -40,11 +39,11 @@ from replication.report.pages.overview import (
     overview,
     primary_cells,
 )
-from replication.report.pages.page import environment, ran
+from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
-from replication.report.pages.regions import regions_page
+from replication.report.pages.regions import RUNS, regions_page, runs_table
 from replication.report.pages.source import Source
-from replication.report.pages.study import numbers_of_points, study_page, topologies
+from replication.report.pages.study import numbers_of_points, study_page
 from replication.study.files import write_text
 from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import read_frame
@@ -148,12 +147,26 @@ def _engines(source: Source, folder: Path) -> dict[str, Any] | None:
     }
 
 
+def _regions(source: Source, folder: Path) -> dict[str, Any] | None:
+    """Write the pages of each study's regions; return what the page of all of them shows."""
+    shown = regions_page(source)
+    if shown is None:
+        return None
+    template = environment(source).get_template("region_study.html")
+    for name in shown["by_study"]:
+        text = template.render(page="regions", study=source.studies[name], **shown)
+        write_text(folder / f"regions~{name}.html", text)
+    runs = pa.Table.from_pandas(runs_table(shown["found"]), preserve_index=False)
+    write_parquet(runs, folder / RUNS)
+    return shown
+
+
 #: What a page shows, which may write charts into the report's folder; None where there is none.
 _PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
     "index": _index,
     "changes": lambda source, _: {"changed": _changed(source), "moves": MOVES},
     "engines": _engines,
-    "regions": lambda source, _: regions_page(source),
+    "regions": _regions,
     "method": _method,
 }
 
@@ -169,7 +182,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         experiment: write_figures(sorted(found, key=lambda one: one.id != chart), folder)
         for experiment, found in _figures(source, study, primary).items()
     }
-    view = study_page(source, study, figures, topologies(study, results))
+    view = study_page(source, study, results, figures)
     robust = robust_view(source, study)
     templates = environment(source)
     shown = {

@@ -59,7 +59,6 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
 
 
 def _in_display_units(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns that charts need, with the ends of what tolerances accept."""
     frame = cells.assign(
         accepted_low=cells["published"] - cells["accepted_margin"],
         accepted_high=cells["published"] + cells["accepted_margin"],
@@ -85,20 +84,18 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", title=title, scale=scale)
 
-    colour = verdict_colours(present)
+    look = verdict_look(present)
     spread = base.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
     means = base.mark_point(filled=True, size=45, strokeWidth=1.6).encode(
         x=x("reproduced_mean"),
-        color=colour,
-        shape=verdict_symbols(present),
-        stroke=verdict_strokes(present),
+        **look,
         tooltip=_tooltip(unit),
     )
     theirs = base.transform_calculate(kind=f"'{PUBLISHED}'").mark_point(**PUBLISHED_MARK)
     band = base.mark_bar(color=INK, opacity=0.13, height={"band": 0.7})
     layers = [
         band.encode(x=x("accepted_low"), x2="accepted_high:Q"),
-        spread.encode(x=x("reproduced_low"), x2="reproduced_high:Q", color=colour),
+        spread.encode(x=x("reproduced_low"), x2="reproduced_high:Q", color=look["color"]),
         means,
         theirs.encode(x=x("published"), fill=published_legend(), tooltip=_tooltip(unit)),
     ]
@@ -135,28 +132,22 @@ def _describe(frame: pd.DataFrame, title: str) -> str:
     return words
 
 
-def verdict_colours(present: pd.Series) -> alt.Color:
-    """Return the colour encoding of verdicts; the legend has those that are present."""
-    return alt.Color("verdict:N", **_levels(present, VERDICT_COLOURS))
+def verdict_look(present: pd.Series) -> dict[str, Any]:
+    """Return how verdicts are told apart, in one legend that has those that are present.
 
-
-def verdict_strokes(present: pd.Series) -> alt.Stroke:
-    """Return the outline of verdicts' symbols, beside the colour that fills them.
-
-    The symbol of what cannot be tested is an outline alone: without it none would be seen.
+    The outline has the colour too: the symbol of what cannot be tested is an outline alone.
     """
-    return alt.Stroke("verdict:N", **_levels(present, VERDICT_COLOURS))
-
-
-def verdict_symbols(present: pd.Series) -> alt.Shape:
-    """Return the symbol encoding of verdicts, in one legend with the colours."""
-    return alt.Shape("verdict:N", **_levels(present, VERDICT_SYMBOLS))
-
-
-def _levels(present: pd.Series, look: Mapping[Verdict, str]) -> dict[str, Any]:
     shown = [str(verdict) for verdict in Verdict if (present == verdict).any()]
-    scale = alt.Scale(domain=shown, range=[look[Verdict(name)] for name in shown])
-    return {"scale": scale, "legend": legend_of(shown, "Verdict")}
+
+    def levels(channel: type[Any], look: Mapping[Verdict, str]) -> Any:
+        scale = alt.Scale(domain=shown, range=[look[Verdict(name)] for name in shown])
+        return channel("verdict:N", scale=scale, legend=legend_of(shown, "Verdict"))
+
+    return {
+        "color": levels(alt.Color, VERDICT_COLOURS),
+        "stroke": levels(alt.Stroke, VERDICT_COLOURS),
+        "shape": levels(alt.Shape, VERDICT_SYMBOLS),
+    }
 
 
 #: Ratios beyond either end are drawn at the end.
@@ -247,9 +238,7 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     present = shown.loc[shown["layer"] == DEFAULTS, "verdict"]
     ours = ours.encode(
         yOffset=layers,
-        color=verdict_colours(present),
-        stroke=verdict_strokes(present),
-        shape=verdict_symbols(present),
+        **verdict_look(present),
         tooltip=tooltip,
     )
     under = base.transform_filter(f"datum.layer == '{UNDER}'").mark_tick(

@@ -159,7 +159,6 @@ def _window(asked: Sequence[Quantity], metric: str, flows: str) -> tuple[float, 
 
 
 def _named(metric: str, window_s: tuple[float, float] | None, *parts: str) -> Display:
-    """Return how a metric is shown, with what else it is of in its label."""
     display = display_metric(metric)
     when = ["{:g} to {:g} s".format(*window_s)] if window_s else []
     return replace(display, label=", ".join([display.label, *parts, *when]))

@@ -1,8 +1,9 @@
-"""One run over time as a small static picture: hundreds of pages have one."""
+"""One run: its network in lines of text, and itself over time as a small static picture."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from replication.metrics.sampled import kept_samples
-from replication.report.charts.data import flow_label
+from replication.report.charts.data import flow_algorithm, flow_label
 from replication.report.charts.figure import DASHES, PALETTE
 from replication.report.charts.time import bin_ends
 
@@ -28,9 +29,9 @@ class Panel(NamedTuple):
 
 PANELS = {
     "cwnd": Panel("Window (segments)", 150, 200),
-    "rtt": Panel("Round-trip time (ms)", 90, 100),
-    "throughput": Panel("Throughput (Mbit/s)", 90, 100),
-    "queue": Panel("Queue (packets)", 90, 75),
+    "rtt": Panel("Round-trip time (ms)", 90, 80),
+    "throughput": Panel("Throughput (Mbit/s)", 90, 80),
+    "queue": Panel("Queue (packets)", 90, 60),
 }
 EVENTS = {"retransmissions": "Sent again", "drops": "Dropped"}
 #: Marks of an event that a flow may have; flows that are drawn.
@@ -40,6 +41,12 @@ _PANEL_WIDTH, _LEFT, _GAP = 560, 76, 26
 _FINE = 2
 #: Bounds of an axis end on these times a power of ten.
 _ROUND = (1, 2, 2.5, 5, 10)
+
+
+#: More like hosts than these are named by the first and the last.
+MOST_ALIKE = 3
+_QUEUES = {"droptail": "DropTail", "pfifo": "PFIFO", "red": "RED", "codel": "CoDel"}
+_QUEUES |= {"fq_codel": "FQ-CoDel", "pie": "PIE", "fq_pie": "FQ-PIE", "cake": "CAKE"}
 
 
 class Line(NamedTuple):
@@ -73,7 +80,7 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
     for event, words in EVENTS.items():
         ticks = [_ticks(own[f["id"]], event, strokes[f["id"]], top, end_s) for f in flows]
         if any(ticks):
-            parts += [_text(_LEFT - 6, top + 4, words, "end"), *ticks]
+            parts += [_anchored("end", [_text(_LEFT - 6, top + 4, words)]), *ticks]
             top += 22
     more = sum(flow["kind"] == "tcp" for flow in scenario["flows"]) - FLOWS
     parts += [_text(_LEFT, top + 28, f"{more} more flows are not drawn")] if more > 0 else []
@@ -108,7 +115,6 @@ def _lines(
 
 
 def _known(rows: pd.DataFrame, column: str, factor: float = 1.0) -> tuple[Floats, Floats]:
-    """Return the times and values of a column without the undefined ones."""
     times, values = (rows[name].to_numpy(dtype=float) for name in ("time_s", column))
     known = np.isfinite(values)
     return times[known], values[known] * factor
@@ -125,8 +131,12 @@ def _thinned(lines: Sequence[Line], limit: int) -> Iterator[Line]:
         yield line._replace(time_s=line.time_s[kept], value=line.value[kept])
 
 
-def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>'
+def _text(x: float, y: float, words: str) -> str:
+    return f'<text x="{x:g}" y="{y:g}">{escape(words)}</text>'
+
+
+def _anchored(anchor: str, parts: Iterable[str]) -> str:
+    return f'<g text-anchor="{anchor}">{"".join(parts)}</g>'
 
 
 def _stroke(number: int) -> str:
@@ -144,20 +154,22 @@ def _legend(flows: Sequence[tuple[str, str]]) -> str:
 
 
 def _panel(lines: Sequence[Line], panel: Panel, top: float, end_s: float) -> str:
-    """Return one panel: its frame, its ticks and its lines."""
     high, step = _rounded_up(max(float(line.value.max()) for line in lines))
     x, y = _FINE * _PANEL_WIDTH / end_s, _FINE * panel.height / high
-    parts = [f'<g transform="translate({_LEFT} {top})">']
-    parts.append(f'<path class="frame" d="M0 0v{panel.height}h{_PANEL_WIDTH}"/>')
-    parts.append(_text(0, -6, panel.title))
-    for tick in np.arange(0, high + step / 2, step):
-        parts.append(_text(-6, panel.height - tick * y / _FINE + 4, f"{tick:g}", "end"))
-    for line in lines:
-        path = _path(line.time_s * x, _FINE * panel.height - line.value * y, line.steps)
-        parts.append(
-            f'<path class="line" transform="scale({1 / _FINE})" d="{path}" {line.stroke}/>'
-        )
-    return "".join([*parts, "</g>"])
+    ticks = [
+        _text(-6, panel.height - tick * y / _FINE + 4, f"{tick:g}")
+        for tick in np.arange(0, high + step / 2, step)
+    ]
+    paths = [
+        _path(line.time_s * x, _FINE * panel.height - line.value * y, line.steps) for line in lines
+    ]
+    drawn = [f'<path d="{path}" {line.stroke}/>' for path, line in zip(paths, lines, strict=True)]
+    return (
+        f'<g class="panel" transform="translate({_LEFT} {top})">'
+        f'<path class="frame" d="M0 0v{panel.height}h{_PANEL_WIDTH}"/>'
+        f"{_text(0, -6, panel.title)}{_anchored('end', ticks)}"
+        f'<g class="lines" transform="scale({1 / _FINE})">{"".join(drawn)}</g></g>'
+    )
 
 
 def _path(x: Floats, y: Floats, steps: bool) -> str:
@@ -185,11 +197,9 @@ def _ticks(rows: pd.DataFrame, event: str, stroke: str, top: float, end_s: float
 
 def _time_axis(top: float, end_s: float) -> str:
     _, step = _rounded_up(end_s)
-    words = [
-        _text(_LEFT + tick / end_s * _PANEL_WIDTH, top + 10, f"{tick:g}", "middle")
-        for tick in np.arange(0, end_s + step / 1e6, step)
-    ]
-    return "".join([*words, _text(_LEFT + _PANEL_WIDTH / 2, top + 28, "Time (s)", "middle")])
+    ticks = np.arange(0, end_s + step / 1e6, step)
+    words = [_text(_LEFT + tick / end_s * _PANEL_WIDTH, top + 10, f"{tick:g}") for tick in ticks]
+    return _anchored("middle", [*words, _text(_LEFT + _PANEL_WIDTH / 2, top + 28, "Time (s)")])
 
 
 def _rounded_up(value: float) -> tuple[float, float]:
@@ -198,3 +208,63 @@ def _rounded_up(value: float) -> tuple[float, float]:
     power = 10.0 ** np.floor(np.log10(value / 4))
     step = next(power * one for one in _ROUND if power * one * 4 >= value * 0.999)
     return float(step * np.ceil(value / step - 1e-9)), float(step)
+
+
+def topology_lines(scenario: Mapping[str, Any]) -> list[str]:
+    """Return a line a link, with the queues that are watched, and a line a congestion control.
+
+    Hosts with like links to one node share a line. A watched link has double strokes.
+    """
+    degree = Counter(end for link in scenario["links"] for end in (link["a"], link["b"]))
+    queues: defaultdict[str, list[str]] = defaultdict(list)
+    known = {link["id"]: link for link in scenario["links"]}
+    for monitor in scenario["monitors"]:
+        link = known[monitor["link"]]
+        queues[link["id"]].append(queue(link[f"queue_{monitor['direction']}"]))
+    alike: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for link in scenario["links"]:
+        words = ", ".join([rate(link["rate_bps"]), delay(link["delay_s"]), *queues[link["id"]]])
+        stroke = "══" if queues[link["id"]] else "──"
+        if degree[link["a"]] == 1:
+            alike["left", link["b"], words, stroke].append(link["a"])
+        else:
+            alike["right", link["a"], words, stroke].append(link["b"])
+    links = []
+    for (side, node, words, stroke), hosts in alike.items():
+        left, right = (_named(hosts), node) if side == "left" else (node, _named(hosts))
+        links.append(f"{left} {stroke} {words} {stroke} {right}")
+    flows: defaultdict[str, list[str]] = defaultdict(list)
+    for flow in scenario["flows"]:
+        flows[flow_algorithm(flow)].append(f"{flow['source']} to {flow['destination']}")
+    return [
+        *links,
+        *(f"{kind}: {_named(list(dict.fromkeys(ends)))}" for kind, ends in flows.items()),
+    ]
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) <= MOST_ALIKE:
+        return ", ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names)})"
+
+
+def rate(bps: float) -> str:
+    """Return a rate (bit/s) in words."""
+    return f"{bps / 1e6:g} Mbit/s" if bps >= 1e5 else f"{bps / 1e3:g} kbit/s"
+
+
+def delay(seconds: float) -> str:
+    """Return a delay (s) in words."""
+    return f"{seconds * 1e3:g} ms" if seconds >= 1e-4 or not seconds else f"{seconds * 1e6:g} µs"
+
+
+def queue(document: Mapping[str, Any]) -> str:
+    """Return a queue's kind and limit in words."""
+    kind = str(document["kind"])
+    if document.get("limit_packets") is not None:
+        limit = f"{document['limit_packets']:,} packets"
+    elif "memory_limit_bytes" in document:
+        limit = f"{document['memory_limit_bytes']:,} bytes of memory"
+    else:
+        limit = f"{document['limit_bytes']:,} bytes"
+    return f"{_QUEUES.get(kind, kind)} {limit}"

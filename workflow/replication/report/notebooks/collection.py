@@ -18,26 +18,23 @@ from pydantic import ValidationError
 
 from replication.design.config import load_study, study_ids
 from replication.engines.catalogue import ENGINES
+from replication.explore.regions.region_model import load_region
+from replication.explore.regions.region_result import is_current as region_is_current
+from replication.explore.regions.region_result import region_results
+from replication.explore.regions.space import Point, Space
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
-from replication.report.notebooks.region_data import (
-    RegionData,
-    read_region,
-    region_list,
-    scenarios_at,
-)
-from replication.report.notebooks.session import LiveRun, run_live
+from replication.report.notebooks.region_data import RegionData
+from replication.report.notebooks.trial import LiveRun, design, experiment_of, run_live
 from replication.report.released import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
-from replication.study.parameter import Factor, plain_values
+from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import read_frame
-from replication.study.study import Experiment, Study, parameters_of
-from replication.study.template import instantiate, replicate_seed
-from replication.study.variation import drawn
+from replication.study.study import Experiment, Study
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import read_table
 
@@ -80,14 +77,8 @@ class Collection:
         return load_study(self.root, study)
 
     def experiment(self, study: str, experiment: str) -> Experiment:
-        """Return an experiment of a study.
-
-        Raises
-        ------
-        InputError
-            The study has no such experiment; the message names those it has.
-        """
-        return _experiment(self.study(study), experiment)
+        """Return an experiment of a study; InputError names those that it has."""
+        return experiment_of(self.study(study), experiment)
 
     def engine(self, study: str) -> str:
         """Return the engine whose results a chart shows: the paper's own, if it ran, else ns3."""
@@ -155,10 +146,7 @@ class Collection:
     def table(self, name: str) -> pd.DataFrame:
         """Return a table of the results by its name below their folder, CSV or Parquet.
 
-        Raises
-        ------
-        InputError
-            It is not there, or not what was written; the message says what to run.
+        InputError says what to run where it is not there, or not what was written.
         """
         path = self.data / name
         if not path.is_file():
@@ -175,16 +163,34 @@ class Collection:
 
     @property
     def regions(self) -> pd.DataFrame:
-        """Return one row a region and engine; none where `make regions` did not run."""
-        return region_list(self.root, self.data)
+        """Return one row a region and engine: title, study, shares of the area, validation.
+
+        `current` is whether no file behind it changed. There is none before `make regions`.
+        """
+        names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
+        rows = [
+            {name: row[name] for name in names}
+            | {"current": region_is_current(self.root, self.data, row)}
+            for row in region_results(self.data)
+        ]
+        return pd.DataFrame(rows, columns=[*names, "current"])
 
     def region(self, name: str, engine: str) -> RegionData:
-        """Return a region on an engine, its surface and runs as frames."""
-        return read_region(self.data, name, engine)
+        """Return a region on an engine; InputError says what to run where it is not there."""
+        for document in region_results(self.data):
+            if (document["region"], document["engine"]) == (name, engine):
+                return RegionData(document)
+        raise InputError(f"{self.data}: no region {name!r} on {engine}; run `make regions` first")
 
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
-        """Return the scenarios of any point of a region, to be run."""
-        return scenarios_at(self.root, found, x, y)
+        """Return the scenarios of any point of a region, in its first panel, to be run.
+
+        InputError: the region is not there any more, or the values make no scenario.
+        """
+        own = load_region(self.root, found.document["region"])
+        space = Space(own, load_study(self.root, own.study), found.document["engine"])
+        shares = [span.position(value) for span, value in zip(own.spans, (x, y), strict=True)]
+        return [run.scenario for run in space.runs(Point(space.panels[0], *shares))]
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
         """Return the scenario of an experiment's first run, as the engines are given it."""
@@ -213,12 +219,7 @@ class Collection:
     def simulate(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
         """Run a scenario here and now; the same scenario gives the same numbers everywhere.
 
-        Raises
-        ------
-        InputError
-            The engine is not built (the message says what to run), or refuses the scenario.
-        RunError
-            The run failed.
+        InputError: the engine is not built, or refuses it; RunError: the run failed.
         """
         return run_live(self.root, scenario, engine)
 
@@ -247,45 +248,6 @@ class Collection:
         ]
         facts = pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])
         return frame.merge(facts, on=["scenario", "flow"], how="left")
-
-
-def design(
-    study: Study,
-    experiment: str,
-    levels: Mapping[str, str],
-    engine: str = "ns3",
-    **parameters: Any,
-) -> Scenario:
-    """Design one scenario: a point of an experiment, with parameters of one's own.
-
-    Parameters
-    ----------
-    study, experiment
-        What it is a run of.
-    levels
-        Factor to the key of its level; factors left out have the experiment's default.
-    engine
-        What is to run it: what the study names in the place of values that it lacks is put in.
-    parameters
-        Values for parameters of the study, by name; they go over the levels.
-
-    Raises
-    ------
-    InputError
-        There is no such experiment, factor, level or parameter, or the values make no valid
-        scenario.
-    """
-    found = _experiment(study, experiment)
-    values = plain_values(parameters_of(study, found)) | drawn(study, found, 0)
-    substitution = study.substituted(engine)
-    values |= substitution.set if substitution else {}
-    for name in parameters:
-        if name not in values:
-            raise InputError(f"study {study.id}: no parameter {name!r}; {', '.join(values)}")
-    for name, key in levels.items():
-        values |= _level_values(found, name, key)
-    seed = replicate_seed(study.id, experiment, 0)
-    return instantiate(found, values | parameters, seed)
 
 
 def read_study(document: Mapping[str, Any]) -> Study:
@@ -333,30 +295,12 @@ def _is_number(factor: Factor) -> bool:
 
 
 def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the columns of a point: numbers, or labels."""
     found: dict[str, Any] = {}
     for factor in experiment.factors:
         level = next((level for level in factor.levels if level.key == keys.get(factor.id)), None)
         if level is not None:
             found[column_of(factor)] = level.value if _is_number(factor) else level.label
     return found
-
-
-def _experiment(study: Study, experiment: str) -> Experiment:
-    known = {e.id: e for e in study.experiments}
-    if experiment not in known:
-        raise InputError(f"study {study.id}: no experiment {experiment!r}; {', '.join(known)}")
-    return known[experiment]
-
-
-def _level_values(experiment: Experiment, name: str, key: str) -> dict[str, Any]:
-    factors = {factor.id: factor for factor in experiment.factors}
-    if name not in factors:
-        raise InputError(f"experiment {experiment.id}: no factor {name!r}; {', '.join(factors)}")
-    levels = {level.key: level.set for level in factors[name].levels}
-    if key not in levels:
-        raise InputError(f"factor {name}: no level {key!r}; {', '.join(levels)}")
-    return dict(levels[key])
 
 
 def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame:

@@ -7,6 +7,7 @@ the machine are taken out of an executed notebook before it is written.
 from __future__ import annotations
 
 import ast
+import html
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,8 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from replication.report.notebooks.picture import VEGA_LITE
+from replication.report.pages.page import svg_of
 from replication.simulate.environment import environment_of_notebooks
 from replication.study.errors import InputError, RunError
 from replication.study.files import read_text, write_text
@@ -47,13 +50,7 @@ _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}
 
 
 def read_notebook(path: Path) -> NotebookNode:
-    """Read and validate a notebook.
-
-    Raises
-    ------
-    InputError
-        It is missing or not a notebook.
-    """
+    """Read and validate a notebook; InputError if it is missing or none."""
     text = read_text(path)
     try:
         notebook: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
@@ -67,10 +64,7 @@ def read_notebook(path: Path) -> NotebookNode:
 def parameter_names(path: Path) -> list[str]:
     """Return the names that the notebook's cell tagged `parameters` assigns, in its order.
 
-    Raises
-    ------
-    InputError
-        The notebook has no such cell, several, or one that is not Python.
+    InputError: the notebook has no such cell, several, or one that is not Python.
     """
     cells = [
         cell
@@ -172,6 +166,7 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     from nbconvert.preprocessors.sanitize import SanitizeHTML
 
     document = _unstyled(read_notebook(notebook))
+    pictures = _pictures(document)
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
     heads = {"th": ["rowspan", "colspan"]}
     sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes=heads)  # type: ignore[no-untyped-call]
@@ -179,6 +174,8 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     for cell in document.cells:
         if cell.cell_type == "markdown":
             cell.source = _QUOTED.sub(">", cell.source)
+    for place, picture in pictures.items():
+        _outputs(document)[place].data = {"image/svg+xml": picture}
     exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])  # type: ignore[no-untyped-call]
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     resources = {"title": _title(document, notebook.stem), "whose": whose}
@@ -189,11 +186,29 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
 
 def _unstyled(notebook: NotebookNode) -> NotebookNode:
     """Return the notebook without the styles that pandas puts before each table."""
-    outputs = (o for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
-    for output in outputs:
+    for output in _outputs(notebook):
         if "text/html" in output.get("data", {}):
             output.data["text/html"] = _SCOPED.sub("", output.data["text/html"])
     return notebook
+
+
+def _pictures(notebook: NotebookNode) -> dict[int, str]:
+    """Return charts as SVG in the page's ink by their output, but where a PNG is smaller."""
+    found = {}
+    for place, output in enumerate(_outputs(notebook)):
+        data = output.get("data", {})
+        if VEGA_LITE in data:
+            words = html.escape(output.metadata["image/png"]["alt"])
+            picture = str(svg_of(data[VEGA_LITE], f"output-{place}")).replace(
+                'aria-hidden="true"', f'role="img" aria-label="{words}"'
+            )
+            if len(picture) < len(data["image/png"]):
+                found[place] = picture
+    return found
+
+
+def _outputs(notebook: NotebookNode) -> list[NotebookNode]:
+    return [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
 
 
 def _title(notebook: NotebookNode, fallback: str) -> str:

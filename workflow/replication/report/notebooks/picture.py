@@ -1,4 +1,4 @@
-"""What notebooks show: charts in the one theme, tables and text, the same on every machine.
+"""What notebooks show: charts in the one theme, and what a paper asks, leaves open and claims.
 
 A chart is there with Vega-Lite for readers that run it and as a PNG. JupyterLab shows the first,
 with hover and selection; GitHub and the report's pages, which run no script, show the second.
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from replication.design.input_hashes import value_hash
 from replication.metrics.statistic import estimate
-from replication.report.charts.cells import verdict_colours, verdict_symbols
+from replication.report.charts.cells import verdict_look as look_of_verdicts
 from replication.report.charts.figure import (
     Drawing,
     colours,
@@ -26,12 +26,23 @@ from replication.report.charts.figure import (
     three_digits,
     to_png,
 )
-from replication.report.charts.topology import Json, topology_lines
+from replication.report.charts.run import topology_lines
+from replication.study.parameter import Parameter
+from replication.study.study import parameters_of
+from replication.study.verdict import Verdict
+from replication.verdicts.self_consistency import FAILS
+
+if TYPE_CHECKING:
+    from replication.report.notebooks.collection import Collection
 
 #: What JupyterLab runs.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 #: Replaces what these results do not support.
 NOT_CONCLUDED = "Not concluded from these results."
+#: What is said of a claim whose test the paper's own data fail.
+OWN_WORDS = "the paper's own data do not meet this claim"
+#: A verdict at a glance; its word stands beside it.
+SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,8 @@ def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]
 
 def verdict_look(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the encodings of the column `verdict`: colour and symbol as in the report."""
-    return {"color": verdict_colours(frame["verdict"]), "shape": verdict_symbols(frame["verdict"])}
+    found = look_of_verdicts(frame["verdict"])
+    return {"color": found["color"], "shape": found["shape"]}
 
 
 def levels(frame: pd.DataFrame, column: str) -> list[str]:
@@ -148,7 +160,7 @@ class Text:
         return self.markdown
 
 
-def topology(scenario: Json) -> Text:
+def topology(scenario: Mapping[str, Any]) -> Text:
     """Return a scenario's links and flows, a line each."""
     lines = "\n".join(topology_lines(scenario))
     return Text(f"```text\n{lines}\n```")
@@ -174,3 +186,91 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str) -> s
 def text(value: object) -> str:
     """Return a value as escaped text; a dash where there is none."""
     return html.escape("–" if value is None or value != value else str(value))
+
+
+def question(collection: Collection, study: str, kind: str) -> Html:
+    """Return the paper, and what its experiments of a type ask."""
+    document = collection.study(study)
+    paper = document.bibliography
+    year = f", {paper.year}" if paper.year else ""
+    head = f"<p><cite>{text(paper.title)}</cite> ({text(', '.join(paper.authors))}{year})</p>"
+    items = "".join(
+        f"<li><b>{text(e.title)}</b>: {text(e.question)} ({text(e.place)})</li>"
+        for e in document.experiments
+        if e.type == kind
+    )
+    return Html(f"{head}<ul>{items}</ul>")
+
+
+def unstated(collection: Collection, study: str, experiment: str) -> pd.DataFrame:
+    """Return what the paper does not state of an experiment: value, plausible range, reason."""
+    document = collection.study(study)
+    parameters = parameters_of(document, collection.experiment(study, experiment))
+    rows = [
+        (name, _value(p), p.unit or "", _plausible(p), " ".join(p.assumed.reason.split()))
+        for name, p in parameters.items()
+        if p.assumed is not None
+    ]
+    return pd.DataFrame(rows, columns=["parameter", "value", "unit", "plausible", "reason"])
+
+
+def verdicts(claims: pd.DataFrame) -> Html:
+    """Return a line a claim: the paper's words, and the verdict on each engine that decided it."""
+    if claims.empty:
+        return Html("<p>No claim is made about these experiments.</p>")
+    rows = []
+    for _, group in claims.groupby("claim", sort=False):
+        records = group.to_dict("records")
+        marks = "; ".join(_mark(row) for row in records if row["verdict"] != Verdict.NOT_TESTABLE)
+        undecided = f"{SYMBOLS[Verdict.NOT_TESTABLE]} {Verdict.NOT_TESTABLE}"
+        first = records[0]
+        rows.append((f"“{first['quote']}” ({first['place']})", marks or undecided))
+    counts = claims["verdict"].value_counts()
+    said = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
+    return Html(
+        table(["The paper's words", "Verdict"], rows, f"Verdicts by claim and engine: {said}")
+    )
+
+
+def numbers(cells: pd.DataFrame) -> Html:
+    """Return the published numbers beside the measured ones, a line a number and engine."""
+    rows = []
+    for row in cells[cells["n"] > 0].to_dict("records") if len(cells) else []:
+        factor = row["display_factor"]
+        deviation = row["relative_deviation"]
+        rows.append(
+            (
+                f"{row['table']}: {row['row_label']}, {row['column_label']}",
+                row["engine"],
+                rounded(factor * row["published"]),
+                rounded(factor * row["reproduced_mean"]),
+                row["display_unit"],
+                "–" if deviation is None or deviation != deviation else f"{100 * deviation:+.1f} %",
+                f"{SYMBOLS[Verdict(row['verdict'])]} {row['verdict']}",
+            )
+        )
+    if not rows:
+        return Html("<p>The paper prints no number that these runs reach.</p>")
+    head = ["Number", "Engine", "Published", "Measured", "Unit", "Deviation", "Verdict"]
+    return Html(table(head, rows, "Published numbers"))
+
+
+def _mark(row: Mapping[Any, Any]) -> str:
+    verdict = Verdict(row["verdict"])
+    notes = [row["reason_code"]] if row["reason_code"] else []
+    notes += [OWN_WORDS] if row["result"] == FAILS else []
+    words = f" ({', '.join(notes)})" if notes else ""
+    return f"{row['engine']} {SYMBOLS[verdict]} {verdict}{words}"
+
+
+def _value(parameter: Parameter) -> str:
+    value = parameter.value
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _plausible(parameter: Parameter) -> str:
+    assumed = parameter.assumed
+    assert assumed is not None
+    if assumed.range is not None:
+        return f"{assumed.range[0]:g} to {assumed.range[1]:g}"
+    return ", ".join("none" if c is None else str(c) for c in assumed.choices or [])

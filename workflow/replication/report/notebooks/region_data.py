@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from replication.design.config import load_study
-from replication.explore.regions.region_model import load_region
-from replication.explore.regions.region_result import is_current, region_results
-from replication.explore.regions.space import Point, Space
 from replication.explore.regions.surface import middles
 from replication.report.pages.regions import Axis, panel_title
-from replication.study.errors import InputError
-from replication.study.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -71,45 +64,3 @@ class RegionData:
         frame = pd.DataFrame(points, columns=columns)
         frame["panel"] = [panel_title(self.document, panel) for panel in frame["panel"]]
         return frame.rename(columns=dict(zip("xy", self._names, strict=True)))
-
-
-def region_list(root: Path, data: Path) -> pd.DataFrame:
-    """Return one row a region and engine: title, study, shares of the area, validation.
-
-    `current` is whether no file behind it changed since it was made.
-    """
-    names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
-    rows = [
-        {name: row[name] for name in names} | {"current": is_current(root, data, row)}
-        for row in region_results(data)
-    ]
-    return pd.DataFrame(rows, columns=[*names, "current"])
-
-
-def read_region(data: Path, name: str, engine: str) -> RegionData:
-    """Return a region on an engine.
-
-    Raises
-    ------
-    InputError
-        It is not there; the message says what to run.
-    """
-    for document in region_results(data):
-        if (document["region"], document["engine"]) == (name, engine):
-            return RegionData(document)
-    raise InputError(f"{data}: no region {name!r} on {engine}; run `make regions` first")
-
-
-def scenarios_at(root: Path, found: RegionData, x: float, y: float) -> list[Scenario]:
-    """Return the scenarios of any point of a region, in its first panel.
-
-    Raises
-    ------
-    InputError
-        The region is not there any more, or the values make no scenario.
-    """
-    own = load_region(root, found.document["region"])
-    space = Space(own, load_study(root, own.study), found.document["engine"])
-    shares = [span.position(value) for span, value in zip(own.spans, (x, y), strict=True)]
-    runs = space.runs(Point(space.panels[0], *shares))
-    return [run.scenario for run in runs]

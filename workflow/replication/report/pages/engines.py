@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
@@ -73,7 +74,6 @@ def differences_of(root: Path, results: Results) -> list[EngineDifference]:
 
 
 def _engine(source: Source, name: str) -> dict[str, Any]:
-    """Return an engine: its exact version, whose papers ran it, and its part in each study."""
     ran = source.provenance.get("engines", {}).get(name, {})
     known = ENGINES[name].version if name in ENGINES else ""
     return {
@@ -134,10 +134,12 @@ def _disagreements(
         first, causes = rows[0], rows[0]["causes"].split("; ")
         column = f"{source.table_name(first)}, {first['column'].replace('_', ' ')}"
         measured = by_item.get((study, group, left, right), [])
-        beyond = _beyond(measured)
+        quotes = {one.id: one.quote for one in source.studies[study].claims}
+        # Metrics that differ beyond the replicates on some side.
+        beyond = dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true")
         yield {
             "study": source.studies[study],
-            "label": f"Claim {group}" if first["claim"] else column,
+            "label": f"claim {group}: “{shorten(quotes[group], 90)}”" if first["claim"] else column,
             "left": left,
             "right": right,
             "rows": rows,
@@ -145,22 +147,13 @@ def _disagreements(
             # Metrics that differ beyond the replicates, and whether there were any to tell.
             "beyond": [metric_label(name) for name in beyond],
             "replicated": any(row["differs"] for row in measured),
-            # Each with what it does on the two engines, and the metrics that it shows in here.
+            # Each with the metrics that it shows in here.
             "causes": [
-                (
-                    known[name],
-                    known[name].parts(left, right) or ("", ""),
-                    [metric_label(metric) for metric in known[name].shows_in if metric in beyond],
-                )
+                (known[name], [metric_label(one) for one in known[name].shows_in if one in beyond])
                 for name in causes
                 if name in known
             ],
         }
-
-
-def _beyond(measured: Sequence[Row]) -> list[str]:
-    """Return the metrics that differ beyond the replicates on some side, each once."""
-    return list(dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true"))
 
 
 def _installed(found: dict[str, Any] | None) -> str:

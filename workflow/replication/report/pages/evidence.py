@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,11 @@ from replication.report.charts.figure import (
     with_prefix,
 )
 from replication.report.charts.time import trace_figures
-from replication.report.pages.figure import write_figures
+from replication.report.pages.page import write_figures
 from replication.report.pages.shown import significant
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.files import read_json
-from replication.study.sensitivity_settings import Scale, load_sensitivity
+from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
@@ -168,21 +168,21 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         # Why that is not the paper's own system; empty if it is.
         "engine_note": settings.engine_note(study, engine),
         "points": list(Counter(row["kind"] for row in points).items()),
-        "left_out": list(_left_out(study, scale)),
+        # Experiments that the exploration leaves out, and the claims that need them.
+        "left_out": [
+            (
+                one.title,
+                [c.id for c in study.claims if one.id in {q.experiment for q in c.quantities()}],
+            )
+            for one in study.experiments
+            if scale.experiments is not None and one.id not in scale.experiments
+        ],
         # Claims that cannot be tested today, or repeat another.
         "apart": apart,
         "scale": scale,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
         "claims": [(claim, row, claim_sentence(row, claim, scale)) for claim, row in known],
     }
-
-
-def _left_out(study: Study, scale: Scale) -> Iterator[tuple[str, list[str]]]:
-    """Yield the experiments that the exploration leaves out, and the claims that need them."""
-    for experiment in study.experiments:
-        if scale.experiments is not None and experiment.id not in scale.experiments:
-            needs = {c.id: [q.experiment for q in c.quantities()] for c in study.claims}
-            yield experiment.title, [c for c, needed in needs.items() if experiment.id in needed]
 
 
 def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
@@ -255,7 +255,15 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
     return {
         "engines": [engine for engine in source.shown_engines(study.id) if engine in ran],
         "traces": [
-            (name, f"compared={name_of(name)}", _by_engine(own, "flow", "metric"))
+            # Each number by engine.
+            (
+                name,
+                f"compared={name_of(name)}",
+                [
+                    {row["engine"]: row for row in same}
+                    for same in grouped(own, "flow", "metric").values()
+                ],
+            )
             for name, own in by_trace.items()
         ],
         "samples": _samples(source, study),
@@ -288,8 +296,3 @@ def _in(unit: float, *numbers: str) -> str:
     """Return a number, or a range, with three digits in a unit; a dash for none."""
     known = [f"{float(number) / unit:.3g}" for number in numbers if number]
     return " to ".join(dict.fromkeys(known)) or "–"
-
-
-def _by_engine(rows: Sequence[Row], *keys: str) -> list[dict[str, Row]]:
-    """Return the rows that agree in `keys`, by engine."""
-    return [{row["engine"]: row for row in same} for same in grouped(rows, *keys).values()]

@@ -6,7 +6,7 @@ A finding is evaluated on the results at hand, or said not to be concluded from 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from replication.report.pages.page import short_title
 from replication.report.pages.shown import by_size
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.claim_model import Condition, PublishedRun, Quantity, SimpleTest
-from replication.study.finding_model import Fact, Finding, load_findings
+from replication.study.finding_model import Fact, load_findings
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import read_frame
 from replication.study.study import REGIONS_TABLE, Study
@@ -46,22 +46,18 @@ def overview(source: Source) -> dict[str, Any]:
     """Gather the first page but for its charts."""
     cells, claims = source.headline(source.cells), source.headline(source.claims)
     return {
-        "lines": [_line(source, study, cells, claims) for study in source.studies.values()],
+        "lines": [
+            {
+                "study": study,
+                "counted": tallies(of_study(cells, name), of_study(claims, name)),
+                "headline": source.headlines[name],
+                "explanation": explanation_of(source.root, source.data, study),
+            }
+            for name, study in source.studies.items()
+        ],
         "impossible": _impossible(source),
         "deviations": _deviations(source, cells),
         "divided": _divided(source),
-    }
-
-
-def _line(
-    source: Source, study: Study, cells: list[Judged], claims: list[Judged]
-) -> dict[str, Any]:
-    """Return a study in a row of the table."""
-    return {
-        "study": study,
-        "counted": tallies(of_study(cells, study.id), of_study(claims, study.id)),
-        "headline": source.headlines[study.id],
-        "explanation": explanation_of(source.root, source.data, study),
     }
 
 
@@ -70,15 +66,9 @@ def lead_findings(source: Source) -> list[dict[str, Any]]:
     found = []
     for name, study in source.studies.items():
         results = source.primary_results(Results.load(source.data, name))
-        said = conclusions(source, study, results)
-        if said:
-            found.append(
-                {
-                    "study": study,
-                    "said": said,
-                    "figure": chart_of(source, study, said[0].chart, results),
-                }
-            )
+        if said := conclusions(source, study, results):
+            chart = chart_of(source, study, said[0].chart, results)
+            found.append({"study": study, "said": said, "figure": chart})
     return found
 
 
@@ -186,12 +176,8 @@ class _NotRunError(Exception):
 
 def conclusions(source: Source, study: Study, results: Results) -> list[Conclusion]:
     """Return a study's findings; those that need what was not run are left out."""
-    facts = _Facts(source, study, results)
-    return list(_concluded(load_findings(source.root, study.id), facts))
-
-
-def _concluded(findings: list[Finding], facts: _Facts) -> Iterator[Conclusion]:
-    for finding in findings:
+    facts, found = _Facts(source, study, results), []
+    for finding in load_findings(source.root, study.id):
         try:
             known = {name: facts.number(fact) for name, fact in finding.facts.items()}
         except _NotRunError:
@@ -199,12 +185,11 @@ def _concluded(findings: list[Finding], facts: _Facts) -> Iterator[Conclusion]:
         holds = all(number.holds for number in known.values())
         shown = {name: number.shown for name, number in known.items()}
         text = finding.text.format_map(shown) if holds else ""
-        yield Conclusion(text, RESTS_ON[finding.rests_on], finding.chart)
+        found.append(Conclusion(text, RESTS_ON[finding.rests_on], finding.chart))
+    return found
 
 
 class _Facts:
-    """Looks up the numbers of a study's findings."""
-
     def __init__(self, source: Source, study: Study, results: Results) -> None:
         self.source, self.study, self.results = source, study, results
         self.engine = source.headlines[study.id].engine

@@ -42,89 +42,85 @@ FLOW_COLUMNS = (
 )
 
 
-#: The rows of a table by scenario and engine.
-ByRun = Mapping[tuple[str, str], pd.DataFrame]
-
-
 def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict[str, Any]]:
     """Yield the page of each point of a study that an engine ran."""
     design = source.design(study.id)
-    links = point_links(study, design)
     by_point = grouped(design, "experiment", "point")
     # That of the study's headline first.
     engines = dict.fromkeys([*source.shown_engines(study.id), *source.parts[study.id]])
     flows = _by_run(results.flows)
-    for experiment in study.experiments:
-        series = _by_run(_first_series(results, experiment))
-        for key, link in links.items():
-            if key[0] != experiment.id:
-                continue
-            rows = by_point[key]
-            by_engine = {e: [row for row in rows if row["engine"] == e] for e in engines}
-            yield {
-                "file": link.file,
-                "study": study,
-                "experiment": experiment,
-                "title": link.label,
-                "engines": [
-                    _engine(source, own, results, flows, series)
-                    for own in by_engine.values()
-                    if own
-                ],
-            }
+    series = {one.id: _by_run(_first_series(results, one)) for one in study.experiments}
+    for (experiment, point), link in point_links(study, design).items():
+        rows = by_point[experiment, point]
+        of_engines = [own for one in engines if (own := [r for r in rows if r["engine"] == one])]
+        shown, more = _flows(of_engines, results, flows)
+        yield {
+            "file": link.file,
+            "study": study,
+            "experiment": study.experiment(experiment),
+            "title": link.label,
+            "engines": [_engine(source, own, results, series[experiment]) for own in of_engines],
+            "flows": shown,
+            "more_flows": more,
+        }
 
 
 def _first_series(results: Results, experiment: Experiment) -> pd.DataFrame:
-    """Return the series of the first replicate of each point and engine."""
     first: dict[tuple[str, str], DrawnRun] = {}
     for run in runs_of(results, experiment):
         first.setdefault((run.point, run.engine), run)
     return read_series(results, list(first.values())) if first else pd.DataFrame()
 
 
-def _by_run(frame: pd.DataFrame) -> ByRun:
+def _by_run(frame: pd.DataFrame) -> dict[Any, pd.DataFrame]:
+    """Return the rows of a table by scenario and engine."""
     if frame.empty:
         return {}
-    grouped = frame.groupby(["scenario", "engine"], sort=False, observed=True)
-    return {(str(key[0]), str(key[1])): part for key, part in grouped}
+    return dict(iter(frame.groupby(["scenario", "engine"], sort=False, observed=True)))
 
 
 def _engine(
-    source: Source, rows: list[Row], results: Results, flows: ByRun, series: ByRun
+    source: Source, rows: list[Row], results: Results, series: Mapping[Any, pd.DataFrame]
 ) -> dict[str, Any]:
-    """Return a point on one engine."""
-    engine, scenarios = rows[0]["engine"], results.scenarios
-    versions = source.provenance.get("engines") or {}
-    runs = [(row, scenarios[row["scenario"]]) for row in rows if is_supported(row)]
-    lines = [line for row, scenario in runs for line in _flows(row, scenario, flows)]
+    """Return a point on one engine; the primary one has a picture of its first replicate."""
+    engine, versions = rows[0]["engine"], source.provenance.get("engines") or {}
+    runs = [(row, results.scenarios[row["scenario"]]) for row in rows if is_supported(row)]
     samples = series.get((runs[0][0]["scenario"], engine)) if runs else None
-    picture = None
-    if samples is not None and engine == source.headlines[results.study_id].engine:
-        picture = run_picture(runs[0][1], samples)
+    is_drawn = samples is not None and engine == source.headlines[results.study_id].engine
     return {
         "engine": engine,
         "version": str(versions.get(engine, {}).get("version", "")),
         "refusal": "" if runs else rows[0]["reason"],
         "runs": runs[:SHOWN_ROWS],
         "replicates": len(runs),
-        "flows": lines[:SHOWN_ROWS],
-        "more_flows": max(0, len(lines) - SHOWN_ROWS),
-        "picture": picture,
+        "picture": run_picture(runs[0][1], samples) if is_drawn else None,
     }
 
 
 def _flows(
-    row: Row, scenario: Mapping[str, Any], flows: ByRun
-) -> Iterator[tuple[int, str, str, list[str]]]:
-    """Yield replicate, flow, algorithm and the texts of `FLOW_COLUMNS` for each flow of a run."""
-    table = flows.get((row["scenario"], row["engine"]))
-    if table is None:
-        return
-    algorithms = {flow["id"]: flow_algorithm(flow) for flow in scenario["flows"]}
-    for line in table.to_dict("records"):
-        values = [
-            MISSING if pd.isna(line[name]) else significant(float(line[name]) * factor)
-            for name, _, factor in FLOW_COLUMNS
+    of_engines: list[list[Row]], results: Results, flows: Mapping[Any, pd.DataFrame]
+) -> tuple[list[tuple[Any, ...]], int]:
+    """Return the first flows of each engine, and how many more there are.
+
+    Each has its engine, replicate, id, algorithm and the texts of `FLOW_COLUMNS`.
+    """
+    shown: list[tuple[Any, ...]] = []
+    more = 0
+    for rows in of_engines:
+        found = [
+            (row, flow)
+            for row in rows
+            if (table := flows.get((row["scenario"], row["engine"]))) is not None
+            for flow in table.to_dict("records")
         ]
-        flow = str(line["flow"])
-        yield int(row["replicate"]) + 1, flow, algorithms.get(flow, ""), values
+        more += len(found[SHOWN_ROWS:])
+        for row, flow in found[:SHOWN_ROWS]:
+            known = {one["id"]: one for one in results.scenarios[row["scenario"]]["flows"]}
+            algorithm = flow_algorithm(known[flow["flow"]]) if flow["flow"] in known else ""
+            values = [
+                MISSING if pd.isna(flow[name]) else significant(float(flow[name]) * factor)
+                for name, _, factor in FLOW_COLUMNS
+            ]
+            number = int(row["replicate"]) + 1
+            shown.append((row["engine"], number, flow["flow"], algorithm, values))
+    return shown, more

@@ -7,11 +7,13 @@ contour with its 90 % band, points, the paper's own point and laws. It takes the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, groupby
 from statistics import fmean
 from typing import Any
+
+import pandas as pd
 
 from replication.compare.agreement import load_differences
 from replication.compare.verdicts import compare_verdicts
@@ -29,6 +31,8 @@ from replication.verdicts.wording import lower
 
 Found = Mapping[str, Any]
 
+#: Every run of every region, beside the pages.
+RUNS = "region_runs.parquet"
 #: How the area is divided, in the order in which bars show it.
 SIDES = ("holds", "undecided", "fails")
 #: Factors by which the quantity passes its threshold at which the colour deepens.
@@ -38,7 +42,7 @@ NEARLY = 0.9
 
 
 def regions_page(source: Source) -> dict[str, Any] | None:
-    """Return what the template shows; None where `make regions` did not run."""
+    """Return what the templates show; None where `make regions` did not run."""
     if not (source.data / REGIONS_TABLE).is_file():
         return None
     found = [
@@ -47,33 +51,57 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         if region_path(source.root, one["region"]).is_file()
     ]
     stale = [one for one in found if not is_current(source.root, source.data, one)]
-    entries = load_differences(source.root).by_id if found else {}
-    groups = groupby(found, key=lambda one: str(one["region"]))
     return {
         "found": found,
         "summary": summary(found) if found else None,
-        "regions": [_region(source, name, list(own)) for name, own in groups],
+        # The regions of each study, each with its results by engine.
+        "by_study": {
+            study: [_region(source, list(own)) for _, own in groupby(of, key=_name)]
+            for study in source.studies
+            if (of := of_study(found, study))
+        },
         # Made before a file behind them changed: shown, and named.
         "stale": [f"{one['title']} ({one['engine']})" for one in stale],
         "changes": load_settings(source.root).changed if found else [],
-        "entries": entries,
+        "entries": load_differences(source.root).by_id if found else {},
         "today": today_views(source),
         "picture": picture,
         "sides": SIDES,
         "steps": STEPS,
+        "runs": RUNS,
         **WORDS,
     }
 
 
-def _region(source: Source, name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
-    laws = {
-        (law["title"], law["source"], law["condition"]): None
-        for one in found
-        for panel in one["panels"]
-        for law in panel["laws"]
+def _name(found: Found) -> str:
+    return str(found["region"])
+
+
+def _region(source: Source, engines: list[Found]) -> dict[str, Any]:
+    panels = [panel for one in engines for panel in one["panels"]]
+    laws = [
+        (law["title"], law["source"], law["condition"]) for one in panels for law in one["laws"]
+    ]
+    changes = load_region(source.root, _name(engines[0])).changed
+    return {
+        "first": engines[0],
+        "laws": list(dict.fromkeys(laws)),
+        "engines": engines,
+        "changes": changes,
     }
-    changes = load_region(source.root, name).changed
-    return {"first": found[0], "laws": list(laws), "engines": found, "changes": changes}
+
+
+def runs_table(found: Sequence[Found]) -> pd.DataFrame:
+    """Return every run that a surface is fitted to, with the scenarios that make it again."""
+    rows = [
+        {name: one[name] for name in ("region", "engine")}
+        | {"panel": panel_title(one, point["panel"])}
+        | {name: point[name] for name in ("x", "y", "quantity", "note")}
+        | {"scenarios": " ".join(point["scenarios"])}
+        for one in found
+        for point in one["points"]
+    ]
+    return pd.DataFrame(rows)
 
 
 def summary(found: Sequence[Found]) -> dict[str, Any]:
@@ -194,21 +222,21 @@ WORDS = {
     "side_of": side_of,
 }
 #: Ground of the picture and what is left around it for words, in its own units.
-SIDE, LEFT, BELOW, ABOVE, RIGHT = 300.0, 58.0, 46.0, 8.0, 14.0
+SIDE, LEFT, BELOW, ABOVE, RIGHT = 300, 58, 46, 8, 14
+#: Lines and dots are drawn at whole numbers of half a unit.
+_FINE = 2
 _TICK_STEPS = (1, 2, 5)
 _MOST_TICKS = 6
-_DASHES = ("7 4", "2 3", "9 3 2 3")
+_DASHES = ("14 8", "4 6", "18 6 4 6")
 
 
 def picture(found: Found, panel: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the picture of a panel, ``beyond`` if the paper's own point lies past its mark."""
+    """Return the picture of a panel, ``beyond`` if the paper's own point lies past its mark.
+
+    Paths of the surface count in cells, the others in half units.
+    """
     x, y = axes_of(found)
     paper = panel["paper"]
-    lines = [
-        (_path(law["segments"]), dash, law["title"])
-        for law, dash in zip(panel["laws"], cycle(_DASHES), strict=False)
-        if law["segments"]
-    ]
     shades = [[shade(found["bounds"], value) for value in row] for row in panel["quantity"]]
     open_ = [[1 - SURE <= value <= SURE for value in row] for row in panel["probability"]]
     points = [one for one in found["points"] if one["panel"] == panel["panel"]]
@@ -219,19 +247,25 @@ def picture(found: Found, panel: Mapping[str, Any]) -> dict[str, Any]:
         "left": LEFT,
         "top": ABOVE,
         "side": SIDE,
-        "cells": list(_merged(shades)),
-        "undecided": [cell for cell in _merged(open_) if cell[3]],
+        "fine": _FINE,
+        "cells": len(shades),
+        "shades": _rows_by_value(shades),
+        "undecided": _rows_by_value(open_).get(True, ""),
         "contour": _path(panel["contour"]),
         "band": _path(panel["band"]),
         "points": _dots([one for one in points if not one["note"]], x, y),
         "starved": _dots([one for one in points if one["note"]], x, y),
         "validation": _dots(checked, x, y),
         "missed": _dots([one for one in checked if not one["covered"]], x, y),
-        "lines": lines,
+        "lines": [
+            (_path(law["segments"]), dash, law["title"])
+            for law, dash in zip(panel["laws"], cycle(_DASHES), strict=False)
+            if law["segments"]
+        ],
         "paper": None if paper is None else _own(paper["at"]),
         "beyond": paper is not None and paper["probability"] is None,
-        "x_ticks": [(_x(at), label) for at, label in ticks(x)],
-        "y_ticks": [(_y(at), label) for at, label in ticks(y)],
+        "x_ticks": [(round(LEFT + SIDE * at, 1), label) for at, label in ticks(x)],
+        "y_ticks": [(round(ABOVE + SIDE * (1 - at), 1), label) for at, label in ticks(y)],
         "x_label": x.label,
         "y_label": y.label,
     }
@@ -251,44 +285,49 @@ def shade(bounds: Sequence[float | None], value: float) -> int:
     return size if distance >= 0 else -size
 
 
-def _merged(rows: Sequence[Sequence[Any]]) -> Iterator[tuple[float, float, float, Any]]:
-    """Yield left, top, width and value of neighbours in a row that are alike."""
-    for number, row in enumerate(rows):
+def _rows_by_value(rows: Sequence[Sequence[Any]]) -> dict[Any, str]:
+    """Return for each value of a surface a path through the middles of its cells, by rows."""
+    paths: dict[Any, str] = {}
+    for number, row in enumerate(reversed(rows)):
         at = 0
         for value, same in groupby(row):
             width = len(list(same))
-            yield (
-                _x(at / len(row)),
-                _y((number + 1) / len(rows)),
-                round(SIDE * width / len(row), 1),
-                value,
-            )
+            paths[value] = f"{paths.get(value, '')}M{at} {number}h{width}"
             at += width
+    return paths
 
 
 def _path(segments: Sequence[Sequence[float]]) -> str:
-    return "".join(f"M{_x(a)} {_y(b)}L{_x(c)} {_y(d)}" for a, b, c, d in segments)
+    """Return a path through segments, each with x and y of its start and of its end, 0 to 1.
+
+    A segment is drawn from where the path is, if one of its ends is there.
+    """
+    path, at = "", (0, 0)
+    for x0, y0, x1, y1 in segments:
+        start, end = _point(x0, y0), _point(x1, y1)
+        if end == at:
+            start, end = end, start
+        move = "" if path and start == at else f"m{start[0] - at[0]} {start[1] - at[1]}"
+        path += f"{move}l{end[0] - start[0]} {end[1] - start[1]}"
+        at = end
+    return path.replace(" -", "-")
 
 
 def _dots(points: Sequence[Mapping[str, Any]], x: Axis, y: Axis) -> str:
     at = [(_place(x, one["x"] * x.factor), _place(y, one["y"] * y.factor)) for one in points]
-    return "".join(f"M{_x(a)} {_y(b)}h0" for a, b in dict.fromkeys(at))
+    return "".join(f"M{a} {b}h0" for a, b in dict.fromkeys(_point(*one) for one in at))
 
 
-def _x(place: float) -> float:
-    return round(LEFT + SIDE * place, 1)
+def _point(x: float, y: float) -> tuple[int, int]:
+    return round(_FINE * SIDE * x), round(_FINE * SIDE * (1 - y))
 
 
-def _y(place: float) -> float:
-    return round(ABOVE + SIDE * (1 - place), 1)
-
-
-def _own(at: Sequence[float | None]) -> tuple[float, float] | None:
+def _own(at: Sequence[float | None]) -> tuple[int, int] | None:
     """Return where the paper's point is drawn, on the edge that is nearest to it if outside."""
     if any(place is None for place in at):
         return None
     x, y = (min(1.0, max(0.0, place)) for place in at if place is not None)
-    return _x(x), _y(y)
+    return _point(x, y)
 
 
 def _place(axis: Axis, value: float) -> float:

@@ -11,7 +11,7 @@ from replication.metrics.metric_model import METRICS, metric_label
 from replication.metrics.results import Results
 from replication.report.charts.data import level_label, levels_in_brief, unsaid_unit
 from replication.report.charts.figure import Figure
-from replication.report.charts.topology import topology_lines
+from replication.report.charts.run import topology_lines
 from replication.report.pages import shown as numbers
 from replication.report.pages.shown import BADGES, answer, badge, parse
 from replication.report.pages.source import (
@@ -27,7 +27,7 @@ from replication.study.claim_model import Claim
 from replication.study.parameter import Factor
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
-from replication.study.table_model import Cell, Table
+from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import conditions
 from replication.verdicts.counts import Numbers, tallies
@@ -35,24 +35,10 @@ from replication.verdicts.verdict_table import Judged, is_supported
 from replication.verdicts.wording import table_name, table_names, wording
 
 
-def topologies(study: Study, results: Results) -> dict[str, list[str]]:
-    """Return the network of each experiment's first point in lines of text."""
-    drawn = {}
-    for experiment in study.experiments:
-        runs = results.runs(experiment.id, {})
-        first = runs.loc[runs["supported"], "scenario"]
-        if len(first):
-            drawn[experiment.id] = topology_lines(results.scenarios[str(first.iloc[0])])
-    return drawn
-
-
 def study_page(
-    source: Source,
-    study: Study,
-    figures: dict[str, list[Figure]],
-    topologies: dict[str, list[str]],
+    source: Source, study: Study, results: Results, figures: Mapping[str, list[Figure]]
 ) -> dict[str, Any]:
-    """Gather a study's page but its later sections; what is given is by the experiment's id."""
+    """Gather a study's page but its later sections; figures are by the experiment's id."""
     shown = ("", *source.shown_engines(study.id))
     cells = [row for row in of_study(source.cells, study.id) if row["engine"] in shown]
     claims = [row for row in of_study(source.claims, study.id) if row["engine"] in shown]
@@ -70,12 +56,12 @@ def study_page(
             "answer": _answer(
                 tables.get(e.id, []), [row for row in headline if homes.get(row["claim"]) == e.id]
             ),
-            "claims": [card for card in cards if homes.get(card["id"]) == e.id],
+            "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
             "tables": tables.get(e.id, []),
             "points": _points(e, design, links),
-            "topology": topologies.get(e.id),
+            "topology": _topology(results, e),
             # The first leads, with what is published beside what was measured.
-            "figures": figures.get(e.id, []),
+            "figures": figures[e.id],
         }
         for e in study.experiments
     ]
@@ -88,8 +74,7 @@ def study_page(
         "failing": sum(tally.count(word) for tally in counted.values() for word in failing),
         "changes": len(study.changes),
         "experiments": experiments,
-        "other_claims": [card for card in cards if card["id"] not in homes],
-        "other_tables": tables.get("", []),
+        "other_claims": [card for card in cards if card["claim"].id not in homes],
         "audit": of_study(source.findings, study.id),
         "checks": len(of_study(source.audit, study.id)),
         "table_names": table_names(study),
@@ -105,8 +90,7 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[TableView
     They are those of the engine whose verdicts stand for the study of the page `view`.
     """
     found: dict[str, list[tuple[TableView, CellView]]] = {}
-    tables = [table for e in view["experiments"] for table in e["tables"]]
-    for table in [*tables, *view["other_tables"]]:
+    for table in [table for e in view["experiments"] for table in e["tables"]]:
         for cell in table["cells"]:
             if cell["row"]["engine"] == view["headline"].engine:
                 for point in cell["points"]:
@@ -115,9 +99,15 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[TableView
 
 
 def _answer(tables: Sequence[TableView], claims: Iterable[Judged]) -> list[str]:
-    """Return what holds and what does not, in a sentence or two made from the data."""
     shown = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
     return answer([cell["row"] for cell in shown], claims)
+
+
+def _topology(results: Results, experiment: Experiment) -> list[str]:
+    """Return the network of an experiment's first run in lines of text."""
+    runs = results.runs(experiment.id, {})
+    first = runs.loc[runs["supported"], "scenario"]
+    return topology_lines(results.scenarios[str(first.iloc[0])]) if len(first) else []
 
 
 def _factor_line(factor: Factor) -> str:
@@ -148,46 +138,38 @@ def claim_cards(
     source: Source, study: Study, rows: Sequence[Judged], links: PointLinks
 ) -> list[dict[str, Any]]:
     """Return the cards of a study's claims, from their rows on the engines that are shown."""
-    known = {claim.id: claim for claim in study.claims}
-    engines = source.shown_engines(study.id)
+    engines = ["", *source.shown_engines(study.id)]
     cards = []
-    for name in dict.fromkeys([*known, *(row["claim"] for row in rows)]):
-        results = [row for row in rows if row["claim"] == name]
-        if not results:
-            continue
-        results.sort(key=lambda row: engines.index(row["engine"]) if row["engine"] else -1)
-        claim = known.get(name)
-        cards.append(
-            {
-                "id": name,
-                "quote": results[0]["quote"],
-                "place": results[0]["place"],
-                "reading": claim.reading if claim else "",
-                "tests": list(_tests(study, claim)) if claim else [],
-                "measured": _measured(study, claim, results[0]) if claim else "",
-                # One an engine, that of the headline first.
-                "results": [
-                    {
-                        "row": row,
-                        "verdict": badge(row["verdict"]),
-                        # Whether the engine ran other values than the study's.
-                        "substituted": study.substituted(row["engine"]) is not None,
-                    }
-                    for row in results
-                ],
-                # What the paper's own data say of it.
-                "own": source.own_data.get((study.id, name)),
-                "points": under(links, results),
-                "apart": _apart(claim) if claim else "",
-                # How often it was changed after results were seen.
-                "changes": len(study.changes_to("claims", name)),
-            }
-        )
+    for claim in study.claims:
+        results = [row for row in rows if row["claim"] == claim.id]
+        results.sort(key=lambda row: engines.index(row["engine"]))
+        if results:
+            cards.append(
+                {
+                    "claim": claim,
+                    "tests": list(_tests(study, claim)),
+                    "measured": _measured(study, claim, results[0]),
+                    # One an engine, that of the headline first.
+                    "results": [
+                        {
+                            "row": row,
+                            "verdict": badge(row["verdict"]),
+                            # Whether the engine ran other values than the study's.
+                            "substituted": study.substituted(row["engine"]) is not None,
+                        }
+                        for row in results
+                    ],
+                    # What the paper's own data say of it.
+                    "own": source.own_data.get((study.id, claim.id)),
+                    "points": under(links, results),
+                    # How often it was changed after results were seen.
+                    "changes": len(study.changes_to("claims", claim.id)),
+                }
+            )
     return cards
 
 
 def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:
-    """Yield each statistic of a claim, and what was expected of it and of its direction."""
     for part in claim.tests():
         (expect, direction), words = conditions(part), wording(study, part)
         less = words.asked(direction) if direction else ""
@@ -204,13 +186,6 @@ def _measured(study: Study, claim: Claim, row: Judged) -> str:
     return f"measured {wording(study, tests[0]).value(value)}"
 
 
-def _apart(claim: Claim) -> str:
-    """Return why a claim does not count in the shares; empty where it does."""
-    if claim.repeats is not None:
-        return f"The same finding as {claim.repeats}: excluded from the counts."
-    return ""
-
-
 #: Ends of the steps of a deviation's shade: beyond each the shade is one step stronger.
 SHADES = (0.05, 0.2, 0.5)
 
@@ -223,20 +198,17 @@ TableView = dict[str, Any]
 def table_views(
     study: Study, cells: Sequence[Judged], source: Source, links: PointLinks
 ) -> dict[str, list[TableView]]:
-    """Return the views by experiment; cells of a table that the study does not map under ""."""
-    known = {table.id: table for table in study.tables}
+    """Return the views of a study's tables by experiment."""
     tables: dict[str, list[TableView]] = {}
-    for number, name in enumerate(dict.fromkeys([*known, *(row["table"] for row in cells)])):
-        rows = [row for row in cells if row["table"] == name]
-        if rows:
-            table = known.get(name)
-            view = _table(f"table-{number + 1}", table, rows, source, links)
-            tables.setdefault(table.experiment if table else "", []).append(view)
+    for number, table in enumerate(study.tables, start=1):
+        if rows := [row for row in cells if row["table"] == table.id]:
+            view = _table(f"table-{number}", table, rows, source, links)
+            tables.setdefault(table.experiment, []).append(view)
     return tables
 
 
 def _table(
-    html_id: str, table: Table | None, rows: list[Judged], source: Source, links: PointLinks
+    html_id: str, table: Table, rows: list[Judged], source: Source, links: PointLinks
 ) -> TableView:
     """Return a published table; `html_id` is safe to link to, whatever the paper calls it."""
     study = rows[0]["study"]
@@ -244,9 +216,7 @@ def _table(
     engines = source.shown_engines(study)
     notes = _shared(rows)
     cells = list(_cells(rows, notes, source, links, table))
-    title = table.title if table else ""
-    name = table_name(rows[0]["table"], title)
-    shown = ("", *engines[:1])
+    name, shown = table_name(table.id, table.title), ("", *engines[:1])
     return {
         "html_id": html_id,
         # The page that has every number on every engine.
@@ -255,7 +225,7 @@ def _table(
         "printed": any(row["kind"] == "printed" for row in rows),
         # "Table II" where the paper numbers it, and else its title, which then is not said again.
         "name": name,
-        "title": "" if name == title else title,
+        "title": "" if name == table.title else table.title,
         **_grid([cell for cell in cells if cell["row"]["engine"] in shown]),
         "cells": cells,
         "tally": Numbers(source.headline(rows)),
@@ -292,7 +262,7 @@ def _cells(
     notes: Sequence[str],
     source: Source,
     links: PointLinks,
-    table: Table | None,
+    table: Table,
 ) -> Iterator[CellView]:
     study = rows[0]["study"]
     printed = source.published(study)
@@ -316,9 +286,9 @@ def _cells(
         }
 
 
-def _printed(row: Judged, table: Table | None) -> numbers.Number:
+def _printed(row: Judged, table: Table) -> numbers.Number:
     """Return a number with the paper's digits, and what it is multiplied by to be the metric."""
-    cell = table and (table.cell or (table.columns or {}).get(row["column"]))
+    cell = table.cell or (table.columns or {}).get(row["column"])
     factor = cell.factor if cell else 1.0
     value, half_ulp = row["published"] / factor, row["published_half_ulp"] / factor
     shown = numbers.published(value, half_ulp, row["unit"]).shown
@@ -349,13 +319,9 @@ def _shared(rows: Sequence[Judged]) -> list[str]:
     ]
 
 
-def _tolerances(table: Table | None) -> list[str]:
+def _tolerances(table: Table) -> list[str]:
     """Return the preset rules of a table's cells, each with its reason, once."""
-    if table is None:
-        return []
-    named: list[tuple[str, Cell]] = [
-        (k.replace("_", " "), c) for k, c in (table.columns or {}).items()
-    ]
+    named = [(key.replace("_", " "), cell) for key, cell in (table.columns or {}).items()]
     if table.cell is not None:
         named.append((metric_label(table.cell.metric), table.cell))
     lines: dict[tuple[str, str], list[str]] = {}

@@ -1,0 +1,128 @@
+"""A trial of one's own: designing a scenario, how full its network is, and running it."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from replication.design.pipeline import run_single
+from replication.report.charts.data import flow_algorithm
+from replication.study.errors import InputError
+from replication.study.parameter import plain_values
+from replication.study.scenario import Scenario
+from replication.study.study import Experiment, Study, parameters_of
+from replication.study.template import instantiate, replicate_seed
+from replication.study.variation import drawn
+
+DATA = Path("data/reproduced")
+
+
+def design(
+    study: Study,
+    experiment: str,
+    levels: Mapping[str, str],
+    engine: str = "ns3",
+    **parameters: Any,
+) -> Scenario:
+    """Design one scenario: a point of an experiment, with parameters of one's own.
+
+    Parameters
+    ----------
+    study, experiment
+        What it is a run of.
+    levels
+        Factor to the key of its level; factors left out have the experiment's default.
+    engine
+        What is to run it: what the study names in the place of values that it lacks is put in.
+    parameters
+        Values for parameters of the study, by name; they go over the levels.
+
+    Raises
+    ------
+    InputError
+        There is no such experiment, factor, level or parameter, or the values make no valid
+        scenario.
+    """
+    found = experiment_of(study, experiment)
+    values = plain_values(parameters_of(study, found)) | drawn(study, found, 0)
+    substitution = study.substituted(engine)
+    values |= substitution.set if substitution else {}
+    for name in parameters:
+        if name not in values:
+            raise InputError(f"study {study.id}: no parameter {name!r}; {', '.join(values)}")
+    for name, key in levels.items():
+        values |= _level_values(found, name, key)
+    seed = replicate_seed(study.id, experiment, 0)
+    return instantiate(found, values | parameters, seed)
+
+
+def experiment_of(study: Study, experiment: str) -> Experiment:
+    """Return an experiment of a study; InputError names those that it has."""
+    known = {e.id: e for e in study.experiments}
+    if experiment not in known:
+        raise InputError(f"study {study.id}: no experiment {experiment!r}; {', '.join(known)}")
+    return known[experiment]
+
+
+def _level_values(experiment: Experiment, name: str, key: str) -> dict[str, Any]:
+    factors = {factor.id: factor for factor in experiment.factors}
+    if name not in factors:
+        raise InputError(f"experiment {experiment.id}: no factor {name!r}; {', '.join(factors)}")
+    levels = {level.key: level.set for level in factors[name].levels}
+    if key not in levels:
+        raise InputError(f"factor {name}: no level {key!r}; {', '.join(levels)}")
+    return dict(levels[key])
+
+
+def pressure(scenario: Scenario) -> float:
+    """Return the windows of all TCP flows over what the path and its queue hold.
+
+    Up to 1 nothing can be lost to congestion. The path is that of the first TCP flow over the
+    watched link, less what CBR flows take of it.
+    """
+    tcp = [flow for flow in scenario.flows if flow.kind == "tcp"]
+    watched = scenario.monitors[0].link
+    ends = {tcp[0].source, tcp[0].destination}
+    path = [link for link in scenario.links if link.id == watched or {link.a, link.b} & ends]
+    link = next(link for link in path if link.id == watched)
+    left_bps = link.rate_bps - sum(f.rate_bps for f in scenario.flows if f.kind == "cbr")
+    pipe_bytes = 2 * sum(part.delay_s for part in path) * max(left_bps, 0) / 8
+    queue = link.queue_ab.model_dump()
+    packets = (queue.get("limit_packets") or 0) + (queue.get("device_queue_packets") or 0)
+    queue_bytes = queue.get("limit_bytes") or packets * tcp[0].packet_bytes
+    windows = [
+        (flow.maximum_window_bytes or math.inf) * flow.packet_bytes / flow.segment_bytes
+        for flow in tcp
+    ]
+    return sum(windows) / (pipe_bytes + queue_bytes)
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """What one run gave: the tables of `Collection.flows` and `.series`, without factors."""
+
+    scenario: Scenario
+    flows: pd.DataFrame
+    series: pd.DataFrame
+
+
+def run_live(root: Path, scenario: Scenario, engine: str) -> LiveRun:
+    """Run a scenario, as `Collection.simulate` says."""
+    with tempfile.TemporaryDirectory(prefix="live-") as folder:
+        _, tables = run_single(root, DATA, scenario, engine, Path(folder) / "run")
+    tcp = [flow.model_dump() for flow in scenario.flows if flow.kind == "tcp"]
+    facts = pd.DataFrame(
+        [(flow["id"], flow_algorithm(flow), float(flow["segment_bytes"])) for flow in tcp],
+        columns=["flow", "algorithm", "segment_bytes"],
+    )
+    flows, series = (
+        tables[name].to_pandas().assign(engine=engine).merge(facts, on="flow", how="left")
+        for name in ("flows.csv", "series.csv")
+    )
+    return LiveRun(scenario, flows, series)
