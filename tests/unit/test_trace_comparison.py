@@ -57,16 +57,16 @@ def series(engine, replicate, **_):
     ]
 
 
+POINT = {"variant": "reno", "access": "slow"}
 TRACE = "data/traces/synthetic/made-up.sender-ss.csv"
 
 
 @pytest.fixture
 def project(project):
     """A project with one study of one trace, runs of it, and the raw trace."""
-    point = {"variant": "reno", "access": "slow"}
     columns = {n: {"metric": m, "tolerance": tolerance(0.1)} for n, (m, _, _) in CELLS.items()}
     rows = {flow: {"where": {}, "flows": ours} for flow, ours in FLOWS.items()}
-    shape = {"id": "trace:made-up", "where": point, "row_factor": None, "rows": rows}
+    shape = {"id": "trace:made-up", "where": POINT, "row_factor": None, "rows": rows}
     study = project.world.table(columns, **shape)
     numbers = [
         ("trace:made-up", flow, column, unit, value, f"derived:{value:g}")
@@ -74,7 +74,7 @@ def project(project):
         for column, (_, unit, value) in CELLS.items()
     ]
     project.put(study, numbers)
-    run = {"engines": ("linux", "ns3"), "runs": lambda levels: levels == point}
+    run = {"engines": ("linux", "ns3"), "runs": lambda levels: levels == POINT}
     project.world.results(study, **run, series=series, duration_s=float(DURATION_S))
     project.write(TRACE, trace_text())
     return project
@@ -142,6 +142,22 @@ def test_an_explanation_is_judged_by_distributions_of_what_a_trace_samples(proje
     assert values(round_trip) == (pytest.approx(0.051), pytest.approx(0.011), None)
     # Eight of ours beside the nine that were published.
     assert values(retransmissions) == (1, 1, None)
+
+
+def test_our_window_beside_a_first_sample_is_as_old_as_the_published_data(project):
+    def late(**run):
+        return [one | ({"cwnd_bytes": None} if one["time_s"] <= 10 else {}) for one in series(**run)]
+
+    chosen = {"engines": ("linux",), "runs": lambda levels: levels == POINT}
+    study = load_study(project.root, "synthetic")
+    project.world.results(study, **chosen, series=late, duration_s=float(DURATION_S))
+    head = "trace,flow,minrtt_s,mss_bytes,first_pacing_rate_bps,first_busy_s,first_cwnd_segments"
+    row = "made-up,flow1,0.4,1448,1e6,3.0,10,0.5\n"
+    project.write("data/published/synthetic/raw_samples.csv", f"{head},cookie_rtt_s\n{row}")
+    compare(project)
+    (found,) = pd.read_csv(project.data / "trace_samples.csv").to_dict("records")
+    # 2.5 s without the cookie: the third window of a flow whose first is half an interval old.
+    assert found["our_cwnd_segments"] == pytest.approx(tooth(12) + 1.1)
 
 
 def test_without_a_folder_the_summary_figures_are_compared_alone(project):

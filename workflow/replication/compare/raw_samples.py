@@ -33,16 +33,19 @@ def sample_rows(
     """Yield a row of `SAMPLES` for each engine: the published first samples of a flow, and ours.
 
     Our round trip is that of a small packet on the empty path, by delays and jitter of the
-    scenarios; our window is interpolated at the age of the published sample; our pacing rate is the
-    kernel's rule for the first window over that round trip.
+    scenarios; our pacing rate is the kernel's rule for the first window over that round trip. Our
+    window is interpolated at the age of the published sample. A published flow first sends its
+    cookie, which ours do not, and the kernel counts that round trip as busy too: it is taken off.
     """
     published = comparison.published
     is_it = (transcribed["trace"] == published.trace) & (transcribed["flow"] == published.flow)
     for theirs in transcribed[is_it].to_dict("records"):
         was_empty = theirs["minrtt_s"] < _EMPTY_PATH_S
+        cookie_s = theirs["cookie_rtt_s"]
+        age_s = theirs["first_busy_s"] - (0 if math.isnan(cookie_s) else cookie_s)
         for engine in comparison.engines:
             ours = [flow for flow, _ in comparison.ours if flow.engine == engine]
-            windows = [flow.window_at(theirs["first_busy_s"]) for flow in ours]
+            windows = [flow.window_at(age_s) for flow in ours]
             low = min(flow.empty_rtt_s[0] for flow in ours)
             high = max(flow.empty_rtt_s[1] for flow in ours)
             gain = _BBR_GAIN if ours[0].congestion_control == "bbr" else _PACING_GAIN

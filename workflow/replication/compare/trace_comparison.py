@@ -113,6 +113,7 @@ class OurFlow:
     """One flow of one run of ours.
 
     `empty_rtt_s` is the shortest and the longest round trip of a small packet on the empty path.
+    `first_age_s` is how long the flow has been sending at its first sample with a window.
     """
 
     engine: str
@@ -315,10 +316,21 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
                 retransmissions=float(row["retransmissions"]),
                 empty_rtt_s=_empty_rtt(results.scenarios[row["scenario"]], row["flow"]),
                 first_window_segments=float(document["initial_window_segments"]),
-                first_age_s=float(group["time_s"].min()) - float(document["start_s"]),
+                first_age_s=_first_age(document, group.loc[group["cwnd_bytes"].notna(), "time_s"]),
             )
         )
     return found
+
+
+def _first_age(flow: Mapping[str, Any], time_s: pd.Series[float]) -> float:
+    """Return the age of a flow's first sample with a window; `time_s` has those samples' times.
+
+    A flow that connects when it starts sends its data a handshake later, through whatever queue
+    there is: at some time of the sampling interval before, so half an interval ago.
+    """
+    if flow.get("connect_s") is None:
+        return float(time_s.diff().median()) / 2
+    return float(time_s.min()) - float(flow["start_s"])
 
 
 def _empty_rtt(document: Mapping[str, Any], name: str) -> tuple[float, float]:
