@@ -86,14 +86,16 @@ def _engine(
     engine, versions = rows[0]["engine"], source.provenance.get("engines") or {}
     runs = [(row, results.scenarios[row["scenario"]]) for row in rows if is_supported(row)]
     samples = series.get((runs[0][0]["scenario"], engine)) if runs else None
-    is_drawn = samples is not None and engine == source.headlines[results.study_id].engine
+    picture = None
+    if samples is not None and engine == source.headlines[results.study_id].engine:
+        picture = run_picture(runs[0][1], samples)
     return {
         "engine": engine,
         "version": str(versions.get(engine, {}).get("version", "")),
         "refusal": "" if runs else rows[0]["reason"],
         "runs": runs[:SHOWN_ROWS],
         "replicates": len(runs),
-        "picture": run_picture(runs[0][1], samples) if is_drawn else None,
+        "picture": picture,
     }
 
 
