@@ -58,22 +58,27 @@ def test_tokens_that_nobody_takes_are_no_more_than_the_burst(bench):
 
 def test_tbf_pays_first_and_cuts_what_its_burst_cannot_hold(linux):
     # A packet of 1600 bytes of tokens goes whole or waits for them: none on credit, unlike HTB's.
-    shaper = bucket(1600) | {"kind": "tbf"}
-    result = linux.run(wire([cbr("c", 1e7)], shaper_ab=shaper))
-    assert result.number("c", "packets_received") == (1600 + 12500) // PACKET
+    frames, shaper = {"frame_bytes": 14}, bucket(1600) | {"kind": "tbf"}
+    result = linux.run(wire([cbr("c", 1e7)], shaper_ab=shaper, **frames))
+    assert result.number("c", "packets_received") == (1600 + 12500) // (PACKET + 14)
     # A transfer leaves in segments, one each time that its bytes have come, from the second on.
     flow = {"initial_window_segments": 20, "maximum_window_bytes": 10**6}
     flow = linux_tcp("t", **flow, stop_after_bytes=20 * SEGMENT)
     offload = {"host": {"segmentation_offload": True}, "duration_s": 1}
-    cut = linux.run(wire([flow], shaper_ab=shaper) | offload)
-    whole = linux.run(wire([flow], shaper_ab=bucket(1600)) | offload)
-    size = SEGMENT + TCP_IP_HEADER_BYTES
+    cut = linux.run(wire([flow], shaper_ab=shaper, **frames) | offload)
+    whole = linux.run(wire([flow], shaper_ab=bucket(1600), **frames) | offload)
+    size = SEGMENT + TCP_IP_HEADER_BYTES + 14
     # The SYN's tokens are back when its answer has come, at RATE_BPS too; the answer's are gone.
-    tokens = 1600 - TCP_IP_HEADER_BYTES
+    tokens = 1600 - TCP_IP_HEADER_BYTES - 14
     expected_s = [8 * (max(0, size * n - tokens) / RATE_BPS + size / 1e8) for n in range(1, 21)]
     assert cut.number("t", "delay_mean_s") == pytest.approx(mean(expected_s), abs=5e-5)
     # Behind HTB a merged packet goes whole, on credit.
     assert whole.number("t", "delay_mean_s") < mean(expected_s) - 2 * size * 8 / RATE_BPS
+    # A queue of three packets keeps the first ones of what was cut, if any.
+    short = wire([flow], shaper_ab=shaper, **frames, queue_ab=droptail(3))
+    result = linux.run(short | offload | {"duration_s": 60})
+    assert result.number("t", "packets_dropped") >= 10
+    assert result.number("t", "completion_time_s") > 20 * size * 8 / RATE_BPS
 
 
 @SHAPED

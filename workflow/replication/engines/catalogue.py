@@ -169,7 +169,6 @@ def _linux_refuses_flow(flow: TcpFlow) -> str:
             "with a beta of 0 or 1 in 1024ths",
         ),
         (control == "lp" and not flow.timestamps, "without timestamps"),
-        (control == "dctcp" and not flow.ecn, "without ECN"),
         (flow.minimum_rto_s > _LINUX_MOST_RTO_S, "with a minimum RTO above 120 s"),
     ) or _linux_refuses_sizes(flow.segment_bytes, flow.maximum_window_bytes)
 
@@ -242,6 +241,9 @@ def _linux_refuses_shapers(scenario: Scenario, merges: bool) -> str:
             if isinstance(shaper, TokenBucketFilter):
                 if shaper.burst_bytes < least_bytes:
                     return f"shaper 'tbf' with a burst below a packet of {least_bytes} bytes"
+                # What it cuts has the length of Ethernet's frames, whatever the size table says.
+                if merges and link.frame_bytes != _ETHERNET_BYTES:
+                    return "shaper 'tbf' with segmentation offload and frame_bytes other than 14"
             elif merges and isinstance(queue, Red):
                 return "RED with segmentation offload: its shaper would cut merged packets"
     return ""
@@ -361,7 +363,7 @@ LINUX = Engine(
     version="6.12",
     released="2024, long-term",
     congestion_controls=_named(
-        "bbr bic cubic dctcp highspeed htcp hybla illinois linuxreno lp scalable vegas "
+        "bbr bic cubic highspeed htcp hybla illinois linuxreno lp scalable vegas "
         "veno westwood_plus yeah"
     ),
     queues=_named("droptail pfifo red codel fq_codel pie fq_pie cake"),

@@ -352,12 +352,25 @@ static void lose_segment(int flow, bool data, const struct packet *segment)
 	}
 }
 
+/// Is this what TBF cut, reported after the last of its segments was dropped (tbf_segment)?
+static bool is_cut(int flow, const struct packet *packet)
+{
+	const struct account *account = &accounts[flow];
+
+	for (size_t i = account->first; i < account->count; i++)
+		if (!account->journey[i].over && account->journey[i].id == packet->id)
+			return false;
+	return true;
+}
+
 void ledger_drop(const struct packet *packet, bool of_flow)
 {
 	bool forth = false;
 	int flow = of_flow ? known_flow(packet, &forth) : -1;
 	uint32_t size = segment_bytes(flow), count = segments_of(packet, size);
 
+	if (count > 1 && forth && the_plan->cuts && is_cut(flow, packet))
+		return;
 	totals.drops++;
 	for (uint32_t i = 0; i < count; i++) {
 		struct packet segment = segment_of(packet, size, i);

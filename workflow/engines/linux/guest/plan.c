@@ -20,6 +20,7 @@ static void read_queue(const char *line, struct plan *plan)
 		die("plan: %s", line);
 	queue.ecn = ecn;
 	queue.cuts = cuts;
+	plan->cuts |= cuts;
 	plan->link[link].queue[direction] = queue;
 }
 

@@ -58,6 +58,7 @@ struct plan {
 	int64_t duration_ns, interval_ns;
 	uint32_t mtu;
 	uint32_t offload; /* 1 and more: hosts send segments merged into one packet; 2 and more: its bound */
+	bool cuts;	  /* some shaper is TBF */
 	uint32_t most_receive_buffer; /* ceiling of the buffers that the kernel tunes */
 	int nodes, links, routes, flows, monitors;
 	struct plan_link *link;

@@ -33,7 +33,6 @@ CONTROLS = {
     "bbr": "bbr",
     "bic": "bic",
     "cubic": "cubic",
-    "dctcp": "dctcp",
     "highspeed": "highspeed",
     "htcp": "htcp",
     "hybla": "hybla",
