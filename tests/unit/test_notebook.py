@@ -202,7 +202,9 @@ def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     assert all(re.search(r'alt="[^"]{40,}', image) for image in images)
     # A chart is drawn in the page's ink, or is an image where that is smaller.
     drawn = re.findall(r"<svg[^>]*>", page)
-    assert drawn and all(re.search(r'aria-label="[^"]{40,}', one) for one in drawn)
+    assert all(re.search(r'aria-label="[^"]{40,}', one) for one in drawn)
+    # Surfaces have a thousand marks.
+    assert bool(drawn) == (path.stem != "regions")
     charts = json.loads(path.read_text(encoding="utf-8"))["cells"]
     outputs = [one for cell in charts for one in cell.get("outputs", [])]
     shown = [one for one in outputs if picture.VEGA_LITE in one.get("data", {})]
