@@ -146,8 +146,9 @@ def test_an_explanation_is_judged_by_distributions_of_what_a_trace_samples(proje
 
 def test_our_window_beside_a_first_sample_is_as_old_as_the_published_data(project):
     def late(**run):
-        early = {"cwnd_bytes": None}
-        return [one | (early if one["time_s"] <= 10 else {}) for one in series(**run)]
+        return [
+            one | ({"cwnd_bytes": None} if one["time_s"] <= 10 else {}) for one in series(**run)
+        ]
 
     chosen = {"engines": ("linux",), "runs": lambda levels: levels == POINT}
     study = load_study(project.root, "synthetic")
