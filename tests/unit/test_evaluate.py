@@ -13,12 +13,7 @@ from replication.study.storage.table import (
 )
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import (
-    COLUMNS,
-    headline,
-    participations,
-    read_verdicts,
-)
+from replication.verdicts.verdict_table import COLUMNS, headline, participations, read_verdicts
 
 FILES = ("audit.csv", "verdicts.parquet")
 

@@ -257,7 +257,5 @@ def test_a_claimed_number_of_one_run_is_judged_alike(world, published, direction
 
 def test_a_tolerance_is_of_one_kind(world):
     both = {**OF_ONE_RUN, "tolerance": {**OF_ONE_RUN["tolerance"], "relative": 0.1}}
-    with pytest.raises(
-        ValidationError, match="relative, absolute, factor and spread"
-    ):
+    with pytest.raises(ValidationError, match="relative, absolute, factor and spread"):
         world.table({"throughput": both})

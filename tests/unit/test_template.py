@@ -5,12 +5,7 @@ import re
 import pytest
 from replication.study.model import REFERENCE
 from replication.study.study import Experiment
-from replication.study.template import (
-    TemplateError,
-    instantiate,
-    replicate_seed,
-    resolve,
-)
+from replication.study.template import TemplateError, instantiate, replicate_seed, resolve
 
 from tests.engines.engine_scenarios import droptail, link
 
