@@ -20,54 +20,48 @@ def sides(metric="throughput_bps", **shared):
 
 
 ATLEAST = {"at_least": 1}
-TWICE = {"kind": "ratio", **sides(), "expect": {"at_least": 1.5}}
+
+
+def over(kind, **more):
+    of = {"of": quantity(variant="reno"), "over": "access"}
+    return {"kind": kind, **of, "expect": ATLEAST, **more}
+
+
+def ratio(left, right, **expect):
+    return {"kind": "ratio", "left": left, "right": right, "expect": expect}
+
+
+def alike(left, right, margin=0.2):
+    return {"kind": "equivalence", "left": left, "right": right, "margin": margin}
+
+
+TWICE = ratio(**sides(), at_least=1.5)
 #: Comparisons of alternatives at one place, all met by `unequal`.
+FLOWS = [quantity(variant="reno") | {"flows": [flow]} for flow in ("tcp1", "tcp2")]
+ORDER = [{"variant": "vegas"}, {"variant": "reno"}]
 ALTERNATIVES = {
     "ratio": TWICE,
     "ratio of means": {**TWICE, "reduce": "ratio_of_means"},
-    "equivalence": {
-        "kind": "equivalence", "left": quantity(variant="vegas"),
-        "right": quantity(variant="cubic"), "margin": 0.2,
-    },
+    "equivalence": alike(quantity(variant="vegas"), quantity(variant="cubic")),
     "share": {"kind": "share", **sides(), "relation": "above", "expect": ATLEAST},
-    "ordering": {
-        "kind": "ordering", "of": quantity(), "order": [{"variant": "vegas"}, {"variant": "reno"}],
-        "expect": ATLEAST,
-    },
-    "crossover": {
-        "kind": "crossover", **sides("goodput_bps"), "over": "access", "before": "left",
-        "expect": {"at_least": 20, "at_most": 25},
-    },
-    "flows of a run": {
-        "kind": "ratio", "left": {**quantity(variant="reno"), "flows": ["tcp1"]},
-        "right": {**quantity(variant="reno"), "flows": ["tcp2"]}, "expect": {"at_most": 1.1},
-    },
-}  # fmt: skip
+    "ordering": {"kind": "ordering", "of": quantity(), "order": ORDER, "expect": ATLEAST},
+    "crossover": {"kind": "crossover", **sides("goodput_bps"), "over": "access"}
+    | {"before": "left", "expect": {"at_least": 20, "at_most": 25}},
+    "flows of a run": ratio(*FLOWS, at_most=1.1),
+}
 #: Across a factor that changes the path, in time, alone, or of losses and queues.
+RTT = "rtt_mean_s"
 OTHERS = {
-    "across rates": {
-        "kind": "ratio", "left": quantity(access="fast", variant="reno"),
-        "right": quantity(access="slow", variant="reno"), "expect": {"at_least": 2},
-    },
-    "equal across rates": {
-        "kind": "equivalence", "left": quantity("rtt_mean_s", access="fast"),
-        "right": quantity("rtt_mean_s", access="slow"), "margin": 0.1,
-    },
-    "trend": {
-        "kind": "trend", "of": quantity(variant="reno"), "over": "access", "expect": ATLEAST,
-    },
-    "steps": {
-        "kind": "steps", "of": quantity(variant="reno"), "over": "access", "relation": "rises",
-        "factor": 1.1, "expect": ATLEAST,
-    },
+    "across rates": ratio(
+        quantity(access="fast", variant="reno"), quantity(access="slow", variant="reno"), at_least=2
+    ),
+    "equal across rates": alike(quantity(RTT, access="fast"), quantity(RTT, access="slow"), 0.1),
+    "trend": over("trend"),
+    "steps": over("steps", relation="rises", factor=1.1),
     "value": {"kind": "value", "of": quantity(variant="vegas"), "expect": ATLEAST},
-    "losses": {
-        "kind": "equivalence", **sides("packets_dropped"), "margin": 0.2,
-    },
-    "queues": {
-        "kind": "equivalence", **sides("queue_mean_packets"), "margin": 0.2,
-    },
-}  # fmt: skip
+    "losses": alike(**sides("packets_dropped")),
+    "queues": alike(**sides("queue_mean_packets")),
+}
 
 
 def unequal(variant, access, drops=0, **_):
