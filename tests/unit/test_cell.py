@@ -159,9 +159,6 @@ def test_a_column_in_another_unit_is_judged_in_the_metrics(world, factor, verdic
     assert row["published_half_ulp"] == pytest.approx(factor * 50)
 
 
-# -- the value of a replicate ---------------------------------------------------------------------
-
-
 def values(*rows):
     return pd.DataFrame(rows, columns=["replicate", "access", "value"])
 
@@ -227,9 +224,6 @@ def test_a_count_of_a_shorter_run_decides_nothing(world, metric, unit, expected)
 def test_a_replicate_that_drew_a_shorter_run_is_whole():
     # kapadia's flows go on for 0.14 to 0.83 s after the 60 s, as the raw samples show.
     assert durations_s(load_study(ROOT, "kapadia"), "trios", {}) == pytest.approx([60.14] * 4)
-
-
-# -- mapping and its errors -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

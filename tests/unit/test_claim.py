@@ -312,9 +312,11 @@ def test_two_points_are_a_whole_trend_and_three_almost_in_order_are_not(world):
     assert judge(world, falls, flows(*[[2.0, 3.0, 1.0]] * 3))["verdict"] != Verdict.REPRODUCED
 
 
-def test_steps_may_fall(world):
-    test = {**KINDS["steps"][0], "relation": "falls", "factor": 1.0}
-    assert judge(world, test, flows(*[[3.0, 2.0, 1.0]] * 3))["observed"] == 1
+def test_steps_may_fall_and_a_crossover_be_from_the_left_side(world):
+    fall = {**KINDS["steps"][0], "relation": "falls", "factor": 1.0}
+    assert judge(world, fall, flows(*[[3.0, 2.0, 1.0]] * 3))["observed"] == 1
+    left = {**KINDS["crossover"][0], "before": "left"}
+    assert judge(world, left, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize(("worst", "expected"), [(False, 5 / 6), (True, 1 / 2)])
@@ -322,8 +324,6 @@ def test_the_mean_over_curves_is_not_the_worst(world, worst, expected):
     test, _, uneven, _ = KINDS["steps"]
     assert judge(world, {**test, "worst": worst}, uneven)["observed"] == pytest.approx(expected)
 
-
-# -- ties -----------------------------------------------------------------------------------------
 
 ALMOST = [100.0, 100.4, 100.8]
 
@@ -342,9 +342,6 @@ def test_what_is_tied_has_no_order(world, kind, relation, row):
     for tie in (0.0, 0.003):
         assert judge(world, {**test, "tie": tie}, row)["verdict"] == Verdict.REPRODUCED
     assert judge(world, {**test, "tie": 0.005}, row)["verdict"] == Verdict.NOT_REPRODUCED
-
-
-# -- flows by their start -------------------------------------------------------------------------
 
 
 RATES = {"tcp1": 200.0, "tcp2": 50.0}
@@ -390,11 +387,6 @@ def test_a_line_crosses_where_it_is_zero(fraction, whole, slope):
 def test_crossing(difference, expected):
     found = crossing(range(len(difference)), difference)
     assert math.isnan(found) if expected is None else found == expected
-
-
-def test_a_crossover_may_be_from_the_left_side(world):
-    test = {**KINDS["crossover"][0], "before": "left"}
-    assert judge(world, test, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == Verdict.REPRODUCED
 
 
 # -- not testable ---------------------------------------------------------------------------------
@@ -522,9 +514,6 @@ def test_a_value_has_the_unit_that_people_read(world):
 def test_figures_have_four_digits_and_no_exponent(value, shown):
     assert figure(value) == shown
     assert Wording("Any").value(math.nan) == "undefined"
-
-
-# -- checks ---------------------------------------------------------------------------------------
 
 
 def test_a_trend_needs_numbers_on_its_axis(world):

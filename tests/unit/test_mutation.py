@@ -59,9 +59,6 @@ def flipped(after):
     return {key: word for key, word in after.items() if word != BEFORE[key]}
 
 
-# --- results ---
-
-
 def mutated(variants, environments, column, factor, more):
     """Return the results with one column changed for the flows of some points."""
     levels = {"variant": variants, "environment": environments}
@@ -98,9 +95,6 @@ def test_a_perturbed_result_flips_the_verdicts_that_rest_on_it(mutation, expecte
     assert flipped(verdicts(results=mutated(*mutation))) == expected
 
 
-# --- tolerances ---
-
-
 def tolerating(table, column, **tolerance):
     """Return the study with another tolerance of one column of one table."""
     document = STUDY.model_dump(mode="json", by_alias=True)
@@ -124,9 +118,6 @@ def test_a_perturbed_tolerance_flips_its_own_column(table, column, tolerance, wo
     # What is impossible stays so, however wide the tolerance.
     expected = {k: word for k in cells if BEFORE[k] not in (word, Verdict.IMPOSSIBLE)}
     assert flipped(verdicts(tolerating(table, column, **tolerance))) == expected
-
-
-# --- tests of claims ---
 
 
 def changed(claim, **change):
@@ -156,9 +147,6 @@ def test_a_claim_that_is_no_longer_tested_loses_its_own_verdict(claim):
 )
 def test_a_perturbed_claim_test_flips_that_claim(claim, change, word):
     assert flipped(verdicts(changed(claim, **change))) == {claim: word}
-
-
-# --- published numbers, which the audit reads ---
 
 
 def printing(key, **change):

@@ -69,9 +69,6 @@ def studied(**parameters):
     return Study.model_validate(document)
 
 
-# --- axes ---
-
-
 def test_whole_numbers_are_drawn_alike_with_both_ends():
     drawn = [axis(2, 1, 4).at(u) for u in np.linspace(0, 0.999, 400)]
     assert all(isinstance(v, int) for v in drawn)
@@ -97,9 +94,6 @@ def test_a_parameter_that_no_template_reads_is_refused():
     check_ledger(studied())
     with pytest.raises(InputError, match="'idle' is read by no template"):
         check_ledger(studied(idle={"value": 1, "published": PUBLISHED}))
-
-
-# --- settings and causes ---
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))
@@ -132,9 +126,6 @@ def test_a_cause_that_does_not_fit_is_refused(world, change, message):
     found = Explanations.model_validate(document | {"causes": [cause(**change)]})
     with pytest.raises(InputError, match=message):
         check_explanations(found, study, cells)
-
-
-# --- designs ---
 
 
 def test_runs_are_whole_and_what_the_budget_does_not_allow_are_points():
@@ -177,9 +168,6 @@ def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
     (alone,) = (point for point in points if point.changed == "sack")
     assert any("with SACK" in run.refusal for run in alone.runs)  # Reno is among the variants
     assert {p.values["sack"] for p in points if p.kind == SPACE_FILLING} == {False}
-
-
-# --- shares, words, flips ---
 
 
 def claim_row(holds, alone=(), default="reproduced", seeds=(), tier="reproduced"):
@@ -235,9 +223,6 @@ def test_seeds_that_disagree_are_counted_and_a_change_by_the_reduced_scale_is_ma
     assert not claim_row(["reproduced"])["reduced_scale_differs"]
 
 
-# --- cells ---
-
-
 @pytest.mark.parametrize(("highest", "reached"), [(11.0, True), (9.9, False)])
 def test_a_cells_range_and_whether_the_published_value_lies_in_it(highest, reached):
     records = [record(0, DEFAULT), record(0, SPACE_FILLING), record(1, SPACE_FILLING)]
@@ -248,9 +233,6 @@ def test_a_cells_range_and_whether_the_published_value_lies_in_it(highest, reach
     (row,) = cell_rows(points, cells, {})
     assert (row["lowest"], row["highest"], row["default"]) == (8.0, highest, 8.0)
     assert (row["published_in_range"], row["share_inside"]) == (reached, 0.5)
-
-
-# --- importance ---
 
 
 def test_the_one_parameter_that_matters_is_found_important():
