@@ -50,6 +50,9 @@ def verdict(cell, mean):
         # A coarsely printed value is judged more leniently.
         ({"half_ulp": 500}, 880e3 + 400, "reproduced"),
         ({"half_ulp": 5}, 880e3 + 400, "not reproduced"),
+        # Of a negative value it is as wide.
+        ({"value": -800e3}, -880e3 - 49, "reproduced"),
+        ({"value": -800e3}, -720e3 + 51, "not reproduced"),
     ],
 )
 def test_a_perturbed_result_or_tolerance_flips_the_verdict(changes, mean, expected):
