@@ -95,10 +95,7 @@ TWO_OF_A_KIND = """() => {
 }"""
 
 
-@pytest.mark.parametrize(
-    ("which", "scheme"),
-    [("report", "light"), ("example", "dark")],
-)
+@pytest.mark.parametrize(("which", "scheme"), [("report", "light"), ("example", "dark")])
 def test_axe_finds_nothing_serious(tab, which, scheme, request):
     axe, report = Axe(), request.getfixturevalue(which)
     for name in [*pages(report), *some_runs(report)[:2]]:

@@ -28,12 +28,13 @@ CODE = "code, table.ledger, q, cite, a[download], td.source, script, style, svg.
 
 
 def identifiers():
-    """Return what names parameters, tables and their rows in files, where no word does."""
+    """Return what finds names of parameters, tables and their rows, where no word does."""
     studies = [load_study(ROOT, name) for name in study_ids(ROOT)]
     names = {name for study in studies for name in study.parameters}
     names |= {name for s in studies for e in s.experiments for name in e.parameters}
     names |= {row for s in studies for table in s.tables for row in table.rows or {}}
-    return {name for name in names if "_" in name} | {"trace:", "sweep/", "pairs/"}
+    names = {name for name in names if "_" in name} | {"trace:", "sweep/", "pairs/"}
+    return re.compile("|".join(rf"(?<![\w$]){re.escape(name)}" for name in names))
 
 
 def words_of(path):
@@ -45,25 +46,15 @@ def words_of(path):
 
 @pytest.fixture(scope="module")
 def texts(example):
-    pages = [path for path in example.glob("*.html") if path.stem != "maps"]
-    return {path.name: words_of(path) for path in pages}
+    return {path.name: words_of(path) for path in example.glob("*.html")}
 
 
-def test_no_page_has_words_that_were_given_up(texts):
+@pytest.mark.parametrize("unwanted", [FORBIDDEN, identifiers()], ids=["given up", "identifiers"])
+def test_no_page_has_words_that_were_given_up_or_identifiers(texts, unwanted):
     found = [
         f"{name}: …{text[max(0, m.start() - 40) : m.end() + 20]}"
         for name, text in texts.items()
-        for m in FORBIDDEN.finditer(text)
-    ]
-    assert not found, "\n".join(found)
-
-
-def test_no_identifier_stands_in_prose(texts):
-    wanted = re.compile("|".join(rf"(?<![\w$]){re.escape(name)}" for name in identifiers()))
-    found = [
-        f"{name}: …{text[max(0, m.start() - 40) : m.end() + 20]}"
-        for name, text in texts.items()
-        for m in wanted.finditer(text)
+        for m in unwanted.finditer(text)
     ]
     assert not found, "\n".join(found)
 

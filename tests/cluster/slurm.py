@@ -1,11 +1,7 @@
-"""A real Slurm of one node in a folder of its own, for tests and for trying the profile.
+"""A real Slurm of one node in a folder of its own.
 
 munged, slurmctld and slurmd run in the foreground as children of this process, on free ports, with
 keys, state and logs in a temporary folder; a Slurm of the system is neither used nor touched.
-
-    python -m tests.cluster.slurm make report PROFILE=slurm TIER=quick STUDIES=saxena
-
-brings it up, runs the command with its client commands first in PATH, and takes it down.
 """
 
 import contextlib
@@ -14,7 +10,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -158,13 +153,3 @@ def running():
             yield cluster
         finally:
             cluster.stop()
-
-
-def main(command):
-    """Run `command` against a cluster of its own; return its exit code."""
-    with running() as cluster:
-        return subprocess.run(command, env=cluster.environment(os.environ), check=False).returncode
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

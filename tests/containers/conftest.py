@@ -1,9 +1,6 @@
 """Podman with storage below .cache/containers, and the images of this checkout in it.
 
-Nothing of the machine's own container engines is touched. As a program it prints the settings for a
-shell to take over:
-
-    eval "$(python tests/containers/conftest.py)"
+Nothing of the machine's own container engines is touched.
 
 REPLICATION_CONTAINER_ENGINES names the simulators to compare.
 """
@@ -61,8 +58,3 @@ def podman():
     if subprocess.run(base, check=False).returncode != 0:
         subprocess.run([ROOT / "containers" / "base"], check=True)
     subprocess.run([ROOT / "containers" / "build", *images], check=True)
-
-
-if __name__ == "__main__":
-    for name, value in settings().items():
-        print(f"export {name}='{value}'")

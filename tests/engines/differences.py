@@ -32,19 +32,13 @@ LARGEST = 0.25
 MODERN = {"sack": True, "limited_transmit": True}
 CLASSIC = {"sack": False, "limited_transmit": False}
 #: What each variant is on every engine; Linux has one Reno, in the place of all but Tahoe.
+BEFORE_SACK = ("tahoe", "reno", "newreno", "vegas")
+NAMES = ("tahoe", "reno", "newreno", "sack", "vegas", "linuxreno", "cubic", "highspeed")
+NAMES += ("westwood_plus", "bbr", "htcp", "illinois", "scalable", "veno", "yeah")
 VARIANTS = {
-    "tahoe": {"congestion_control": "tahoe"} | CLASSIC,
-    "reno": {"congestion_control": "reno"} | CLASSIC,
-    "newreno": {"congestion_control": "newreno"} | CLASSIC,
-    "sack": {"congestion_control": "newreno"} | MODERN,
-    "vegas": {"congestion_control": "vegas"} | CLASSIC,
-    **{
-        name: {"congestion_control": name} | MODERN
-        for name in (
-            *("linuxreno", "cubic", "highspeed", "westwood_plus", "bbr"),
-            *("htcp", "illinois", "scalable", "veno", "yeah"),
-        )
-    },
+    name: {"congestion_control": name if name != "sack" else "newreno"}
+    | (CLASSIC if name in BEFORE_SACK else MODERN)
+    for name in NAMES
 }
 #: Only regions have these, so they run at one round trip.
 REGIONS_ONLY = {"htcp", "illinois", "scalable", "veno", "yeah"}

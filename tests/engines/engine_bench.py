@@ -83,20 +83,16 @@ class Result(NamedTuple):
 
 def read_result(output, trace=None):
     """Read back what a run wrote."""
-    events = [
-        Event(
-            float(row["time_s"]),
-            row["flow"],
-            row["event"],
-            int(row["sequence"]),
-            int(row["cwnd_bytes"]),
-            int(row["ssthresh_bytes"]) if row["ssthresh_bytes"] else None,
-        )
-        for row in (_rows(trace) if trace else [])
-    ]
+    events = [_event(row) for row in (_rows(trace) if trace else [])]
     flows = {row["flow"]: row for row in _rows(output / "flows.csv")}
     run = json.loads((output / "run.json").read_text())
     return Result(output, flows, _rows(output / "series.csv"), run, events)
+
+
+def _event(row):
+    columns = ("sequence", "cwnd_bytes", "ssthresh_bytes")
+    numbers = (int(row[column]) if row[column] else None for column in columns)
+    return Event(float(row["time_s"]), row["flow"], row["event"], *numbers)
 
 
 def _rows(path):

@@ -10,66 +10,36 @@ def droptail(packets=1000):
     return {"kind": "droptail", "limit_packets": packets}
 
 
+#: Where and when a flow sends, unless told otherwise.
+ENDS = {"source": "s0", "destination": "d0", "start_s": 0, "stop_s": 1000}
+#: TCP with no delayed acknowledgements.
+TCP = {"segment_bytes": SEGMENT, "initial_window_segments": 1, "delayed_ack_segments": 1}
+TCP |= {"minimum_rto_s": 1, "initial_rto_s": 3}
+
+
 def link(name, a, b, rate_bps, delay_s, **changes):
     """Return a duplex link with deep DropTail queues."""
-    return {
-        "id": name,
-        "a": a,
-        "b": b,
-        "rate_bps": rate_bps,
-        "delay_s": delay_s,
-        "queue_ab": droptail(),
-        "queue_ba": droptail(),
-        **changes,
-    }
+    path = {"id": name, "a": a, "b": b, "rate_bps": rate_bps, "delay_s": delay_s}
+    return path | {"queue_ab": droptail(), "queue_ba": droptail()} | changes
 
 
 def tcp(name, control, **changes):
-    """Return a TCP flow from s0 to d0 with no delayed acknowledgements."""
-    return {
-        "kind": "tcp",
-        "id": name,
-        "source": "s0",
-        "destination": "d0",
-        "start_s": 0,
-        "stop_s": 1000,
-        "congestion_control": control,
-        "segment_bytes": 1000,
-        "initial_window_segments": 1,
-        "delayed_ack_segments": 1,
-        "minimum_rto_s": 1,
-        "initial_rto_s": 3,
-        **changes,
-    }
+    """Return a TCP flow."""
+    own = {"kind": "tcp", "id": name, "congestion_control": control}
+    return own | ENDS | TCP | changes
 
 
 def cbr(name, rate_bps, **changes):
-    """Return a CBR flow from s0 to d0."""
-    return {
-        "kind": "cbr",
-        "id": name,
-        "source": "s0",
-        "destination": "d0",
-        "start_s": 0,
-        "stop_s": 1000,
-        "rate_bps": rate_bps,
-        "packet_bytes": 1000,
-        **changes,
-    }
+    """Return a CBR flow."""
+    own = {"kind": "cbr", "id": name, "rate_bps": rate_bps, "packet_bytes": 1000}
+    return own | ENDS | changes
 
 
 def document(nodes, links, flows, *, duration_s=10, sampling_interval_s=0.1, seed=1):
     """Return a scenario that monitors its first link from a to b."""
-    return {
-        "schema_version": 1,
-        "duration_s": duration_s,
-        "sampling_interval_s": sampling_interval_s,
-        "seed": seed,
-        "nodes": nodes,
-        "links": links,
-        "flows": flows,
-        "monitors": [{"link": links[0]["id"]}],
-    }
+    run = {"duration_s": duration_s, "sampling_interval_s": sampling_interval_s, "seed": seed}
+    path = {"nodes": nodes, "links": links, "monitors": [{"link": links[0]["id"]}]}
+    return {"schema_version": 1, "flows": flows} | run | path
 
 
 def single_link(flows, *, rate_bps=2e6, delay_s=0.02, queue=None, loss=None, **run):
@@ -107,15 +77,9 @@ def listed(*data_packets, flow="t"):
 
 def red(minimum, maximum):
     """Return RED in packets of 1000 bytes, gentle."""
-    return {
-        "kind": "red",
-        "limit_packets": 200,
-        "minimum_threshold_packets": minimum,
-        "maximum_threshold_packets": maximum,
-        "queue_weight": 0.002,
-        "maximum_probability": 0.1,
-        "mean_packet_bytes": 1000,
-    }
+    thresholds = {"minimum_threshold_packets": minimum, "maximum_threshold_packets": maximum}
+    average = {"queue_weight": 0.002, "maximum_probability": 0.1, "mean_packet_bytes": 1000}
+    return {"kind": "red", "limit_packets": 200} | thresholds | average
 
 
 def marking_threshold(packets):
@@ -146,12 +110,8 @@ def pfifo(packets):
 
 def linux_tcp(name, control="linuxreno", **changes):
     """Return a TCP flow with what no kernel lets anyone choose set to the kernel's values."""
-    fixed = {
-        "recovery": "prr",
-        "limited_transmit": True,
-        "initial_rto_s": 1,
-        "clock_granularity_s": 0.004,
-    }
+    fixed = {"recovery": "prr", "limited_transmit": True}
+    fixed |= {"initial_rto_s": 1, "clock_granularity_s": 0.004}
     return tcp(name, control, **fixed | changes)
 
 

@@ -26,14 +26,8 @@ START_NS = 300 * 10**9  # START_NS of guest/common.h: ticks must fall alike
 SAMPLE_NS = 10**8
 RATE_BPS, DELAY_S, DURATION_S = 1e7, 0.02, 5
 #: The kernel's own settings in the scenario's words. Half of tcp_rmem's 6 MiB is window.
-SCENARIO = {
-    "segment_bytes": 1448,
-    "timestamps": True,
-    "sack": True,
-    "initial_window_segments": 10,
-    "minimum_rto_s": 0.2,
-    "maximum_window_bytes": 3 << 20,
-}
+SCENARIO = {"segment_bytes": 1448, "timestamps": True, "sack": True, "minimum_rto_s": 0.2}
+SCENARIO |= {"initial_window_segments": 10, "maximum_window_bytes": 3 << 20}
 DELAYED = {"delayed_ack_segments": 2, "delayed_ack_timeout_s": 0.04}
 #: Ends of three veths, each with node, device and address.
 VETHS = (

@@ -28,18 +28,9 @@ DURATION_S = 5
 #: ns-3's own defaults, in the scenario's words; and what is stated in both, a segment that fills an
 #: Ethernet packet, a first timeout that ns-3 has in two places, a receive buffer for any window and
 #: a send buffer for all that the link can carry.
-SCENARIO = {
-    "recovery": "ns3_prr",
-    "sack": True,
-    "timestamps": True,
-    "limited_transmit": True,
-    "initial_window_segments": 10,
-    "delayed_ack_segments": 2,
-    "delayed_ack_timeout_s": 0.2,
-    "minimum_rto_s": 1,
-    "segment_bytes": 1448,
-    "initial_rto_s": 1,
-}
+SCENARIO = {"recovery": "ns3_prr", "sack": True, "timestamps": True, "limited_transmit": True}
+SCENARIO |= {"initial_window_segments": 10, "delayed_ack_segments": 2, "segment_bytes": 1448}
+SCENARIO |= {"delayed_ack_timeout_s": 0.2, "minimum_rto_s": 1, "initial_rto_s": 1}
 PLAIN = {
     "TcpSocket::SegmentSize": "1448",
     "TcpSocket::ConnTimeout": "1s",
@@ -49,15 +40,9 @@ PLAIN = {
 NAMES = ("NewReno", "LinuxReno", "Cubic", "Vegas", "Bbr", "HighSpeed", "Bic", "Htcp", "Hybla")
 NAMES += ("Illinois", "Scalable", "Veno", "Yeah", "Lp", "Ledbat")
 CONTROLS = {name.lower(): name for name in NAMES} | {"westwood_plus": "WestwoodPlus"}
-RED = {
-    "RedQueueDisc::MinTh": "10",
-    "RedQueueDisc::MaxTh": "30",
-    "RedQueueDisc::MeanPktSize": "1000",
-    "RedQueueDisc::LInterm": "10",
-    "RedQueueDisc::QW": "0.002",
-    "RedQueueDisc::LinkBandwidth": "10Mbps",
-    "RedQueueDisc::LinkDelay": "20ms",
-}
+RED = {"MinTh": "10", "MaxTh": "30", "MeanPktSize": "1000", "LInterm": "10", "QW": "0.002"}
+RED |= {"LinkBandwidth": "10Mbps", "LinkDelay": "20ms"}
+RED = {f"RedQueueDisc::{name}": value for name, value in RED.items()}
 #: Scenario's queue, and the plain program's discipline and settings.
 QUEUES = {
     "pfifo": (pfifo(40), "FifoQueueDisc", {}),

@@ -22,39 +22,20 @@ NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7
 PROVENANCE = {
     "written": "2026-01-02T03:04:05+00:00",
     "config": {"tier": "paper", "runtime": "native"},
-    "tier": {
-        "id": "paper",
-        "title": "the papers' own durations",
-        "levels": "all",
-        "replicates": [{"count": 3}],
-        "batch_cost_s": 60,
-    },
+    "tier": {"id": "paper", "title": "the papers' own durations", "levels": "all"}
+    | {"replicates": [{"count": 3}], "batch_cost_s": 60},
     "engines": {"ns3": {"version": "3.44", "fingerprint": "f"}},
     "platform": {"system": "Linux", "cores": 2},
     "stages": {"simulate_batch": {"jobs": 3, "wall_s": 12.5, "cpu_s": 24.0}},
     "simulate": {"scenarios": 27, "simulator_cpu_s": 3723.0},
 }
 CELL = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
-DIFFERENCES = {
-    "schema_version": 1,
-    "differences": [
-        {
-            "id": "any",
-            "title": f"Any {NASTY.format('t')}",
-            "engines": {"ns3": f"a {NASTY.format('a')}", "ns2": "b"},
-            "shows_in": ["throughput_bps", "timeouts"],
-            "sources": [f"s {NASTY.format('s')}"],
-        }
-    ],
-}
-TABLE = {
-    "id": "1",
-    "title": "Rates",
-    "experiment": "sweep",
-    "where": {"variant": "reno"},
-    "row_factor": "access",
-    "columns": {"throughput": CELL},
-}
+DIFFERENCE = {"id": "any", "title": f"Any {NASTY.format('t')}"}
+DIFFERENCE |= {"engines": {"ns3": f"a {NASTY.format('a')}", "ns2": "b"}}
+DIFFERENCE |= {"shows_in": ["throughput_bps", "timeouts"], "sources": [f"s {NASTY.format('s')}"]}
+DIFFERENCES = {"schema_version": 1, "differences": [DIFFERENCE]}
+TABLE = {"id": "1", "title": "Rates", "experiment": "sweep", "where": {"variant": "reno"}}
+TABLE |= {"row_factor": "access", "columns": {"throughput": CELL}}
 RATES = quantity() | {"aggregate": "sum"}
 VALUE = {"kind": "value", "of": RATES, "expect": {"at_least": 7e5}}
 TESTS = {
@@ -123,8 +104,7 @@ class Project:
         return soup(self.out / f"{name}.html")
 
     def rows(self, name: str) -> list[dict[str, str]]:
-        with (self.data / name).open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
+        return csv_rows(self.data / name)
 
 
 def example(world, **changes) -> Study:
@@ -136,6 +116,11 @@ def faster_on_ns3(engine, access, replicate, **_):
     """Rates that are inside and outside what is claimed and printed, by engine."""
     base = {"slow": 4e5, "mid": 4.1e5, "fast": 4.2e5}[access] + 1000 * replicate
     return {"throughput_bps": base if engine == "ns3" else base / 2, "retransmissions": replicate}
+
+
+def csv_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def soup(path: Path) -> BeautifulSoup:

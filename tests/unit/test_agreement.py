@@ -130,13 +130,8 @@ def test_noise_is_both_half_widths_in_quadrature(low, high, word):
     assert found.relative_change == pytest.approx((mean - 15.2) / 15.2)
 
 
-TIMER = {
-    "id": "timer",
-    "title": "Timer",
-    "engines": {"ns3": "fine", "ns2": "coarse"},
-    "shows_in": ["timeouts"],
-    "sources": ["RFC 6298"],
-}
+TIMER = {"id": "timer", "title": "Timer", "engines": {"ns3": "fine", "ns2": "coarse"}}
+TIMER |= {"shows_in": ["timeouts"], "sources": ["RFC 6298"]}
 
 
 def write(project, **difference):

@@ -233,9 +233,6 @@ def test_algorithms_that_agree_in_everything_may_never_have_acted(world):
     assert found == {("reno", "rate"): SUSPICIOUS, ("vegas", "rate"): SUSPICIOUS}
 
 
-# -- trends ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("trend", "values", "broken"),
     [
@@ -252,9 +249,6 @@ def test_a_declared_trend_is_checked(world, trend, values, broken):
     assert set(found) == {"mid", "fast"}
 
 
-# -- bounds ---------------------------------------------------------------------------------------
-
-
 def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
     document = minimal_scenario()  # packets of 500 bytes for 1 s over 1 Mbit/s and 10 ms
     shaper = {"kind": "token_bucket", "burst_bytes": 2000, "line_rate_bps": 1e8}
@@ -266,9 +260,6 @@ def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
     # 125000 bytes of tokens, the burst, and one packet on credit.
     assert point.rate_bps(flow, strict=True) == pytest.approx(8 * (125_000 + 2000 + 500))
     assert point.total_rate_bps([flow], strict=False) == point.rate_bps(flow, strict=True)
-
-
-# -- the papers -----------------------------------------------------------------------------------
 
 
 #: Table, column and check of what is impossible in a paper: the delays of Vegas, a sum of rates.

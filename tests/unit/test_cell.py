@@ -4,8 +4,6 @@ import math
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from replication.design.config import load_study
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.statistic import Estimate, estimate
@@ -52,20 +50,13 @@ def verdict(cell, mean):
         # A coarsely printed value is judged more leniently.
         ({"half_ulp": 500}, 880e3 + 400, "reproduced"),
         ({"half_ulp": 5}, 880e3 + 400, "not reproduced"),
+        # Of a negative value it is as wide.
+        ({"value": -800e3}, -880e3 - 49, "reproduced"),
+        ({"value": -800e3}, -720e3 + 51, "not reproduced"),
     ],
 )
 def test_a_perturbed_result_or_tolerance_flips_the_verdict(changes, mean, expected):
     assert verdict(mapped(**changes), mean) == expected
-
-
-@given(st.floats(-1e6, 1e6), st.floats(0, 10), st.floats(0.01, 0.99), st.floats(-2e6, 2e6))
-def test_inside_means_within_the_band(published, half_ulp, relative, mean):
-    row = judge_cell("s", mapped(published, half_ulp, relative=relative), "ns3", estimate([mean]))
-    distance = abs(mean - published) - half_ulp
-    if distance < 0.999 * relative * abs(published):
-        assert row["verdict"] == "reproduced"
-    if distance > 1.001 * relative * abs(published) + 1e-6:
-        assert row["verdict"] == "not reproduced"
 
 
 def test_the_interval_does_not_decide_a_cell_but_is_given():
@@ -171,9 +162,6 @@ def test_a_column_in_another_unit_is_judged_in_the_metrics(world, factor, verdic
     assert row["published_half_ulp"] == pytest.approx(factor * 50)
 
 
-# -- the value of a replicate ---------------------------------------------------------------------
-
-
 def values(*rows):
     return pd.DataFrame(rows, columns=["replicate", "access", "value"])
 
@@ -239,9 +227,6 @@ def test_a_count_of_a_shorter_run_decides_nothing(world, metric, unit, expected)
 def test_a_replicate_that_drew_a_shorter_run_is_whole():
     # kapadia's flows go on for 0.14 to 0.83 s after the 60 s, as the raw samples show.
     assert durations_s(load_study(ROOT, "kapadia"), "trios", {}) == pytest.approx([60.14] * 4)
-
-
-# -- mapping and its errors -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

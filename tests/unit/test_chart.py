@@ -29,14 +29,7 @@ from replication.report.charts.data import (
     read_cells,
 )
 from replication.report.charts.experiment import figures_of, published_figures
-from replication.report.charts.figure import (
-    INK,
-    axis_x,
-    file_of,
-    name_of,
-    to_png,
-    wrapped,
-)
+from replication.report.charts.figure import INK, axis_x, file_of, name_of, to_png, wrapped
 from replication.report.charts.run import topology_lines
 from replication.report.charts.time import trace_figures
 from replication.report.pages.evidence import figures_of_traces, trace_section

@@ -32,6 +32,11 @@ def flows(reno=100.0, vegas=100.0, cubic=100.0, noise=(0.0, 0.0, 0.0)):
     return row
 
 
+def vegas(*rates):
+    """Return results in which Vegas alone has another throughput."""
+    return [flows(vegas=rate) for rate in rates]
+
+
 def judge(world, test, row=None, **run):
     return world.judge(test, flows=row or flows(), **run)
 
@@ -160,40 +165,33 @@ def test_more_spread_never_makes_a_claim_reproduced(spread, more):
 # -- each kind of test, and what flips it ---------------------------------------------------------
 
 OTHERS = {"variant": ["reno", "cubic"]}
+MORE = ratio({"at_least": 1.1}, {"at_least": 1.0})
+MARGINS = {"margin": 0.05, "direction_margin": 0.2}
+RISE = [1.0, 2.0, 3.0]
+SPREAD = [50.0, 100.0, 150.0]
 
 #: kind -> test, result that reproduces, result of the right direction, result that does neither
 KINDS = {
-    "ratio": (
-        ratio({"at_least": 1.1}, {"at_least": 1.0}),
-        flows(vegas=120.0),
-        flows(vegas=105.0),
-        flows(vegas=90.0),
-    ),
+    "ratio": (MORE, *vegas(120.0, 105.0, 90.0)),
     "ratio, worst point": (
-        ratio({"at_least": 1.1}, {"at_least": 1.0}, reduce="minimum"),
-        flows(vegas=[111.0, 200.0, 300.0]),
-        flows(vegas=[109.0, 200.0, 300.0]),
-        flows(vegas=[99.0, 200.0, 300.0]),
+        MORE | {"reduce": "minimum"},
+        *vegas(*([least, 200.0, 300.0] for least in (111.0, 109.0, 99.0))),
     ),
     "ratio of means": (
-        ratio({"at_least": 1.1}, {"at_least": 1.0}, reduce="ratio_of_means"),
+        MORE | {"reduce": "ratio_of_means"},
         # matched ratios would be 1.67 on average; the means are 120 to 100
-        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 100.0, 110.0]),
-        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 80.0, 90.0]),
-        flows(reno=[50.0, 100.0, 150.0], vegas=[140.0, 70.0, 80.0]),
+        flows(reno=SPREAD, vegas=[150.0, 100.0, 110.0]),
+        flows(reno=SPREAD, vegas=[150.0, 80.0, 90.0]),
+        flows(reno=SPREAD, vegas=[140.0, 70.0, 80.0]),
     ),
     "equivalence": (
-        sides("equivalence", margin=0.05, direction_margin=0.2),
-        flows(vegas=[104.0, 96.0, 100.0]),
-        flows(vegas=[104.0, 96.0, 110.0]),
-        flows(vegas=[104.0, 70.0, 100.0]),
+        sides("equivalence", **MARGINS),
+        *vegas([104.0, 96.0, 100.0], [104.0, 96.0, 110.0], [104.0, 70.0, 100.0]),
     ),
     "equivalence of means": (
-        sides("equivalence", reduce="ratio_of_means", margin=0.05, direction_margin=0.2),
+        sides("equivalence", reduce="ratio_of_means", **MARGINS),
         # matched, they differ by up to two; the means are 104 to 100
-        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 60.0]),
-        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 66.0]),
-        flows(reno=[50.0, 100.0, 150.0], vegas=[150.0, 102.0, 120.0]),
+        *(flows(reno=SPREAD, vegas=[150.0, 102.0, last]) for last in (60.0, 66.0, 120.0)),
     ),
     "share": (
         sides("share", relation="above") | at_least(1.0, 0.6) | {"right": quantity(**OTHERS)},
@@ -203,9 +201,9 @@ KINDS = {
     ),
     "trend": (
         over("trend") | at_least(0.9, 0.5),
-        flows(*[[1.0, 2.0, 3.0]] * 3),
-        flows([1.0, 2.0, 3.0], [1.0, 3.0, 2.0], [1.0, 2.0, 3.0]),  # the worst is 0.5
-        flows([1.0, 2.0, 3.0], [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]),
+        flows(RISE, RISE, RISE),
+        flows(RISE, [1.0, 3.0, 2.0], RISE),  # the worst is 0.5
+        flows(RISE, [3.0, 2.0, 1.0], RISE),
     ),
     "steps": (
         over("steps", relation="rises", factor=1.1, worst=False) | at_least(1.0, 0.5),
@@ -220,21 +218,15 @@ KINDS = {
         flows(reno=[110.0, 110.0, 110.0]),  # never
     ),
     "ordering": (
-        {
-            "kind": "ordering",
-            "of": quantity(),
-            "order": [{"variant": "cubic"}, {"variant": "reno"}, {"variant": "vegas"}],
-            **at_least(1.0, 0.3),
-        },
+        {"kind": "ordering", "of": quantity(), **at_least(1.0, 0.3)}
+        | {"order": [{"variant": name} for name in ("cubic", "reno", "vegas")]},
         flows(cubic=120.0, vegas=80.0),
         flows(cubic=99.0, vegas=80.0),  # one pair of three is swapped: tau is a third
         flows(cubic=80.0, vegas=120.0),
     ),
     "value": (
         {"kind": "value", "of": VEGAS, "reduce": "minimum", **at_least(100.0, 50.0)},
-        flows(vegas=[100.0, 200.0, 300.0]),
-        flows(vegas=[99.0, 200.0, 300.0]),
-        flows(vegas=[49.0, 200.0, 300.0]),
+        *vegas(*([least, 200.0, 300.0] for least in (100.0, 99.0, 49.0))),
     ),
 }
 
@@ -320,9 +312,11 @@ def test_two_points_are_a_whole_trend_and_three_almost_in_order_are_not(world):
     assert judge(world, falls, flows(*[[2.0, 3.0, 1.0]] * 3))["verdict"] != Verdict.REPRODUCED
 
 
-def test_steps_may_fall(world):
-    test = {**KINDS["steps"][0], "relation": "falls", "factor": 1.0}
-    assert judge(world, test, flows(*[[3.0, 2.0, 1.0]] * 3))["observed"] == 1
+def test_steps_may_fall_and_a_crossover_be_from_the_left_side(world):
+    fall = {**KINDS["steps"][0], "relation": "falls", "factor": 1.0}
+    assert judge(world, fall, flows(*[[3.0, 2.0, 1.0]] * 3))["observed"] == 1
+    left = {**KINDS["crossover"][0], "before": "left"}
+    assert judge(world, left, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize(("worst", "expected"), [(False, 5 / 6), (True, 1 / 2)])
@@ -330,8 +324,6 @@ def test_the_mean_over_curves_is_not_the_worst(world, worst, expected):
     test, _, uneven, _ = KINDS["steps"]
     assert judge(world, {**test, "worst": worst}, uneven)["observed"] == pytest.approx(expected)
 
-
-# -- ties -----------------------------------------------------------------------------------------
 
 ALMOST = [100.0, 100.4, 100.8]
 
@@ -350,9 +342,6 @@ def test_what_is_tied_has_no_order(world, kind, relation, row):
     for tie in (0.0, 0.003):
         assert judge(world, {**test, "tie": tie}, row)["verdict"] == Verdict.REPRODUCED
     assert judge(world, {**test, "tie": 0.005}, row)["verdict"] == Verdict.NOT_REPRODUCED
-
-
-# -- flows by their start -------------------------------------------------------------------------
 
 
 RATES = {"tcp1": 200.0, "tcp2": 50.0}
@@ -398,11 +387,6 @@ def test_a_line_crosses_where_it_is_zero(fraction, whole, slope):
 def test_crossing(difference, expected):
     found = crossing(range(len(difference)), difference)
     assert math.isnan(found) if expected is None else found == expected
-
-
-def test_a_crossover_may_be_from_the_left_side(world):
-    test = {**KINDS["crossover"][0], "before": "left"}
-    assert judge(world, test, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == Verdict.REPRODUCED
 
 
 # -- not testable ---------------------------------------------------------------------------------
@@ -530,9 +514,6 @@ def test_a_value_has_the_unit_that_people_read(world):
 def test_figures_have_four_digits_and_no_exponent(value, shown):
     assert figure(value) == shown
     assert Wording("Any").value(math.nan) == "undefined"
-
-
-# -- checks ---------------------------------------------------------------------------------------
 
 
 def test_a_trend_needs_numbers_on_its_axis(world):

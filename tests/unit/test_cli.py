@@ -55,9 +55,6 @@ def test_bad_input_is_exit_code_two_without_a_traceback(replicate, words, mentio
     assert "Traceback" not in done.err
 
 
-# -- replicate new-study --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("given", "engine", "tables"),
     [("--engine=linux", "linux", 1), ("--engine=ns2", "ns2", 1), ("--engine=ns3", "ns3", 1),
@@ -82,8 +79,6 @@ def test_a_new_study_runs_on_its_engine_and_says_nothing_of_another_paper(
     rows = (tmp_path / "data/published/smith_2004.csv").read_text(encoding="utf-8").splitlines()[1:]
     assert {row.split(",")[0] for row in rows} == {table.id for table in study.tables}
 
-
-# -- scripts of rules -----------------------------------------------------------------------------
 
 SCRIPTS = sorted((ROOT / "workflow/scripts").glob("*.py"))
 HEAD = """

@@ -24,8 +24,6 @@ WANTED = [
     TCP | {"metric": "jain_mean", "flows": ["tcp2", "tcp1"]},
     TCP | {"metric": "jain_since_start_mean", "window_s": [3, 8]},
 ]
-
-
 TESTS = [{"kind": "value", "of": wanted, "expect": {"at_least": 0}} for wanted in WANTED]
 CLAIMS = [claim(test, f"c{number}") for number, test in enumerate(TESTS)]
 

@@ -1,6 +1,5 @@
 """Counts of verdicts: one definition each, the same on every page and in counts.csv."""
 
-import csv
 import re
 
 import pytest
@@ -8,7 +7,7 @@ from replication.study.errors import InputError
 from replication.verdicts.counts import Share, Tally, count_rows, tallies
 
 from tests.unit.conftest import ROOT
-from tests.unit.report_project import example, soup
+from tests.unit.report_project import csv_rows, example, soup
 
 #: "3 of 7"; not a part of a larger number, a decimal or a fraction.
 SHARE = re.compile(r"(?<![\d.,/])(\d+)(?: \([^)]*\))? of (?:the |our )?(\d+)(?![\d,/]|\.\d)")
@@ -89,9 +88,7 @@ def test_the_first_page_has_the_counts_of_counts_csv(project, data):
         project.add(example(project.world))
         pages, table = project.render("synthetic"), project.data / "counts.csv"
     page = soup(pages / "index.html")
-    with table.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    written = {(r["study"], r["engine"], r["what"]): r for r in rows}
+    written = {(r["study"], r["engine"], r["what"]): r for r in csv_rows(table)}
     lines = page.select(".matches tr[data-study]")
     assert lines
     for line in lines:

@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.design.config import load_study, load_tier, study_ids
-from replication.design.design import (
-    Run,
-    batch_runs,
-    chosen_levels,
-    design_study,
-    repeat_warnings,
-)
+from replication.design.design import Run, batch_runs, chosen_levels, design_study, repeat_warnings
 from replication.engines.catalogue import NS3
 from replication.engines.model import link_crossings, nominal_crossings
 from replication.metrics.metric_model import METRICS
@@ -24,15 +18,7 @@ from replication.study.variation import Variation, apply
 from replication.verdicts.evaluate import judgeable
 
 from tests.engines.engine_scenarios import dumbbell, red, tcp
-from tests.unit.conftest import (
-    CLAIM,
-    PUBLISHED,
-    ROOT,
-    claim,
-    quantity,
-    study_document,
-    tolerance,
-)
+from tests.unit.conftest import CLAIM, PUBLISHED, ROOT, claim, quantity, study_document, tolerance
 
 PAPER = load_tier(ROOT, "paper")
 QUICK = load_tier(ROOT, "quick")

@@ -13,12 +13,7 @@ from replication.study.storage.table import (
 )
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import (
-    COLUMNS,
-    headline,
-    participations,
-    read_verdicts,
-)
+from replication.verdicts.verdict_table import COLUMNS, headline, participations, read_verdicts
 
 FILES = ("audit.csv", "verdicts.parquet")
 
@@ -61,9 +56,6 @@ def own(evaluated):
     write_table(evaluated / SELF_CONSISTENCY, [row], SELF_CONSISTENCY_COLUMNS)
 
 
-# -- the typed tables -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("name", "columns"), [("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)])
 @pytest.mark.usefixtures("own")
 def test_the_csv_holds_the_typed_table_and_nothing_else(world, evaluated, name, columns):
@@ -88,9 +80,6 @@ def test_the_same_results_give_the_same_bytes(world, evaluated):
     assert before == {name: (evaluated / name).read_bytes() for name in FILES}
 
 
-# -- merging --------------------------------------------------------------------------------------
-
-
 @pytest.mark.usefixtures("own")
 def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
     merge([evaluated, evaluated], ON_NS3, world.folder / "all")
@@ -107,9 +96,6 @@ def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
         merge([evaluated, world.folder / "none"], ON_NS3, world.folder / "all")
 
 
-# -- whose verdicts stand for a study -------------------------------------------------------------
-
-
 def design(**engines):
     """Rows of a design: engine to the points' refusals, empty where it runs the point."""
     return [
@@ -121,7 +107,7 @@ def design(**engines):
 
 
 RAN, REFUSED = ["", ""], ["no queue 'codel'", "no queue 'codel'"]
-ABSENT, REFUSES = "which did not run here", "refuses all 2 points (no queue 'codel')"
+ABSENT, NONE = "which did not run here", "refuses all 2 points (no queue 'codel')"
 
 
 @pytest.mark.parametrize(
@@ -130,14 +116,9 @@ ABSENT, REFUSES = "which did not run here", "refuses all 2 points (no queue 'cod
         ("ns2", {"ns3": RAN, "ns2": RAN}, "ns2", ""),
         ("ns2", {"ns3": RAN, "ns2": ["no bbr", ""]}, "ns2", ""),
         ("linux", {"ns2": RAN, "ns3": RAN}, "ns3", f"ns3; the paper ran Linux, {ABSENT}"),
-        ("ns2", {"ns2": REFUSED, "ns3": RAN}, "ns3", f"the paper ran ns-2, which {REFUSES}"),
+        ("ns2", {"ns2": REFUSED, "ns3": RAN}, "ns3", f"the paper ran ns-2, which {NONE}"),
         ("ns3", {"ns2": RAN, "linux": RAN}, "ns2", f"ns2; the paper ran ns-3, {ABSENT}"),
-        (
-            "linux",
-            {"ns2": REFUSED, "ns3": REFUSED},
-            "ns2",
-            f"No engine ran this study; ns2 {REFUSES}",
-        ),
+        ("linux", {"ns2": REFUSED, "ns3": REFUSED}, "ns2", f"No engine ran this study; ns2 {NONE}"),
         ("ns3", {}, "", "No engine ran this study."),
     ],
 )

@@ -5,12 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from replication.design.config import load_study
-from replication.explore.explanation import (
-    BEST_GUESS,
-    EXPLANATION,
-    NONE_FOUND,
-    result_of,
-)
+from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, result_of
 from replication.explore.finding import Finding, Leaving, Share, impossible
 from replication.explore.score import Choice, FamilyScore
 from replication.explore.search import Search

@@ -2,10 +2,11 @@
 
 import importlib
 import json
+import math
 import sys
-from collections import deque
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from replication.engines.routing import Routes
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 from replication.study.variation import Variation, apply
+from scipy.sparse.csgraph import shortest_path
 
 from tests.engines.engine_scenarios import linux_tcp, tcp
 from tests.unit.conftest import ROOT, minimal_scenario
@@ -154,23 +156,16 @@ def test_a_path_has_as_many_hops_as_its_packets_live(engine, most):
 
 
 def plain_path(nodes, links, source, destination):
-    """Return the path by a search from every node's neighbours, with no short cut."""
-    out = [[] for _ in range(nodes)]
-    for number, (a, b) in enumerate(links):
-        out[a].append((2 * number, b))
-        out[b].append((2 * number + 1, a))
-    hops, waiting = {destination: 0}, deque([destination])
-    while waiting:
-        at = waiting.popleft()
-        for _, other in out[at]:
-            if other not in hops:
-                hops[other] = hops[at] + 1
-                waiting.append(other)
+    """Return the path by the distances of all nodes, with no short cut."""
+    ways = [(2 * number, a, b) for number, (a, b) in enumerate(links)]
+    ways = sorted([*ways, *((hop + 1, b, a) for hop, a, b in ways)])
+    near = np.zeros((nodes, nodes))
+    for a, b in links:
+        near[a, b] = near[b, a] = 1
+    hops = shortest_path(near)[destination]
     path, at = [], source
-    while at != destination:
-        if at not in hops:
-            return []
-        hop, at = next((h, n) for h, n in out[at] if hops.get(n) == hops[at] - 1)
+    while at != destination and math.isfinite(hops[at]):
+        hop, at = next((h, b) for h, a, b in ways if a == at and hops[b] == hops[at] - 1)
         path.append(hop)
     return path
 

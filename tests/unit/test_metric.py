@@ -268,7 +268,9 @@ def test_growth_needs_three_samples_a_round_trip_after_the_first():
 
 def test_a_sawtooth_is_counted_and_measured():
     series = flow_series(SAWTOOTH, ssthresh=16)
-    assert feature("sawtooth_count", series) == 3
+    names = (f"cwnd_{name}_segments" for name in ("mean", "peak", "minimum"))
+    assert [feature(name, series) for name in names] == [pytest.approx(648 / 35), 24, 12]
+    assert feature("sawtooth_count", series) == feature("window_reductions", series) == 3
     assert feature("sawtooth_depth", series) == pytest.approx(0.5)
     assert feature("window_growth_rate", series) == pytest.approx(1.0)
     assert feature("slow_start_reentries", series) == 0

@@ -20,8 +20,6 @@ from tests.unit.conftest import CLAIM, ROOT
 from tests.unit.report_project import TABLE
 
 STUDIES = study_ids(ROOT)
-
-
 CHANGE = {"date": "2026-11-22", "was": "a tie passes", "why": "no size"}
 
 

@@ -91,26 +91,6 @@ def test_a_plan_is_made_anew_if_what_decides_it_changed_or_it_is_damaged(kept, n
     assert load()[1] == 2
 
 
-# -- a cluster ------------------------------------------------------------------------------------
-
-SIMULATIONS = {
-    "simulate_batch",
-    "simulate_heavy_batch",
-    "explore_study",
-    "explain_study",
-    "explore_region",
-    "judge_today",
-}
-
-
-def test_only_simulations_go_to_the_cluster():
-    sources = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    _, *rules = re.split(r"^(?=use rule |rule )", text, flags=re.MULTILINE)
-    names = {re.match(r"(?:use rule \w+ as|rule) (\w+)", rule)[1]: rule for rule in rules}
-    assert {name for name, rule in names.items() if "localrule: True" not in rule} == SIMULATIONS
-
-
 def test_the_slurm_profile_plans_larger_batches_with_their_resources():
     quick = Pipeline.load(ROOT, SETTINGS)
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--nolock"]

@@ -27,15 +27,8 @@ from replication.study.errors import InputError
 from tests.unit.conftest import ROOT, quantity
 
 TIER = {"budget_factor": 1, "first_points": 8, "validation_points": 40}
-SETTINGS = RegionSettings(
-    seed=1,
-    replicates=2,
-    replicate_offset=0.005,
-    batch_share=0.2,
-    validation_share=0.5,
-    enough=0.03,
-    tiers={"paper": TIER},
-)
+SPENDING = {"batch_share": 0.2, "validation_share": 0.5, "enough": 0.03, "tiers": {"paper": TIER}}
+SETTINGS = RegionSettings(seed=1, replicates=2, replicate_offset=0.005, **SPENDING)
 ABOVE_ONE = Bounds(low=0.0)
 
 

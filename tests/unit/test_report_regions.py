@@ -26,18 +26,14 @@ CHANGED = {"date": "2026-11-25", "was": "60 s", "now": "90 s", "why": "it was <u
 DIFFERENCES = "configs/engine_differences.yaml"
 SET = {"parameters": {"segment_bytes": "$value"}}
 REGION = {
-    "id": "m",
-    "title": "It <i>holds</i>",
-    "study": "synthetic",
-    "claim": "c01",
+    **{"id": "m", "title": "It <i>holds</i>", "study": "synthetic", "claim": "c01"},
     "axes": [
         {"id": name, "title": title, "unit": "s", "range": {"low": 0.1, "high": high}, "set": SET}
         for name, title, high in (("b", "Buffer", 10), ("d", "Delay", 0.4))
     ],
-    "engines": ["ns3"],
-    "cpu_budget_s": 90,
-    "changed": [CHANGED],
+    **{"engines": ["ns3"], "cpu_budget_s": 90, "changed": [CHANGED]},
 }
+LAW = {"title": "A <b>law</b>", "source": "S", "condition": "Always", "segments": [[0, 0, 1, 1]]}
 PANEL = {
     "panel": ["bbr"],
     **{"holds": 0.5, "fails": 0.25, "undecided": 0.25, "ties": False},
@@ -46,9 +42,7 @@ PANEL = {
     "contour": [[0.25, 0.25, 0.5, 1.0]],
     "band": [[0.2, 0.2, 0.4, 1.0]],
     "paper": {"at": [0.25, 0.25], "probability": 0.01},
-    "laws": [
-        {"title": "A <b>law</b>", "source": "S", "condition": "Always", "segments": [[0, 0, 1, 1]]}
-    ],
+    "laws": [LAW],
     "traits": [{"entry": "least_rto", "effect": "It times out early."}],
     **{"starved": 1, "runs": 3},
 }
@@ -71,21 +65,11 @@ def checked(x, y, covered):
 
 def result(**changes):
     return {
-        "region": "m",
-        "title": "It <i>holds</i>",
-        "study": "synthetic",
-        "claim": "",
-        "quote": "Words <script>",
-        "place": "p",
-        "reading": "r",
-        "asked": ["a: at least 1"],
-        "reason": "",
-        "engine": "ns3",
-        "bounds": [1.0, None],
-        "axes": AXES,
+        **{"region": "m", "title": "It <i>holds</i>", "study": "synthetic", "claim": ""},
+        **{"quote": "Words <script>", "place": "p", "reading": "r", "reason": ""},
+        **{"asked": ["a: at least 1"], "engine": "ns3", "bounds": [1.0, None], "axes": AXES},
         "level_axes": [{"id": "s", "title": "Sender", "levels": {"bbr": "BBR", "cubic": "CUBIC"}}],
-        "panels": [PANEL],
-        "left_out": [["cubic"]],
+        **{"panels": [PANEL], "left_out": [["cubic"]]},
         "points": [point(0.1, 0.0), point(10, 0.4), point(5, 0.3, "Starved: flow a")],
         "validation": [checked(1, 0.2, True), checked(2, 0.2, False)],
         "ties_everywhere": False,

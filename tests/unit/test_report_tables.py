@@ -1,7 +1,5 @@
 """Tables as the paper prints them and as downloads, and what stands beside a claim."""
 
-import csv
-
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -10,12 +8,7 @@ from replication.report.pages.study import shade
 from replication.report.render import DICTIONARY
 from replication.study.study import Study
 
-from tests.unit.report_project import CELL, RATES, TABLE, example, soup
-
-
-def read(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+from tests.unit.report_project import CELL, RATES, TABLE, csv_rows, example, soup
 
 
 @pytest.mark.parametrize(
@@ -67,7 +60,7 @@ def test_an_answer_counts_what_can_be_told():
 
 
 def test_every_column_of_every_download_is_explained(on_two_engines):
-    words, data = read(DICTIONARY), on_two_engines.out / "data"
+    words, data = csv_rows(DICTIONARY), on_two_engines.out / "data"
 
     def described(name):
         key = name.replace("synthetic", "<study>")

@@ -23,34 +23,20 @@ SLIP = {"plausibility": "possible slip", "evidence": "Table I has 9 <b>packets</
 
 def document(project, **changes):
     """What the search writes; the words hold a tag, which no page may take for one."""
+    first = CAUSE | SLIP | {"cause": "queue", "level": "5", "title": "Queues of <b>five</b>"}
+    before = {"value": "not reproduced", "open": "not testable"}
     return {
-        "study": "synthetic",
-        "engine": "ns3",
-        "score": "cells",
-        "result": "best guess",
-        "reasons": ["It does not hold."],
-        "causes": [
-            CAUSE | {"cause": "queue", "level": "5", "title": "Queues of <b>five</b>"} | SLIP
-        ],
-        "null_p": 0.005,
-        "permutations": 200,
-        "seen": SHARE,
-        "held_out": SHARE | {"cells": 1, "after": 0},
+        **{"study": "synthetic", "engine": "ns3", "score": "cells", "result": "best guess"},
+        **{"reasons": ["It does not hold."], "causes": [first], "coupled": "", "others": []},
+        **{"null_p": 0.005, "permutations": 200, "gain_bits": 20.0, "not_compared": 0},
+        **{"seen": SHARE, "held_out": SHARE | {"cells": 1, "after": 0}},
         "leaving": [{"cause": "queue", "level": "5", "bits": 12.5, "matches": 1}],
         "impossible": {"before": ["a", "b", "c"], "after": ["1 slow 9 Mbit/s are too many."]},
-        "claims_before": {"value": "not reproduced", "open": "not testable"},
-        "claims_after": {"value": "reproduced", "open": "not testable"},
-        "configurations_tried": 17,
-        "causes_tried": ["queue", "window"],
-        "causes_untried": ["loss"],
+        **{"claims_before": before, "claims_after": before | {"value": "reproduced"}},
+        **{"causes_tried": ["queue", "window"], "causes_untried": ["loss"]},
+        **{"configurations_tried": 17, "cpu_minutes": 1.0, "budget_minutes": 2.0},
         "untestable": {"on_off": "No such source."},
-        "cpu_minutes": 1.0,
-        "budget_minutes": 2.0,
         "equally_good": [{"causes": [["window", "9"]], "bits": 10.0, "worse_by_bits": 1.0}],
-        "not_compared": 0,
-        "gain_bits": 20.0,
-        "coupled": "",
-        "others": [],
         "nearest": [{"causes": [], "bits": 9.0, "worse_by_bits": 0.0}],
         "made_from": made_from(project.root, "synthetic", ENGINES["ns3"]),
     } | changes

@@ -69,9 +69,6 @@ def studied(**parameters):
     return Study.model_validate(document)
 
 
-# --- axes ---
-
-
 def test_whole_numbers_are_drawn_alike_with_both_ends():
     drawn = [axis(2, 1, 4).at(u) for u in np.linspace(0, 0.999, 400)]
     assert all(isinstance(v, int) for v in drawn)
@@ -97,9 +94,6 @@ def test_a_parameter_that_no_template_reads_is_refused():
     check_ledger(studied())
     with pytest.raises(InputError, match="'idle' is read by no template"):
         check_ledger(studied(idle={"value": 1, "published": PUBLISHED}))
-
-
-# --- settings and causes ---
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))
@@ -132,9 +126,6 @@ def test_a_cause_that_does_not_fit_is_refused(world, change, message):
     found = Explanations.model_validate(document | {"causes": [cause(**change)]})
     with pytest.raises(InputError, match=message):
         check_explanations(found, study, cells)
-
-
-# --- designs ---
 
 
 def test_runs_are_whole_and_what_the_budget_does_not_allow_are_points():
@@ -179,9 +170,6 @@ def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
     assert {p.values["sack"] for p in points if p.kind == SPACE_FILLING} == {False}
 
 
-# --- shares, words, flips ---
-
-
 def claim_row(holds, alone=(), default="reproduced", seeds=(), tier="reproduced"):
     """Return the row of claim c1: `holds` at the space-filling points, `alone` one at a time."""
     records = [
@@ -207,20 +195,17 @@ def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
 
 
 @pytest.mark.parametrize(
-    ("holds", "designs", "word"),
+    ("word", "shares"),
     [
-        (90, 100, ROBUST),
-        (89, 100, CONDITIONAL),
-        (10, 100, FRAGILE),
-        (11, 100, CONDITIONAL),
-        (35, 35, ROBUST),
-        (34, 34, TOO_FEW),
-        (0, 34, TOO_FEW),
-        (0, 0, Verdict.NOT_TESTABLE),
+        (ROBUST, [(90, 100), (35, 35)]),
+        (CONDITIONAL, [(89, 100), (11, 100)]),
+        (FRAGILE, [(10, 100)]),
+        (TOO_FEW, [(34, 34), (0, 34)]),
+        (Verdict.NOT_TESTABLE, [(0, 0)]),
     ],
 )
-def test_words_change_at_their_bounds(holds, designs, word):
-    assert robustness_word(holds, designs) == word
+def test_words_change_at_their_bounds(word, shares):
+    assert {robustness_word(*share) for share in shares} == {word}
 
 
 @pytest.mark.parametrize(
@@ -238,9 +223,6 @@ def test_seeds_that_disagree_are_counted_and_a_change_by_the_reduced_scale_is_ma
     assert not claim_row(["reproduced"])["reduced_scale_differs"]
 
 
-# --- cells ---
-
-
 @pytest.mark.parametrize(("highest", "reached"), [(11.0, True), (9.9, False)])
 def test_a_cells_range_and_whether_the_published_value_lies_in_it(highest, reached):
     records = [record(0, DEFAULT), record(0, SPACE_FILLING), record(1, SPACE_FILLING)]
@@ -251,9 +233,6 @@ def test_a_cells_range_and_whether_the_published_value_lies_in_it(highest, reach
     (row,) = cell_rows(points, cells, {})
     assert (row["lowest"], row["highest"], row["default"]) == (8.0, highest, 8.0)
     assert (row["published_in_range"], row["share_inside"]) == (reached, 0.5)
-
-
-# --- importance ---
 
 
 def test_the_one_parameter_that_matters_is_found_important():
@@ -268,6 +247,3 @@ def test_chance_makes_nothing_important(seed):
     matrix = positions(6, SETTINGS)
     outcome = np.random.default_rng(seed).integers(0, 2, 64).astype(float)
     assert importances(matrix, outcome, list("abcdef"), 1).important == []
-
-
-# --- sentences ---

@@ -5,12 +5,7 @@ import re
 import pytest
 from replication.study.model import REFERENCE
 from replication.study.study import Experiment
-from replication.study.template import (
-    TemplateError,
-    instantiate,
-    replicate_seed,
-    resolve,
-)
+from replication.study.template import TemplateError, instantiate, replicate_seed, resolve
 
 from tests.engines.engine_scenarios import droptail, link
 
@@ -19,17 +14,9 @@ def experiment(**changes):
     queue = droptail(50)
     wire = link("ab", "a", "b", "$rate_bps", 0.01, queue_ab=queue, queue_ba=queue)
     factor = {"id": "rate", "label": "rate", "published": {"place": "Table 1"}}
-    flow = {
-        "id": "cbr{i}",
-        "repeat": "$flows",
-        "kind": "cbr",
-        "source": "a",
-        "destination": "b",
-        "start_s": 1.0,
-        "start_jitter_s": "$jitter_s",
-        "rate_bps": "$rate_bps * 0.5",
-        "packet_bytes": 1000,
-    }
+    flow = {"id": "cbr{i}", "repeat": "$flows", "kind": "cbr", "source": "a", "destination": "b"}
+    flow |= {"start_s": 1.0, "start_jitter_s": "$jitter_s"}
+    flow |= {"rate_bps": "$rate_bps * 0.5", "packet_bytes": 1000}
     document = {
         **{"id": "e", "type": "cbr_sweep", "title": "t", "question": "q", "place": "p"},
         "factors": [factor | {"levels": [{"key": "one", "label": "1", "set": {}}]}],
