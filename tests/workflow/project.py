@@ -110,7 +110,10 @@ class Project:
 
 def copy_project(target, engines_from=None):
     """Copy the sources, and with `engines_from` the engines that are compiled there, if any."""
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", ".ipynb_checkpoints")
+    # Lint may run beside the tests: its caches come and go.
+    ignore = shutil.ignore_patterns(
+        "__pycache__", "*.egg-info", ".ipynb_checkpoints", ".mypy_cache", ".ruff_cache"
+    )
     for name in COPIED:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
