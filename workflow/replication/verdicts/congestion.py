@@ -113,6 +113,8 @@ def compared_places(study: Study, test: SimpleTest, results: Results, engine: st
         ignore_index=True,
     )
     runs = runs[(runs["engine"] == engine) & runs["supported"]]
+    if runs.empty:
+        return None
     idle = runs_without_congestion(results)
     runs = runs.assign(
         place=_places(runs, factors),
