@@ -96,7 +96,8 @@ def test_bbr_paces_at_the_rate_that_it_finds_on_the_path(linux):
     payload_bps = 1e7 * SEGMENT / (PACKET_BYTES + 12)
     for name in ("delivery_rate_bps", "goodput_bps"):
         found = result.samples(name, flow="bbr", after_s=5)
-        assert sorted(found)[len(found) // 2] == pytest.approx(payload_bps, rel=0.01)
+        # A sample counts whole segments, of which a round trip of 40 ms has 33.
+        assert sorted(found)[len(found) // 2] == pytest.approx(payload_bps, rel=1 / 33)
     # bbr_pacing_margin_percent: one percent below; with headers, as the kernel counts.
     paced = result.samples("pacing_rate_bps", flow="bbr", after_s=5)
     assert sorted(paced)[len(paced) // 2] == pytest.approx(0.99 * payload_bps, rel=0.03)
