@@ -28,7 +28,7 @@ CODE = "code, table.ledger, q, cite, a[download], td.source, script, style, svg.
 
 
 def identifiers():
-    """Return what finds names of parameters, tables and their rows, where no word does."""
+    """Return a pattern of the studies' identifiers: names of parameters and of tables' rows."""
     studies = [load_study(ROOT, name) for name in study_ids(ROOT)]
     names = {name for study in studies for name in study.parameters}
     names |= {name for s in studies for e in s.experiments for name in e.parameters}

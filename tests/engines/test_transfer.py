@@ -94,10 +94,11 @@ def test_bbr_paces_at_the_rate_that_it_finds_on_the_path(linux):
     path = {"rate_bps": 1e7, "delay_s": 0.02, "duration_s": 10}
     result = linux.run(single_link([bbr], **path))
     payload_bps = 1e7 * SEGMENT / (PACKET_BYTES + 12)
-    for name in ("delivery_rate_bps", "goodput_bps"):
+    # bbr_pacing_margin_percent: BBR sends one percent below the rate that it finds, and a round
+    # trip without a queue delivers what was sent; when it probes, the queue makes up for that.
+    for name, share in (("delivery_rate_bps", 0.99), ("goodput_bps", 1)):
         found = result.samples(name, flow="bbr", after_s=5)
-        # A sample counts whole segments, of which a round trip of 40 ms has 33.
-        assert sorted(found)[len(found) // 2] == pytest.approx(payload_bps, rel=1 / 33)
-    # bbr_pacing_margin_percent: one percent below; with headers, as the kernel counts.
+        assert sorted(found)[len(found) // 2] == pytest.approx(share * payload_bps, rel=0.01)
+    # With headers, as the kernel counts.
     paced = result.samples("pacing_rate_bps", flow="bbr", after_s=5)
     assert sorted(paced)[len(paced) // 2] == pytest.approx(0.99 * payload_bps, rel=0.03)

@@ -110,10 +110,7 @@ class Project:
 
 def copy_project(target, engines_from=None):
     """Copy the sources, and with `engines_from` the engines that are compiled there, if any."""
-    # Lint may run beside the tests: its caches come and go.
-    ignore = shutil.ignore_patterns(
-        "__pycache__", "*.egg-info", ".ipynb_checkpoints", ".mypy_cache", ".ruff_cache"
-    )
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", ".ipynb_checkpoints")
     for name in COPIED:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():

@@ -22,6 +22,7 @@ from replication.study.model import (
     Label,
     PositiveSeconds,
     Text,
+    one_of,
 )
 from replication.study.parameter import unique
 from replication.study.study import Study
@@ -197,10 +198,10 @@ class Region(Document):
     changed: Changes = []
     """List of what was changed after results were seen; the page shows it."""
 
+    _one_claim = one_of("claim", "own_claim")
+
     @model_validator(mode="after")
     def _consistent(self) -> Region:
-        if (self.claim is None) == (self.own_claim is None):
-            raise ValueError("give one of claim and own_claim")
         if self.test is not None and self.claim is None:
             raise ValueError("test: goes with claim")
         if bool(self.keep or self.fixed) != (self.reason is not None):
