@@ -219,6 +219,8 @@ _RENO = {"tahoe", "reno", "newreno", "linuxreno", "vegas"}
 _LOSS_MARGIN = 2.0
 #: Segments that segmentation offload has merged in a packet that is lost, about.
 _MERGED = 8
+#: The kernel's bound of merged packets where a host states none (GSO_LEGACY_MAX_SIZE).
+_LARGEST_MERGED_BYTES = 1 << 16
 
 
 def loss_bound_bps(flow: TcpFlow, rtt_s: float, loss: float) -> float:
@@ -284,11 +286,27 @@ def link_crossings(scenario: Scenario) -> float:
             ),
             default=0.0,
         )
-        packet_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
-        packets = min(1.0, share) * bps * scenario.duration_s / (8 * packet_bytes)
-        acknowledged = 1 + 1 / flow.delayed_ack_segments
+        bps *= min(1.0, share)
+        merged = _merged_segments(scenario, flow, bps)
+        packet_bytes = merged * (flow.segment_bytes + TCP_IP_HEADER_BYTES)
+        packets = bps * scenario.duration_s / (8 * packet_bytes)
+        acknowledged = 1 + min(1.0, merged / flow.delayed_ack_segments)
         crossings += acknowledged * packets * len(path)
     return crossings
+
+
+def _merged_segments(scenario: Scenario, flow: TcpFlow, bps: float) -> float:
+    """Return how many segments a packet of a flow is, about.
+
+    With segmentation offload it holds what is sent in a millisecond, two segments at least
+    (`tcp_tso_autosize`); on short paths it holds more, which costs less.
+    """
+    offload = scenario.host_or_default().segmentation_offload
+    if not offload:
+        return 1.0
+    most_bytes = _LARGEST_MERGED_BYTES if offload is True else offload
+    segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
+    return max(1.0, min(most_bytes, max(2 * segment_bytes, bps / 8 / 1024)) / segment_bytes)
 
 
 def _wanted_bps(scenario: Scenario, number: int, path: list[int]) -> float:
