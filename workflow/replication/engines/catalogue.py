@@ -169,6 +169,7 @@ def _linux_refuses_flow(flow: TcpFlow) -> str:
             "with a beta of 0 or 1 in 1024ths",
         ),
         (control == "lp" and not flow.timestamps, "without timestamps"),
+        (control == "dctcp" and not flow.ecn, "without ECN"),
         (flow.minimum_rto_s > _LINUX_MOST_RTO_S, "with a minimum RTO above 120 s"),
     ) or _linux_refuses_sizes(flow.segment_bytes, flow.maximum_window_bytes)
 
@@ -363,7 +364,7 @@ LINUX = Engine(
     version="6.12",
     released="2024, long-term",
     congestion_controls=_named(
-        "bbr bic cubic highspeed htcp hybla illinois linuxreno lp scalable vegas "
+        "bbr bic cubic dctcp highspeed htcp hybla illinois linuxreno lp scalable vegas "
         "veno westwood_plus yeah"
     ),
     queues=_named("droptail pfifo red codel fq_codel pie fq_pie cake"),
