@@ -84,7 +84,9 @@ def red(minimum, maximum):
 
 def marking_threshold(packets):
     """Return RED as a threshold: no average, and a mark for every packet beyond it."""
-    step = {"queue_weight": 1, "maximum_probability": 1, "gentle": False, "ecn": True}
+    step = {"queue_weight": 1, "maximum_probability": 1, "gentle": False, "wait": False}
+    # Linux counts in bytes.
+    step |= {"ecn": True, "mean_packet_bytes": SEGMENT + TCP_IP_HEADER_BYTES}
     return red(packets, packets + 1) | step
 
 

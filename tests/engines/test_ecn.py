@@ -50,11 +50,12 @@ def test_marks_take_the_place_of_losses_at_the_same_throughput(bench, queue):
     assert rates[0] == pytest.approx(rates[1], rel=0.05)
 
 
+@pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)
 @pytest.mark.parametrize("threshold", [10, 20, 40])
-def test_dctcp_keeps_the_queue_at_the_marking_threshold(ns3, threshold):
+def test_dctcp_keeps_the_queue_at_the_marking_threshold(bench, threshold):
     path = {"rate_bps": 1e8, "delay_s": 0.001, "duration_s": 3}
     queue = marking_threshold(threshold)
-    result = run_alone(ns3, queue, ecn=True, control="dctcp", **path)
+    result = run_alone(bench, queue, ecn=True, control="dctcp", **path)
     # Alizadeh et al. 2010, section 3.3, for one flow: a queue up to K + 1 with an amplitude of
     # sqrt(2 (BDP + K)) / 2; a packet waits in the device, and one is rounding.
     highest = threshold + 1

@@ -6,6 +6,7 @@ default, GRO is not), and timers expire at ticks (Documentation/timers).
 """
 
 import os
+import shutil
 import subprocess
 from collections import Counter
 
@@ -139,6 +140,16 @@ def test_timeouts_come_at_ticks(request, bench, timer_hz):
     # Each timeout repairs at a tick, so at one and the same phase of 4 ms. Of ticks of 1 ms one in
     # four falls into a quarter of 4 ms, and what backs off beyond 63 ticks.
     assert in_phase >= timeouts if timer_hz == 250 else in_phase < 0.7 * timeouts
+
+
+def test_only_dctcp_boots_the_kernel_that_has_it(linux_program, tmp_path):
+    # Another kernel draws other random numbers from the same seed.
+    folder = shutil.copytree(linux_program.parent, tmp_path / "engine")
+    (folder / "dctcp-linux").unlink()
+    engine = Bench("linux", folder / linux_program.name, tmp_path)
+    engine.run(single_link([linux_tcp("t", "cubic", ecn=True)], duration_s=1))
+    with pytest.raises(AssertionError, match="the guest left no results"):
+        engine.run(single_link([linux_tcp("t", "dctcp", ecn=True)], duration_s=1))
 
 
 def test_built_again_from_the_cached_kernel_it_is_the_same(linux_program, tmp_path):

@@ -74,7 +74,7 @@ def test_every_congestion_control_fills_the_link_and_no_more(bench, control):
     if control in ("bbr", "ledbat", "lp"):
         changes |= {"sack": True, "timestamps": True}
     queue = droptail(40)
-    if control == "dctcp":  # ns-3's falls at a loss by as little as at its marks
+    if control == "dctcp":  # it needs ECN, and ns-3's falls at a loss by as little as at its marks
         changes, queue = changes | {"ecn": True}, marking_threshold(20)
     flow = bench.tcp("t", control, **changes)
     scenario = single_link([flow], rate_bps=4e6, duration_s=30, queue=queue)

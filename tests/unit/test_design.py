@@ -249,6 +249,23 @@ def test_loss_bounds_what_reno_costs_and_not_what_bbr_does():
     assert crossings("bbr") == whole
 
 
+@pytest.mark.parametrize(
+    # 1040 bytes on the wire: two of them, 11.7 in the 12207 bytes of a millisecond, 7.9 in 8192.
+    ("rate_bps", "offload", "merged"),
+    [(1e6, True, 2), (1e8, True, 11.74), (1e8, 8192, 7.88), (1e10, True, 63.02)],
+)
+def test_a_merged_packet_costs_one_crossing_and_one_acknowledgement(rate_bps, offload, merged):
+    flow = tcp("t", "cubic", delayed_ack_segments=2)
+
+    def crossings(**host):
+        found = dumbbell([flow], rate_bps=rate_bps, access_bps=1e11, duration_s=10.0)
+        return link_crossings(Scenario.model_validate(found | host))
+
+    merging = crossings(host={"segmentation_offload": offload})
+    # Without, every second segment is acknowledged.
+    assert merging * merged / 2 == pytest.approx(crossings() / 1.5, rel=0.001)
+
+
 @given(costs=st.lists(st.floats(0.01, 100), min_size=1, max_size=60), target=st.floats(1, 50))
 def test_batches_hold_each_scenario_once_and_cost_alike(costs, target):
     runs = [fake_run(i, cost) for i, cost in enumerate(costs)]

@@ -51,7 +51,8 @@ def test_every_wheel_is_pinned_by_one_hash_and_nothing_else():
 
 
 def test_what_the_wheel_writes_is_pinned_for_the_present_program():
-    assert read_yaml(ROOT / ns3.CANONICAL)["fingerprint"] == chosen_engine("ns3").fingerprint(ROOT)
+    pinned = read_yaml(ROOT / ns3.CANONICAL)["pinned"]
+    assert pinned["fingerprint"] == chosen_engine("ns3").fingerprint(ROOT)
 
 
 @pytest.mark.parametrize(
@@ -79,10 +80,10 @@ def test_results_are_named_after_a_build_unless_it_gives_the_wheels_bytes(
     for name in ("configs", "workflow/engines", "data/published"):
         shutil.copytree(ROOT / name, root / name)
     wheel = chosen_engine("ns3").fingerprint(root)
-    pinned = read_yaml(ROOT / ns3.CANONICAL)["sha256"]
+    pinned = read_yaml(ROOT / ns3.CANONICAL)["pinned"]["sha256"]
     monkeypatch.setattr(ns3, "compile_program", lambda root, prefix, build: build.mkdir())
     digest = pinned if same else "0" * 64
-    monkeypatch.setattr(ns3, "canonical_digest", lambda program, engine: digest)
+    monkeypatch.setattr(ns3, "canonical_digest", lambda root, program, engine: digest)
     prefix = install(tmp_path / "prefix")
     monkeypatch.setenv(PREFIX, str(prefix))
     pipeline = Pipeline.load(root, {"tier": "quick", "engines": "ns3"})

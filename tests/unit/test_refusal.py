@@ -47,7 +47,7 @@ FLOWS = {
     ],
     "linux": [
         ({"congestion_control": "tahoe"}, "'tahoe'"),
-        ({"congestion_control": "dctcp", "ecn": True}, "'dctcp'"),
+        ({"congestion_control": "dctcp"}, "dctcp without ECN"),
         ({"congestion_control": "lp"}, "lp without timestamps"),
         ({"congestion_control": "cubic", "cubic_beta": 1e-4}, "beta of 0 or 1 in 1024ths"),
         ({"recovery": "classic"}, "recovery other than PRR"),

@@ -51,7 +51,7 @@ def test_provenance_names_what_ran(whole):
     versions = {name: engine["version"] for name, engine in document["engines"].items()}
     assert versions.keys() == set(ENGINES)
     assert versions["ns3"].startswith("3.44")
-    assert re.fullmatch(r"6\.12\.\d+\+kernel-\w{12}\+guest-\w{12}", versions["linux"])
+    assert re.fullmatch(r"6\.12\.\d+\+kernel-\w{12}\+dctcp-\w{12}\+guest-\w{12}", versions["linux"])
     assert document["simulate"]["scenarios"] > 100 and document["simulate"]["simulator_cpu_s"] > 0
 
 

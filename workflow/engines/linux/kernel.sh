@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Build the kernel into folder $1: unpack, patch, configure, compile, strip. Called by `build`, which
-# sets SOURCE, COMPILER, JOBS and HZ, the timer frequency.
+# Build the kernel into folder $1: unpack, patch, configure, compile, strip; then the kernel with DCTCP
+# out of the same tree. Called by `build`, which sets SOURCE, COMPILER, JOBS and HZ, the timer frequency.
 # Each step leaves a mark, so that an interrupted build goes on; the compiler's own marks are make's.
 set -euo pipefail
 # kbuild reads its time stamp in the local time zone.
@@ -61,17 +61,24 @@ configure() {
 }
 
 compile_kernel() {
-    compile --jobs="$JOBS" linux
+    compile --jobs="$JOBS" linux && strip --strip-all -o "$WORK/linux" "$TREE/linux"
+}
+
+# A kernel of its own, since code at other addresses draws other random numbers from the same seed
+# (add_interrupt_randomness): runs without DCTCP keep theirs.
+compile_dctcp() {
+    "$TREE/scripts/config" --file "$TREE/.config" --enable TCP_CONG_DCTCP
+    compile olddefconfig && compile --jobs="$JOBS" linux &&
+        strip --strip-all -o "$TARGET/dctcp-linux" "$TREE/linux"
 }
 
 finish() {
     make -s -C "$TREE" ARCH=um SUBARCH=x86_64 kernelversion >"$TARGET/release"
-    strip --strip-all -o "$TARGET/.linux" "$TREE/linux"
-    mv "$TARGET/.linux" "$TARGET/linux"
+    mv "$WORK/linux" "$TARGET/linux"
 }
 
 mkdir -p "$WORK"
-for name in unpack patch_source configure compile_kernel finish; do
+for name in unpack patch_source configure compile_kernel compile_dctcp finish; do
     step "$name"
 done
 rm -rf "$WORK"

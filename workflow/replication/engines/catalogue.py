@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,23 +31,24 @@ def _named(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-def _first(*checks: tuple[bool, str]) -> str:
+def _first(checks: Mapping[str, bool]) -> str:
     """Return what is said of the first condition that is met, or an empty string."""
-    return next((said for is_met, said in checks if is_met), "")
+    return next((said for said, is_met in checks.items() if is_met), "")
 
 
 def _ns3_refuses_flow(flow: TcpFlow) -> str:
     control = flow.congestion_control
     ours = control in ("tahoe", "reno")  # classes of our own, older than these
     return _first(
-        (ours and (flow.sack or flow.recovery != "classic"), "with SACK or PRR"),
-        (ours and flow.ecn, "with ECN"),
-        (control == "dctcp" and not flow.ecn, "without ECN"),
-        (control in ("ledbat", "lp") and not flow.timestamps, "without timestamps"),
-        (
-            control == "bbr" and not (flow.sack or flow.limited_transmit),
-            "with neither SACK nor limited transmit",
-        ),
+        {
+            "with SACK or PRR": ours and (flow.sack or flow.recovery != "classic"),
+            "with ECN": ours and flow.ecn,
+            "without ECN": control == "dctcp" and not flow.ecn,
+            "without timestamps": control in ("ledbat", "lp") and not flow.timestamps,
+            "with neither SACK nor limited transmit": (
+                control == "bbr" and not (flow.sack or flow.limited_transmit)
+            ),
+        }
     )
 
 
@@ -74,8 +75,6 @@ def _ns3_refuses_scenario(scenario: Scenario) -> str:
 _MANY_SEGMENTS = "with an acknowledgement for more than two segments"
 #: ns-2's agents that run Linux's own modules, on a scoreboard that always uses SACK.
 _NS2_LINUX = _named("bic cubic htcp hybla illinois linuxreno scalable veno westwood_plus yeah")
-
-
 #: Its module is that of Linux 2.6.22: 819/1024, before HyStart (2.6.29).
 _NS2_CUBIC_BETA = 0.8
 
@@ -86,22 +85,22 @@ def _ns2_refuses_flow(flow: TcpFlow) -> str:
     shakes_hands = shakes_hands or (control == "highspeed" and not flow.sack)
     is_cubic, beta = control == "cubic", round(1024 * _NS2_CUBIC_BETA)
     return _first(
-        # Its agents send the first segment on the SYN's acknowledgement, whatever they are told.
-        (flow.connects_early and shakes_hands, "with a connection before its data"),
-        (flow.recovery != "classic", "with PRR"),
-        (flow.ecn and control == "vegas", "with ECN"),
-        (flow.delayed_ack_segments > 2, _MANY_SEGMENTS),
-        (control in ("tahoe", "reno", "vegas") and flow.sack, "with SACK"),
-        (
-            control in _NS2_LINUX and not (flow.sack and flow.limited_transmit),
-            "without SACK and limited transmit",
-        ),
-        (
-            control == "highspeed" and flow.sack and not flow.limited_transmit,
-            "with SACK but without limited transmit",
-        ),
-        (is_cubic and _in_1024ths(flow) != beta, f"with a beta other than {_NS2_CUBIC_BETA}"),
-        (is_cubic and bool(flow.cubic_hystart), "with HyStart"),
+        {
+            # Its agents send the first segment on the SYN's acknowledgement.
+            "with a connection before its data": flow.connects_early and shakes_hands,
+            "with PRR": flow.recovery != "classic",
+            "with ECN": flow.ecn and control == "vegas",
+            _MANY_SEGMENTS: flow.delayed_ack_segments > 2,
+            "with SACK": control in ("tahoe", "reno", "vegas") and flow.sack,
+            "without SACK and limited transmit": (
+                control in _NS2_LINUX and not (flow.sack and flow.limited_transmit)
+            ),
+            "with SACK but without limited transmit": (
+                control == "highspeed" and flow.sack and not flow.limited_transmit
+            ),
+            f"with a beta other than {_NS2_CUBIC_BETA}": is_cubic and _in_1024ths(flow) != beta,
+            "with HyStart": is_cubic and bool(flow.cubic_hystart),
+        }
     )
 
 
@@ -121,9 +120,11 @@ def _ns2_refuses_queue(queue: Queue) -> str:
 def _ns2_refuses_scenario(scenario: Scenario) -> str:
     links = scenario.links
     return knows_no_host(scenario) or _first(
-        (any(link.shaper_ab or link.shaper_ba for link in links), "shaper"),
-        (any(link.jitter_s for link in links), "jitter"),
-        (any(link.frame_bytes for link in links), "frame_bytes"),
+        {
+            "shaper": any(link.shaper_ab or link.shaper_ba for link in links),
+            "jitter": any(link.jitter_s for link in links),
+            "frame_bytes": any(link.frame_bytes for link in links),
+        }
     )
 
 
@@ -143,62 +144,56 @@ _LINUX_MOST_FLOWS, _LINUX_MOST_LINKS, _LINUX_MOST_ROWS = 5000, 4000, 10**7
 #: A module's parameters, of which the kernel has one set.
 _LINUX_SHARED = {
     "vegas": ("vegas_alpha_packets", "vegas_beta_packets", "vegas_gamma_packets"),
-    "cubic": (
-        "cubic_tcp_friendliness",
-        "cubic_fast_convergence",
-        "cubic_beta",
-        "cubic_hystart",
-    ),
+    "cubic": ("cubic_tcp_friendliness", "cubic_fast_convergence", "cubic_beta", "cubic_hystart"),
 }
 
 
 def _linux_refuses_flow(flow: TcpFlow) -> str:
     control, segments = flow.congestion_control, flow.delayed_ack_segments
-    return _first(
-        (flow.recovery != "prr", "with a recovery other than PRR"),
-        (not flow.limited_transmit, "without limited transmit"),
-        (flow.initial_ssthresh_bytes is not None, "with an initial ssthresh"),
-        (flow.initial_rto_s != _LINUX_INITIAL_RTO_S, "with an initial RTO other than 1 s"),
-        (segments > 2, _MANY_SEGMENTS),
-        (
-            segments == 2 and flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S,
-            "with a delayed acknowledgement timeout other than 0.04 s",
-        ),
-        (
-            control == "cubic" and not 0 < _in_1024ths(flow) < 1024,
-            "with a beta of 0 or 1 in 1024ths",
-        ),
-        (control == "lp" and not flow.timestamps, "without timestamps"),
-        (flow.minimum_rto_s > _LINUX_MOST_RTO_S, "with a minimum RTO above 120 s"),
-    ) or _linux_refuses_sizes(flow.segment_bytes, flow.maximum_window_bytes)
-
-
-def _linux_refuses_sizes(segment_bytes: int, window_bytes: int | None) -> str:
+    late = flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S
+    segment, window = flow.segment_bytes, flow.maximum_window_bytes
     least, most = _LINUX_SEGMENT_BYTES
-    if not least <= segment_bytes <= most:
-        return f"with segments of {segment_bytes} bytes, but from {least} to {most}"
-    if window_bytes is None:
-        return ""
     # A sender keeps its segments to half of the window.
-    least, most = max(_LINUX_WINDOW_BYTES[0], 2 * segment_bytes), _LINUX_WINDOW_BYTES[1]
-    if not least <= window_bytes <= most:
-        return f"with a maximum window of {window_bytes} bytes, but from {least} to {most}"
-    return ""
+    least_window, most_window = max(_LINUX_WINDOW_BYTES[0], 2 * segment), _LINUX_WINDOW_BYTES[1]
+    return _first(
+        {
+            "with a recovery other than PRR": flow.recovery != "prr",
+            "without limited transmit": not flow.limited_transmit,
+            "with an initial ssthresh": flow.initial_ssthresh_bytes is not None,
+            "with an initial RTO other than 1 s": flow.initial_rto_s != _LINUX_INITIAL_RTO_S,
+            _MANY_SEGMENTS: segments > 2,
+            "with a delayed acknowledgement timeout other than 0.04 s": segments == 2 and late,
+            "with a beta of 0 or 1 in 1024ths": (
+                control == "cubic" and not 0 < _in_1024ths(flow) < 1024
+            ),
+            "without timestamps": control == "lp" and not flow.timestamps,
+            "without ECN": control == "dctcp" and not flow.ecn,
+            "with a minimum RTO above 120 s": flow.minimum_rto_s > _LINUX_MOST_RTO_S,
+            f"with segments of {segment} bytes, but from {least} to {most}": (
+                not least <= segment <= most
+            ),
+            f"with a maximum window of {window} bytes, but from {least_window} to {most_window}": (
+                window is not None and not least_window <= window <= most_window
+            ),
+        }
+    )
 
 
 def _linux_refuses_size(scenario: Scenario) -> str:
-    if any(round(link.rate_bps / 8) == 0 for link in scenario.links):
-        return "link slower than 8 bit/s"
-    if any(link.jitter_s > _LINUX_MOST_JITTER_S for link in scenario.links):
-        return f"link with a jitter above {_LINUX_MOST_JITTER_S:g} s"
-    for what, size, most in (
-        ("links", len(scenario.links), _LINUX_MOST_LINKS),
-        ("flows", len(scenario.flows), _LINUX_MOST_FLOWS),
-        ("rows of series", round(scenario.series_rows), _LINUX_MOST_ROWS),
-    ):
-        if size > most:
-            return f"room for {size} {what}, but for {most}"
-    return ""
+    links, flows, rows = len(scenario.links), len(scenario.flows), round(scenario.series_rows)
+    return _first(
+        {
+            "link slower than 8 bit/s": any(
+                round(link.rate_bps / 8) == 0 for link in scenario.links
+            ),
+            f"link with a jitter above {_LINUX_MOST_JITTER_S:g} s": any(
+                link.jitter_s > _LINUX_MOST_JITTER_S for link in scenario.links
+            ),
+            f"room for {links} links, but for {_LINUX_MOST_LINKS}": links > _LINUX_MOST_LINKS,
+            f"room for {flows} flows, but for {_LINUX_MOST_FLOWS}": flows > _LINUX_MOST_FLOWS,
+            f"room for {rows} rows of series, but for {_LINUX_MOST_ROWS}": rows > _LINUX_MOST_ROWS,
+        }
+    )
 
 
 def _linux_refuses_scenario(scenario: Scenario) -> str:
@@ -214,21 +209,18 @@ def _linux_refuses_scenario(scenario: Scenario) -> str:
     if refused := _linux_refuses_shapers(scenario, bool(host.segmentation_offload)):
         return refused
     for control, names in _LINUX_SHARED.items():
-        alike = [flow for flow in tcp if flow.congestion_control == control]
         for name in names:
-            if len({getattr(flow, name) for flow in alike}) > 1:
+            if len({getattr(f, name) for f in tcp if f.congestion_control == control}) > 1:
                 return f"flows of {control} that differ in {name}"
+    # Routes hold the minimum RTO in milliseconds, and the kernel in ticks.
+    step_ms = 1000 // math.gcd(1000, host.timer_hz)
     for flow in tcp:
+        tick_s, step_s = f"{1 / host.timer_hz:g} s", f"{step_ms / 1000:g} s"
         if round(flow.clock_granularity_s * 1e9) != round(1e9 / host.timer_hz):
-            tick_s = f"{1 / host.timer_hz:g} s"
             return f"{flow.congestion_control} with a clock granularity other than {tick_s}"
-        # Routes hold it in milliseconds, and the kernel in ticks.
-        step_ms = 1000 // math.gcd(1000, host.timer_hz)
         if round(flow.minimum_rto_s * 1e9) % (step_ms * 1_000_000):
-            step_s = f"{step_ms / 1000:g} s"
-            return (
-                f"{flow.congestion_control} with a minimum RTO that is not a multiple of {step_s}"
-            )
+            control = flow.congestion_control
+            return f"{control} with a minimum RTO that is not a multiple of {step_s}"
     return ""
 
 
@@ -254,9 +246,11 @@ def _linux_refuses_red(red: Red) -> str:
     # What red_check_params of the kernel wants to fit into 31 bits.
     fits = power <= 31 and high <= 1e6 and high * red.mean_packet_bytes * 2.0**power < 2**31
     return _first(
-        (red.gentle or red.wait or red.byte_mode, "that is gentle, waits or counts bytes"),
-        (power != round(power), "with a weight that is not a power of two"),
-        (not fits, "with thresholds this high or so low a weight"),
+        {
+            "that is gentle, waits or counts bytes": red.gentle or red.wait or red.byte_mode,
+            "with a weight that is not a power of two": power != round(power),
+            "with thresholds this high or so low a weight": not fits,
+        }
     )
 
 
@@ -271,11 +265,12 @@ def _linux_refuses_queue(queue: Queue) -> str:
     if not isinstance(queue, FqCoDel | FqPie):
         return ""
     return _first(
-        (queue.buckets > 65536, "with more than 65536 buckets"),
-        (
-            not 256 <= queue.quantum_bytes <= 1 << 20,
-            "with a quantum below 256 or above 1048576 bytes",
-        ),
+        {
+            "with more than 65536 buckets": queue.buckets > 65536,
+            "with a quantum below 256 or above 1048576 bytes": (
+                not 256 <= queue.quantum_bytes <= 1 << 20
+            ),
+        }
     )
 
 
@@ -363,7 +358,7 @@ LINUX = Engine(
     version="6.12",
     released="2024, long-term",
     congestion_controls=_named(
-        "bbr bic cubic highspeed htcp hybla illinois linuxreno lp scalable vegas "
+        "bbr bic cubic dctcp highspeed htcp hybla illinois linuxreno lp scalable vegas "
         "veno westwood_plus yeah"
     ),
     queues=_named("droptail pfifo red codel fq_codel pie fq_pie cake"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from replication.engines.routing import Routes
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
 from replication.study.link import Link, Queue
-from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Scenario, TcpFlow
+from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario, TcpFlow
 
 #: What turns a scenario into what the program reads: as it is imported, wherever the root is.
 _LOWERING = tuple(Path(__file__).with_name(name) for name in ("lowering.py", "routing.py"))
@@ -55,17 +54,15 @@ class Engine:
     congestion_controls, queues, losses : frozenset of str
         What is supported; anything else is refused by name.
     refuse_flow, refuse_queue, refuse_scenario : callable
-        Say what of a supported flow or queue, and of a scenario as a whole, is refused all the
-        same; empty for nothing.
+        Say what of a supported flow, queue or scenario is refused all the same; empty for nothing.
     cubic_beta, cubic_hystart : float, bool
         What CUBIC has where a flow does not say.
     most_hops : int
-        How many links a path may have: what the time to live of its packets leaves room for.
+        How many links a path may have, by the time to live of its packets.
     shared : bool
         Whether `workflow/engines/common` is a part of its program.
     missing, built : callable
-        Debian packages that are lacking for it to be built or run, and whether what takes minutes
-        to build is there already, given the project's folder.
+        Debian packages that it lacks, and whether what takes minutes to build is there already.
     machine : callable
         What else of this machine decides its results (a compiler, a kernel's sources), as text.
     own_program : callable
@@ -211,14 +208,14 @@ def _fingerprint(version: str, sources: tuple[Path, ...], machine: str) -> str:
 _LEAST_SHARE = 0.1
 #: The least round trip that a window is divided by.
 _LEAST_RTT_S = 1e-3
-
-
 #: Senders whose rate at random loss is known in a formula; others may send what the path allows.
 _RENO = {"tahoe", "reno", "newreno", "linuxreno", "vegas"}
 #: How much more than the formula's mean is counted: a cost is high rather than low.
 _LOSS_MARGIN = 2.0
 #: Segments that segmentation offload has merged in a packet that is lost, about.
 _MERGED = 8
+#: The kernel's bound of merged packets where a host states none (GSO_LEGACY_MAX_SIZE).
+_LARGEST_MERGED_BYTES = 1 << 16
 
 
 def loss_bound_bps(flow: TcpFlow, rtt_s: float, loss: float) -> float:
@@ -262,38 +259,50 @@ def link_crossings(scenario: Scenario) -> float:
     with the other TCP flows in proportion to that, and leaves CBR its part.
     """
     routes = FlowPaths(scenario)
-    paths = [routes.hops(flow.source, flow.destination) for flow in scenario.flows]
     rates = [link.rate_bps for link in scenario.links for _ in "ab"]
-    wanted_bps = [_wanted_bps(scenario, n, path) for n, path in enumerate(paths)]
-    cbr_bps: dict[int, float] = defaultdict(float)
-    tcp_bps: dict[int, float] = defaultdict(float)
-    for flow, path, bps in zip(scenario.flows, paths, wanted_bps, strict=True):
+    cbr_bps, tcp_bps = [0.0] * len(rates), [0.0] * len(rates)
+    flows = []
+    for flow in scenario.flows:
+        path = routes.hops(flow.source, flow.destination)
+        bps = _wanted_bps(scenario, flow, path)
+        flows.append((flow, path, bps))
         for hop in path:
             (cbr_bps if isinstance(flow, CbrFlow) else tcp_bps)[hop] += bps
     crossings = 0.0
-    for flow, path, bps in zip(scenario.flows, paths, wanted_bps, strict=True):
+    for flow, path, bps in flows:
         if isinstance(flow, CbrFlow):
             for hop in path:
                 bps = min(bps, rates[hop])  # what a link cannot carry ends there
                 crossings += bps * scenario.duration_s / (8 * flow.packet_bytes)
             continue
-        share = min(
-            (
-                max(rates[hop] - cbr_bps[hop], _LEAST_SHARE * rates[hop]) / tcp_bps[hop]
-                for hop in path
-            ),
-            default=0.0,
-        )
-        packet_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
-        packets = min(1.0, share) * bps * scenario.duration_s / (8 * packet_bytes)
-        acknowledged = 1 + 1 / flow.delayed_ack_segments
+        shares = [
+            max(rates[hop] - cbr_bps[hop], _LEAST_SHARE * rates[hop]) / tcp_bps[hop] for hop in path
+        ]
+        bps *= min([1.0, *shares])
+        merged = _merged_segments(scenario, flow, bps)
+        packet_bytes = merged * (flow.segment_bytes + TCP_IP_HEADER_BYTES)
+        packets = bps * scenario.duration_s / (8 * packet_bytes)
+        acknowledged = 1 + min(1.0, merged / flow.delayed_ack_segments)
         crossings += acknowledged * packets * len(path)
     return crossings
 
 
-def _wanted_bps(scenario: Scenario, number: int, path: list[int]) -> float:
+def _merged_segments(scenario: Scenario, flow: TcpFlow, bps: float) -> float:
+    """Return how many segments a packet of a flow is, about.
+
+    With segmentation offload it holds what is sent in a millisecond, two segments at least
+    (`tcp_tso_autosize`); on short paths it holds more, which costs less.
+    """
+    offload = scenario.host_or_default().segmentation_offload
+    if not offload:
+        return 1.0
+    most_bytes = _LARGEST_MERGED_BYTES if offload is True else offload
+    segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
+    return max(1.0, min(most_bytes, max(2 * segment_bytes, bps / 8 / 1024)) / segment_bytes)
+
+
+def _wanted_bps(scenario: Scenario, flow: Flow, path: list[int]) -> float:
     """Return what a flow would send alone, as a mean over the whole run."""
-    flow = scenario.flows[number]
     active = max(0.0, min(flow.stop_s, scenario.duration_s) - flow.start_s) / scenario.duration_s
     if isinstance(flow, CbrFlow):
         return flow.rate_bps * active
@@ -307,7 +316,6 @@ def _wanted_bps(scenario: Scenario, number: int, path: list[int]) -> float:
 
 
 def _transfer_bps(flow: TcpFlow, scenario: Scenario) -> float:
-    """Return the rate of a transfer's bytes as a mean over the whole run."""
     return 8 * (flow.stop_after_bytes or math.inf) / scenario.duration_s
 
 

@@ -36,7 +36,7 @@ WHEEL_VERSIONS = ("3.39.post2", NS3_VERSION)
 #: The variable that names the folder of an installed ns-3.
 PREFIX = "NS3_PREFIX"
 PROGRAM = "replicate-ns3"
-#: The digest of what our program on the wheel writes in the canonical scenarios.
+#: The canonical scenarios, and the digest of what our program on the wheel writes in them.
 CANONICAL = Path("workflow/engines/ns3_canonical.yaml")
 #: CUBIC's Reno-friendly region came with ns-3.41 (its release notes, #1001).
 _CUBIC_FRIENDLINESS = 41
@@ -209,12 +209,12 @@ def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
             compile_program(root, prefix, build)
             # Other releases have other results, by which the wheel is not known.
             is_pinned = engine.version == NS3_VERSION
-            digest = canonical_digest(build / PROGRAM, engine) if is_pinned else ""
+            digest = canonical_digest(root, build / PROGRAM, engine) if is_pinned else ""
             write_text(build / "canonical", digest)
             build.rename(folder)
     pinned = {"fingerprint": f"{sources[:8]}-{engine.version}"}
     pinned["sha256"] = (folder / "canonical").read_text(encoding="utf-8")
-    return OwnProgram(own, prefix.build, read_yaml(root / CANONICAL) == pinned)
+    return OwnProgram(own, prefix.build, read_yaml(root / CANONICAL)["pinned"] == pinned)
 
 
 def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
@@ -228,11 +228,11 @@ def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
         raise RunError(f"{prefix.folder}: our program cannot be compiled on this ns-3:\n{last}")
 
 
-def canonical_digest(program: Path, engine: Engine) -> str:
+def canonical_digest(root: Path, program: Path, engine: Engine) -> str:
     """Return a hash over the tables that our program writes in the canonical scenarios."""
     digest = hashlib.sha256()
     with tempfile.TemporaryDirectory(prefix="canonical-") as name:
-        for number, scenario in enumerate(canonical_scenarios(engine)):
+        for number, scenario in enumerate(canonical_scenarios(read_yaml(root / CANONICAL), engine)):
             work = Path(name) / str(number)
             write_inputs(work, scenario, engine)
             command = [str(program), "--plan", str(work / PLAN_FILE), "--output", str(work / "out")]
@@ -244,48 +244,28 @@ def canonical_digest(program: Path, engine: Engine) -> str:
     return digest.hexdigest()
 
 
-def canonical_scenarios(engine: Engine) -> list[Scenario]:
-    """Return, for each kind of queue, a lossy bottleneck that all congestion controls share."""
+def canonical_scenarios(document: dict[str, Any], engine: Engine) -> list[Scenario]:
+    """Return the scenarios of CANONICAL, each with a flow of every congestion control."""
     controls = sorted(engine.congestion_controls - {"dctcp"})  # which needs ECN
-    long = {"kind": "droptail", "limit_packets": 1000}
-    red = {"minimum_threshold_packets": 15, "maximum_threshold_packets": 45, "queue_weight": 0.002}
-    red |= {"limit_packets": 200, "maximum_probability": 0.1, "mean_packet_bytes": 1000}
-    delay = {"limit_packets": 1000, "target_s": 0.005}
-    queues = [
-        *({"kind": kind, "limit_packets": 60} for kind in ("droptail", "pfifo")),
-        {"kind": "red", **red},
-        *({"kind": kind, **delay, "interval_s": 0.1} for kind in ("codel", "fq_codel")),
-        {"kind": "pie", **delay, "update_interval_s": 0.015},
+    flows = [document["flow"] | _own_settings(n, control) for n, control in enumerate(controls)]
+    access, bottleneck = document["links"]
+    return [
+        Scenario.model_validate(
+            document["scenario"]
+            | {"flows": flows, "links": [access, bottleneck | {"queue_ab": queue}]}
+        )
+        for queue in document["queues"]
     ]
-    access = {"id": "access", "a": "s", "b": "r", "rate_bps": 1e8, "delay_s": 0.0013}
-    bottleneck = {"id": "bottleneck", "a": "r", "b": "d", "rate_bps": 2e7, "delay_s": 0.017}
-    bottleneck |= {"jitter_s": 0.0005, "loss_ab": {"kind": "random", "probability": 0.0003}}
-    scenario = {
-        **{"schema_version": 1, "duration_s": 10, "sampling_interval_s": 0.1, "seed": 1},
-        "nodes": ["s", "r", "d"],
-        "flows": [_canonical_flow(number, control) for number, control in enumerate(controls)],
-        "monitors": [{"link": "bottleneck"}],
-    }
-    links = (
-        [
-            access | {"queue_ab": long, "queue_ba": long},
-            bottleneck | {"queue_ab": queue, "queue_ba": long},
-        ]
-        for queue in queues
-    )
-    return [Scenario.model_validate(scenario | {"links": pair}) for pair in links]
 
 
-def _canonical_flow(number: int, control: str) -> dict[str, Any]:
+def _own_settings(number: int, control: str) -> dict[str, Any]:
+    """Return what no two flows have alike."""
     modern = control not in ("tahoe", "reno")
     return {
-        **{"kind": "tcp", "id": control, "source": "s", "destination": "d"},
-        **{"congestion_control": control, "start_s": 0.05 * number, "stop_s": 10},
-        **{"minimum_rto_s": 0.2, "initial_rto_s": 1, "timestamps": True, "limited_transmit": True},
-        # Each has settings of its own.
+        "id": control,
+        "congestion_control": control,
+        "start_s": 0.05 * number,
         "segment_bytes": 1000 + 10 * number,
-        # ns-3 searches thousands of outstanding segments for long.
-        "maximum_window_bytes": 120_000,
         "initial_window_segments": 1 + number % 10,
         "delayed_ack_segments": 1 + number % 2,
         "sack": modern,

@@ -96,6 +96,10 @@ static void open_tcp(int number)
 
 	if (setsockopt(sender, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
 		die("congestion control %s: %m", flow->control);
+	/* DCTCP's receiver echoes each mark by itself (dctcp_ece_ack_update). */
+	if (!strcmp(flow->control, "dctcp") &&
+	    setsockopt(listener, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
+		die("congestion control of the receiver: %m");
 	set(sender, IPPROTO_TCP, TCP_MAXSEG, kernel_segment(flow), "segment");
 	set(listener, IPPROTO_TCP, TCP_MAXSEG, kernel_segment(flow), "segment");
 	if (flow->maximum_window) {

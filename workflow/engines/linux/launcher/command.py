@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from guest_plan import kernel_words, make_guest_plan
+from guest_plan import kernel_words, make_guest_plan, needs_dctcp
 from machine import DEFAULT_HZ, Boot, MachineError, kernel_version, run_machine
 from plan import InputError
 from plan_reader import read_plan
@@ -19,8 +19,8 @@ usage: replicate-linux --plan FILE --output DIR
 Run one scenario on a Linux kernel in virtual time and write flows.csv, series.csv and run.json.
   --plan FILE   the scenario's plan, which `replicate run` leaves beside its results
   --output DIR  directory for the results; created if absent
-  --version     print the version of the kernel that ticks 250 times a second, and the hashes of
-                kernel and guest
+  --version     print the version of the kernels that tick 250 times a second, and the hashes of
+                both (without DCTCP, with it) and of the guest
 exit code: 0 done, 2 bad input, 3 defect of this program
 """
 #: The folder of kernel, archive and version; build has put this program into one of its folders.
@@ -67,7 +67,8 @@ def _run(options: dict[str, str]) -> None:
     plan = read_plan(path, "linux")
     timer_hz = plan.host.timer_hz
     try:
-        boot = Boot(make_guest_plan(plan), timer_hz, plan.run.seed, kernel_words(plan))
+        words, dctcp = kernel_words(plan), needs_dctcp(plan)
+        boot = Boot(make_guest_plan(plan), timer_hz, plan.run.seed, words, dctcp)
         version = kernel_version(FOLDER, timer_hz)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None

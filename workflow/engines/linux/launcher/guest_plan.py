@@ -33,6 +33,7 @@ CONTROLS = {
     "bbr": "bbr",
     "bic": "bic",
     "cubic": "cubic",
+    "dctcp": "dctcp",
     "highspeed": "highspeed",
     "htcp": "htcp",
     "hybla": "hybla",
@@ -138,6 +139,11 @@ def kernel_words(plan: Plan) -> list[str]:
     cubic = (f for f in plan.flows if isinstance(f, Tcp) and f.congestion_control == "cubic")
     betas = {round(CUBIC_BETA_SCALE * flow.cubic_beta) for flow in cubic}
     return [f"tcp_cubic.beta={beta}" for beta in sorted(betas - {CUBIC_BETA})]
+
+
+def needs_dctcp(plan: Plan) -> bool:
+    """Return whether a plan needs the kernel with DCTCP."""
+    return any(isinstance(f, Tcp) and f.congestion_control == "dctcp" for f in plan.flows)
 
 
 def _queue_lines(plan: Plan, largest: int) -> Iterator[str]:

@@ -46,12 +46,13 @@ class MachineError(Exception):
 
 @dataclass(frozen=True)
 class Boot:
-    """What a kernel is started with: the guest's plan, ticks a second, seed, and further words."""
+    """Which kernel is started (ticks a second, with DCTCP), and with what: plan, seed, words."""
 
     plan: str
     timer_hz: int
     seed: int
     words: list[str]
+    dctcp: bool
 
 
 def _of_kernel(name: str, timer_hz: int) -> str:
@@ -60,7 +61,7 @@ def _of_kernel(name: str, timer_hz: int) -> str:
 
 
 def kernel_version(folder: Path, timer_hz: int) -> str:
-    """Return release and hash of the kernel with this timer frequency, and the guest's hash.
+    """Return release and hashes of the kernels with this timer frequency, and the guest's hash.
 
     Raises
     ------
@@ -118,7 +119,8 @@ def run_machine(folder: Path, boot: Boot, scratch: Path) -> str:
         (work / "initrd").write_bytes(base + archive({"plan": boot.plan.encode()}))
         child = os.fork()
         if child == 0:
-            kernel = (folder / _of_kernel("linux", boot.timer_hz)).absolute()
+            name = "dctcp-linux" if boot.dctcp else "linux"
+            kernel = (folder / _of_kernel(name, boot.timer_hz)).absolute()
             _become_kernel(kernel, work, boot.seed, boot.words)
         _, status = os.waitpid(child, 0)
         return _results(work, status)
