@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -178,17 +177,3 @@ def relative_deviation(reproduced: float, published: float) -> float:
     if published == 0:
         return math.nan
     return (reproduced - published) / abs(published)
-
-
-def simplest_fraction(low: float, high: float) -> Fraction:
-    """Return the fraction of least denominator in [low, high], both 0 or more (Stern-Brocot)."""
-    return _simplest(Fraction(low), Fraction(high))
-
-
-def _simplest(low: Fraction, high: Fraction) -> Fraction:
-    whole = math.ceil(low)
-    if whole <= high:
-        return Fraction(whole)
-    floor = math.floor(low)
-    rest = _simplest(1 / (high - floor), 1 / (low - floor))
-    return floor + 1 / rest
