@@ -43,14 +43,13 @@ FEATURE_KEYS = ("metric", "window", "engine", "scenario", "subject")
 
 def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataFrame:
     """Return the features of runs: those of `wanted`, and what shows congestion in every run."""
-    parts = [_congestion(results)]
+    parts, known = [_congestion(results)], set(results.flows["flow"])
     for one in wanted:
-        runs = results.runs(one.experiment, {})
         here = one.flows
         if isinstance(here, list):
             # A flow may be in none of these runs.
-            here = [flow for flow in here if flow in set(results.flows["flow"])]
-        flows = chosen_flows(results, runs, here)
+            here = [flow for flow in here if flow in known]
+        flows = chosen_flows(results, results.runs(one.experiment, {}), here)
         of = subjects(results, METRICS[one.metric], flows, one)
         parts.append(_rows(results, Feature(one.metric, one.window_s), of))
     table = pd.concat(parts, ignore_index=True)

@@ -38,11 +38,9 @@ Window = tuple[float, float] | None
 
 @dataclass(frozen=True, kw_only=True)
 class SampledResults(Results):
-    """Results with the series of every run, from which features are computed when needed.
+    """Results with the series of every run, from which features are computed when needed."""
 
-    `read_series` returns one row per scenario, engine, time and flow or monitored link.
-    """
-
+    #: Returns one row per scenario, engine, time and flow or monitored link.
     read_series: Callable[[], pd.DataFrame]
 
     @cached_property
@@ -55,16 +53,10 @@ class SampledResults(Results):
         )
 
     def series_of(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the series of the given runs: scenario by scenario, engine by engine.
-
-        `runs` has scenario and engine, every run once; those without a series are passed over.
-        Rows of one run stay in the order of the file.
-        """
-        wanted = runs.sort_values(RUN)
-        pairs = zip(wanted["scenario"], wanted["engine"], strict=True)
+        """Return the series of the runs, once each, by scenario and engine, in the file's order."""
+        pairs = sorted(set(runs[RUN].itertuples(index=False, name=None)))
         none = np.array([], dtype=np.intp)
-        kept = [self._places.get(pair, none) for pair in pairs]
-        return self.series.take(np.concatenate([none, *kept]))
+        return self.series.take(np.concatenate([none, *(self._places.get(p, none) for p in pairs)]))
 
     @cached_property
     def _places(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
@@ -105,7 +97,7 @@ def samples(
     results: SampledResults, pairs: pd.DataFrame, keys: Sequence[str], window_s: Window
 ) -> pd.DataFrame:
     """Return the samples of the series whose `keys` are among those of `pairs`, in time order."""
-    series = results.series_of(pairs[RUN].drop_duplicates())
+    series = results.series_of(pairs)
     if window_s is not None:
         low, high = window_s
         after, until = series["time_s"] > low + _SLACK_S, series["time_s"] <= high + _SLACK_S
@@ -146,19 +138,14 @@ def _features(
 ) -> pd.DataFrame:
     keys = [*RUN, "flow"]
     table = samples(results, flows, keys, window_s)
-    table = table.merge(results.segments, on=["scenario", "flow"], how="left")
+    table = table.merge(results.scenario_flows, on=["scenario", "flow"], how="left")
     names = ["time_s", "cwnd_bytes", "ssthresh_bytes", "rtt_s", "segment"]
     time_s, cwnd, ssthresh, rtt_s, segment = (table[n].to_numpy(dtype=float) for n in names)
-    columns = {
-        "time_s": time_s,
-        "cwnd_segments": cwnd / segment,
-        "ssthresh_segments": ssthresh / segment,
-        "rtt_s": rtt_s,
-    }
+    cwnd, ssthresh = cwnd / segment, ssthresh / segment
     rows = []
     for key, places in table.groupby(keys, sort=True).indices.items():
-        one = {column: values[places] for column, values in columns.items()}
-        series = FlowSeries(**one, windowed=window_s is not None)
+        values = time_s[places], cwnd[places], ssthresh[places], rtt_s[places]
+        series = FlowSeries(*values, windowed=window_s is not None)
         rows.append((*cast("tuple[str, ...]", key), feature(name, series)))
     return pd.DataFrame(rows, columns=[*SUBJECT, "value"])
 
@@ -174,7 +161,7 @@ def _queue_values(
 
 def _at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFrame:
     table = samples(results, flows.assign(flow=flows["subject"]), [*RUN, "flow"], None)
-    table = table[table["cwnd_bytes"].notna()].merge(results.segments, on=["scenario", "flow"])
+    table = table[table["cwnd_bytes"].notna()].merge(results.scenario_flows)
     # A congestion window counts whole segments, the largest window whole bytes.
     table["value"] = (table["cwnd_bytes"] >= table["most"] - table["segment"]).astype(float)
     found = table.groupby([*RUN, "flow"])["value"].mean().reset_index()
@@ -204,9 +191,8 @@ def _index_over_time(flows: pd.DataFrame, since_start: bool) -> pd.Series[float]
 def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.NDArray[np.int64]:
     """Return the positions of the samples to keep, ascending, with time in so many equal bins.
 
-    Taking every n-th sample loses the peaks that a congestion window is read for. Each bin, a
-    column of pixels, keeps its first, last, smallest and largest sample: the line that is drawn is
-    the same, to the pixel (Jugel et al. 2014, "M4"). Values that are NaN are left out.
+    Each bin, a column of pixels, keeps its first, last, smallest and largest sample: the line that
+    is drawn is the same, to the pixel (Jugel et al. 2014, "M4"). NaN are left out.
     """
     times, samples = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
     known = np.flatnonzero(np.isfinite(samples) & np.isfinite(times))
@@ -224,10 +210,7 @@ def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.N
 
 
 def thin(frame: pd.DataFrame, value: str, by: list[str], limit: int) -> pd.DataFrame:
-    """Thin each group's series so that all of them have at most about `limit` samples.
-
-    The shape of the column `value` is kept; `by` are the columns that tell series apart.
-    """
+    """Thin series, which the columns `by` tell apart, to about `limit` samples in all."""
     known = frame[frame[value].notna()].sort_values([*by, "time_s"], kind="stable")
     if len(known) <= limit or known.empty:
         return known.reset_index(drop=True)

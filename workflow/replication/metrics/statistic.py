@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +51,8 @@ def estimate(
 ) -> Estimate:
     """Estimate a mean and its 95 % t interval over values of replicates; NaN are left out.
 
-    Infinite values (a ratio to zero) have no t interval: it is then their range. The interval is
-    cut to `lowest` and `highest`, which the statistic cannot leave (a share lies in 0 to 1).
+    The interval is cut to `lowest` and `highest`, which the statistic cannot leave. Infinite values
+    (a ratio to zero) have no t interval: it is then their range.
     """
     sample = _known(values)
     n = int(sample.size)
@@ -91,8 +91,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-@dataclass(frozen=True)
-class TwoOutcomes:
+class TwoOutcomes(NamedTuple):
     """A sample that falls in two groups: mean and size of each."""
 
     low_mean: float

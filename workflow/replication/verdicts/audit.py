@@ -119,7 +119,8 @@ def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) ->
 
     @functools.cache
     def points(place: str) -> list[SetUp]:
-        return set_ups(study, *json.loads(place), assumed)
+        experiment, where = json.loads(place)
+        return set_ups(study, experiment, where, assumed)
 
     # The checks are of values that a run can have; a standard deviation is none.
     kept = [cell for cell in cells if not cell.is_spread]
