@@ -11,6 +11,7 @@ side gives, or both give alike, narrows the factor and leaves it matched.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -65,17 +66,19 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
 
     UntestableError where nothing was run for a side, or no replicate has every point.
     """
-    handlers: dict[type, Callable[..., Comparison]] = {
-        RatioTest: _ratio,
-        EquivalenceTest: _ratio,
-        ShareTest: _share,
-        TrendTest: _along,
-        StepsTest: _along,
-        CrossoverTest: _crossover,
-        OrderingTest: _ordering,
-        ValueTest: _value,
-    }
-    return handlers[type(test)](study, test, look_up)
+    match test:
+        case RatioTest() | EquivalenceTest():
+            return _ratio(study, test, look_up)
+        case ShareTest():
+            return _share(study, test, look_up)
+        case TrendTest() | StepsTest():
+            return _along(study, test, look_up)
+        case CrossoverTest():
+            return _crossover(study, test, look_up)
+        case OrderingTest():
+            return _ordering(test, look_up)
+        case ValueTest():
+            return _value(test, look_up)
 
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:
@@ -145,8 +148,7 @@ def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
 
 def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd.Series[float]:
     reducer = {"minimum": "min", "maximum": "max"}.get(how, "mean")
-    reduced: pd.Series[float] = values.groupby(replicate).agg(reducer)
-    return reduced
+    return values.groupby(replicate).agg(reducer)
 
 
 def _ratio(study: Study, test: RatioTest | EquivalenceTest, look_up: Lookup) -> Comparison:
@@ -243,35 +245,32 @@ def _crossover(study: Study, test: CrossoverTest, look_up: Lookup) -> Comparison
 def crossing(axis: Any, difference: Any) -> float:
     """Return where `difference` first turns from positive to negative, interpolated linearly.
 
-    NaN where it never does or starts negative. A zero counts as crossed only if what follows is
-    negative: the crossing is then at the first zero. `axis` has increasing numbers.
+    NaN where it never does or starts negative. Zeros count as crossed only if what follows is
+    negative: the crossing is then at the first. `axis` has increasing numbers.
     """
     x, d = np.asarray(axis, dtype=float), np.asarray(difference, dtype=float)
-    signs = np.flatnonzero(d != 0)
-    if not signs.size or d[signs[0]] < 0:
-        return float("nan")
     negative = np.flatnonzero(d < 0)
     if not negative.size:
         return float("nan")
     after = int(negative[0])
-    before = int(np.flatnonzero(d[:after] > 0)[-1])
+    positive = np.flatnonzero(d[:after] > 0)
+    if not positive.size:
+        return float("nan")
+    before = int(positive[-1])
     if before + 1 < after:
         return float(x[before + 1])
     return float(x[before] + (x[after] - x[before]) * d[before] / (d[before] - d[after]))
 
 
-def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
+def _ordering(test: OrderingTest, look_up: Lookup) -> Comparison:
     narrowed = {factor for item in test.order for factor in item}
-    listed = []
+    tables = []
     for rank, item in enumerate(test.order):
         frame = complete(look_up(f"order {rank + 1}", test.of.at(item)))
         keys = [c for c in frame if c != "value" and c not in narrowed]
-        listed.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
-    table = listed[0]
-    for frame in listed[1:]:
-        table = table.merge(frame)
+        tables.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
     ranks = list(range(len(test.order)))
-    table = complete(table, tuple(ranks))  # type: ignore[arg-type]
+    table = complete(functools.reduce(pd.merge, tables), tuple(ranks))  # type: ignore[arg-type]
     falling = [-rank for rank in ranks]
     taus = pd.Series(
         [kendall(falling, ranked(row, test.tie)) for row in table[ranks].to_numpy(dtype=float)],
@@ -281,7 +280,7 @@ def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
     return Comparison(values, len(table) // len(values), lowest=-1, highest=1)
 
 
-def _value(study: Study, test: ValueTest, look_up: Lookup) -> Comparison:
+def _value(test: ValueTest, look_up: Lookup) -> Comparison:
     frame = complete(look_up("of", test.of))
     values = _reduce(frame["value"], frame["replicate"], test.reduce)
     most = largest(test.of.metric, test.of.aggregate)

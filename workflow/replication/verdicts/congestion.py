@@ -105,14 +105,9 @@ def compared_places(study: Study, test: SimpleTest, results: Results, engine: st
     if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
         return None
     factors = _matched(study, test)
-    runs = pd.concat(
-        [
-            results.runs(wanted.experiment, wanted.where).assign(side=number)
-            for number, wanted in enumerate(compared)
-        ],
-        ignore_index=True,
-    )
-    runs = runs[(runs["engine"] == engine) & runs["supported"]]
+    sides_run = (results.runs(one.experiment, one.where, engine) for one in compared)
+    runs = pd.concat([own.assign(side=n) for n, own in enumerate(sides_run)], ignore_index=True)
+    runs = runs[runs["supported"]]
     if runs.empty:
         return None
     idle = runs_without_congestion(results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replication.metrics.metric_model import METRICS, capitalised, display_unit, metric_label
@@ -33,6 +33,9 @@ from replication.study.study import Study
 _NUMBERED = re.compile(r"[A-Z]?[\d.]+[a-z]?|[IVXLC]+")
 _HOW = {"maximum": "largest", "minimum": "smallest", "sum": "total"}
 _HOW_MANY = {"maximum": "most", "minimum": "fewest", "sum": "total"}
+_REDUCED = {"minimum": ", smallest ratio", "maximum": ", largest ratio"} | {
+    "ratio_of_means": ", ratio of the means"
+}
 
 
 def table_names(study: Study) -> dict[str, str]:
@@ -125,80 +128,51 @@ def figure(value: float) -> str:
 
 def wording(study: Study, test: SimpleTest) -> Wording:
     """Return a test of a study in words."""
-    makers: dict[type, Callable[..., Wording]] = {
-        RatioTest: _ratio,
-        EquivalenceTest: _equivalence,
-        ShareTest: _share,
-        TrendTest: _trend,
-        StepsTest: _steps,
-        CrossoverTest: _crossover,
-        OrderingTest: _ordering,
-        ValueTest: _value,
-    }
-    return makers[type(test)](_Words(study), test)
-
-
-def _ratio(words: _Words, test: RatioTest) -> Wording:
+    words = _Words(study)
+    if isinstance(test, TrendTest | StepsTest | OrderingTest | ValueTest):
+        return _of_one(words, test, words.phrase(test.of))
     left, right, shared = words.sides(test.left, test.right)
-    how = {
-        "minimum": ", smallest ratio",
-        "maximum": ", largest ratio",
-        "ratio_of_means": ", ratio of the means",
-    }
-    said = f"{left} divided by {right}{shared}{how.get(test.reduce, '')}"
-    return Wording(capitalised(said), unit="times")
+    match test:
+        case RatioTest():
+            said = f"{left} divided by {right}{shared}{_REDUCED.get(test.reduce, '')}"
+            return Wording(capitalised(said), unit="times")
+        case EquivalenceTest():
+            which = {"maximum": "Largest difference", "mean": "Mean difference"}
+            said = f"{which.get(test.reduce, 'Difference')} of {left} from {right}{shared}"
+            means = ", means over all points" if test.reduce == "ratio_of_means" else ""
+            return Wording(said + means, 100.0, "%")
+        case ShareTest():
+            factor = "" if test.factor == 1 else f"{test.factor:g} times "
+            said = f"{left} {test.relation} {factor}{right}{shared}{_tied(test.tie)}"
+            return Wording(capitalised(said), 100.0, "%", counts="points")
+        case CrossoverTest():
+            over = study.experiment(test.left.experiment).factor(test.over)
+            said = f"{over.label} at which {left} and {right} cross{shared}"
+            return Wording(said, unit="" if over.unit == "1" else over.unit)
 
 
-def _equivalence(words: _Words, test: EquivalenceTest) -> Wording:
-    left, right, shared = words.sides(test.left, test.right)
-    which = {"maximum": "Largest difference", "mean": "Mean difference"}
-    said = f"{which.get(test.reduce, 'Difference')} of {left} from {right}{shared}"
-    means = ", means over all points" if test.reduce == "ratio_of_means" else ""
-    return Wording(said + means, 100.0, "%")
-
-
-def _share(words: _Words, test: ShareTest) -> Wording:
-    left, right, shared = words.sides(test.left, test.right)
-    factor = "" if test.factor == 1 else f"{test.factor:g} times "
-    said = f"{left} {test.relation} {factor}{right}{shared}{_tied(test.tie)}"
-    return Wording(capitalised(said), 100.0, "%", counts="points")
-
-
-def _trend(words: _Words, test: TrendTest) -> Wording:
-    which = "Worst" if test.worst else "Mean"
-    over = words.factor(test.of, test.over)
-    return Wording(
-        f"{which} rank correlation of {words.phrase(test.of)} with the {over}{_tied(test.tie)}"
-    )
-
-
-def _steps(words: _Words, test: StepsTest) -> Wording:
-    size = 100 * abs(test.factor - 1)
-    beyond = f" by more than {size:.3g} %" if size > 1e-9 else ""
-    over = words.factor(test.of, test.over)
-    said = f"{words.phrase(test.of)} {test.relation}{beyond} from one {over} to the next"
-    least = ", the worst series" if test.worst else ""
-    return Wording(capitalised(f"{said}{least}"), 100.0, "%", counts="steps")
-
-
-def _crossover(words: _Words, test: CrossoverTest) -> Wording:
-    left, right, shared = words.sides(test.left, test.right)
-    over = words.study.experiment(test.left.experiment).factor(test.over)
-    said = f"{over.label} at which {left} and {right} cross{shared}"
-    return Wording(said, unit="" if over.unit == "1" else over.unit)
-
-
-def _ordering(words: _Words, test: OrderingTest) -> Wording:
-    order = ", ".join(words.levels(test.of.experiment, item) for item in test.order)
-    said = f"Agreement of {words.phrase(test.of)} with the order {order}{_tied(test.tie)}"
-    return Wording(f"{said} (1 all alike, −1 reversed)")
-
-
-def _value(words: _Words, test: ValueTest) -> Wording:
-    unit, factor = _shown_in(test.of)
-    how = {"minimum": ", smallest of the points", "maximum": ", largest of the points"}
-    said = words.phrase(test.of) + how.get(test.reduce, "")
-    return Wording(capitalised(said), factor, unit)
+def _of_one(
+    words: _Words, test: TrendTest | StepsTest | OrderingTest | ValueTest, phrase: str
+) -> Wording:
+    match test:
+        case TrendTest():
+            which, over = "Worst" if test.worst else "Mean", words.factor(test.of, test.over)
+            tied = _tied(test.tie)
+            return Wording(f"{which} rank correlation of {phrase} with the {over}{tied}")
+        case StepsTest():
+            size, over = 100 * abs(test.factor - 1), words.factor(test.of, test.over)
+            beyond = f" by more than {size:.3g} %" if size > 1e-9 else ""
+            said = f"{phrase} {test.relation}{beyond} from one {over} to the next"
+            least = ", the worst series" if test.worst else ""
+            return Wording(capitalised(f"{said}{least}"), 100.0, "%", counts="steps")
+        case OrderingTest():
+            order = ", ".join(words.levels(test.of.experiment, item) for item in test.order)
+            said = f"Agreement of {phrase} with the order {order}{_tied(test.tie)}"
+            return Wording(f"{said} (1 all alike, −1 reversed)")
+        case ValueTest():
+            unit, factor = _shown_in(test.of)
+            how = {"minimum": ", smallest of the points", "maximum": ", largest of the points"}
+            return Wording(capitalised(phrase + how.get(test.reduce, "")), factor, unit)
 
 
 def _shown_in(wanted: Quantity) -> tuple[str, float]:
