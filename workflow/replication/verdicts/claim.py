@@ -72,12 +72,7 @@ INTERVAL_DECIDES = (RatioTest, ValueTest, EquivalenceTest)
 
 @dataclass(frozen=True)
 class Judgement:
-    """One claim on one engine: the last columns of claims.csv, and the reason in its parts.
-
-    `passing` is how many runs pass on their own, of a claim of several parts that of the part with
-    the least share; None without runs. `finding` says what was found, without spread and
-    expectation; `reasons` are sentences.
-    """
+    """One claim on one engine: the last columns of claims.csv, and the reason in its parts."""
 
     statistic: str
     observed: float
@@ -85,9 +80,12 @@ class Judgement:
     high: float
     margin: str
     verdict: Verdict
+    #: What was found, without spread and expectation.
     finding: str
+    #: Sentences.
     reasons: list[str]
     reason_code: ReasonCode | str = ""
+    #: How many runs pass on their own; of several parts that with the least share.
     passing: Share | None = None
 
     @property
@@ -104,12 +102,8 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
         judgement = _judge_claim(study, claim, coverage, engine)
         rows.append(
             {
-                "study": study.id,
-                "claim": claim.id,
-                "quote": claim.quote,
-                "place": claim.place,
-                "engine": engine,
-                "counted": claim.is_counted,
+                **{"study": study.id, "claim": claim.id, "engine": engine},
+                **{"quote": claim.quote, "place": claim.place, "counted": claim.is_counted},
                 **judgement.__dict__,
                 "reason": judgement.reason,
                 "runs_passing": str(judgement.passing or ""),

@@ -104,7 +104,12 @@ def compared_places(study: Study, test: SimpleTest, results: Results, engine: st
     compared = sides(test)
     if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
         return None
-    factors = _matched(study, test)
+    if isinstance(test, OrderingTest):
+        narrowed = {factor for item in test.order for factor in item}
+        axes = study.experiment(test.of.experiment).axes
+        factors = [factor.id for factor in axes if factor.id not in narrowed]
+    else:
+        factors = matched_factors(study, test)
     sides_run = (results.runs(one.experiment, one.where, engine) for one in compared)
     runs = pd.concat([own.assign(side=n) for n, own in enumerate(sides_run)], ignore_index=True)
     runs = runs[runs["supported"]]
@@ -133,15 +138,6 @@ def _are_alternatives(compared: Sequence[Quantity]) -> bool:
         and all(one.flows not in ("cbr", "all") for one in compared)
         and all((one.metric, one.window_s) == (first.metric, first.window_s) for one in compared)
     )
-
-
-def _matched(study: Study, test: SimpleTest) -> list[str]:
-    if isinstance(test, OrderingTest):
-        narrowed = {factor for item in test.order for factor in item}
-        axes = study.experiment(test.of.experiment).axes
-        return [factor.id for factor in axes if factor.id not in narrowed]
-    assert not isinstance(test, ValueTest | TrendTest | StepsTest)
-    return matched_factors(study, test)
 
 
 def _places(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:

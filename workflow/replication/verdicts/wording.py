@@ -60,17 +60,15 @@ def statistic_unit(claim: Claim) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """A test in words.
+    """A test in words."""
 
-    `statistic` says what it measures and begins with a capital; its value times `factor` is shown
-    in `unit`. `counts` says what a share is a share of ("points"): it is shown as so many of so
-    many where that is known. `sample` is what of the values is counted.
-    """
-
+    #: What it measures, beginning with a capital; its value times `factor` is shown in `unit`.
     statistic: str
     factor: float = 1.0
     unit: str = ""
+    #: What a share is a share of ("points"): it is shown as so many of so many where known.
     counts: str = ""
+    #: What of the values is counted.
     sample: str = "run"
 
     def value(self, statistic: float, points: int = 0) -> str:
