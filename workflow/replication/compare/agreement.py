@@ -46,8 +46,7 @@ PATH = Path("configs") / "engine_differences.yaml"
 TABLES = {
     "agreement_pairs.csv": (
         *("study", "kind", "claim", "table", "row", "column", "left", "right", "left_verdict"),
-        *("right_verdict", "left_points", "right_points", "agree", "difference", "beyond_noise"),
-        "causes",
+        *("right_verdict", "agree", "difference", "beyond_noise", "causes"),
     ),
     "agreement_contrasts.csv": (
         *("study", "group", "left", "right", "side", "metric", "unit", "left_mean", "right_mean"),
@@ -156,15 +155,6 @@ class Pair:
     found: Compared
 
     @property
-    def points(self) -> list[set[tuple[str, str]]]:
-        """The points that the item rests on, of each engine."""
-        return [
-            {(point["experiment"], point["point"]) for point in row["points"]}
-            for row in (self.found.before, self.found.after)
-            if row
-        ]
-
-    @property
     def is_claim(self) -> bool:
         """Whether it is a claim, and not a cell."""
         return self.found.kind == CLAIM
@@ -178,7 +168,7 @@ class Pair:
     def row(self, causes: Sequence[str]) -> dict[str, object]:
         """Return the row of agreement_pairs.csv, with the known differences that concern it."""
         found, (left, right) = self.found, self.engines
-        (left_verdict, right_verdict), (ours, theirs) = found.verdicts, self.points
+        left_verdict, right_verdict = found.verdicts
         claim, table, row, column = (
             (*found.item, "", "", "") if self.is_claim else ("", *found.item)
         )
@@ -186,7 +176,7 @@ class Pair:
             **{"study": self.study, "kind": found.kind, "claim": claim, "table": table},
             **{"row": row, "column": column, "left": left, "right": right},
             **{"left_verdict": left_verdict, "right_verdict": right_verdict},
-            **{"left_points": len(ours), "right_points": len(theirs), "agree": found.agrees},
+            "agree": found.agrees,
             "difference": math.nan if self.is_claim else found.relative_change,
             **{"beyond_noise": found.beyond_noise, "causes": "; ".join(causes)},
         }

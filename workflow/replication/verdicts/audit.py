@@ -286,8 +286,7 @@ def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
         ):
             groups.setdefault((name, f"{key} {one.measure}"), []).append(one)
     for (name, _), group in groups.items():
-        tables = {one.cell.table for one in group}
-        if name != "repeated_across_tables" or len(tables) > 1:
+        if name != "repeated_across_tables" or len({one.cell.table for one in group}) > 1:
             yield from _repetitions(name, group, cells_by_place)
 
 
@@ -360,11 +359,9 @@ def _check_monotonic(audited: list[_Audited]) -> Iterator[Finding]:
 
 def _step(earlier: MappedCell, after: _Audited) -> Finding:
     later, word = after.cell, str(after.cell.cell.monotonic)
-    falls_back = later.band[1] < earlier.band[0]
-    if word != "increasing":
-        falls_back = later.band[0] > earlier.band[1]
+    first, second = (earlier, later) if word == "increasing" else (later, earlier)
     finding, reason = CONSISTENT, f"{word.capitalize()} from row {earlier.row}."
-    if falls_back:
+    if second.band[1] < first.band[0]:
         finding = SUSPICIOUS
         reason = f"Declared {word}, but row {earlier.row} has {earlier.value:.6g}."
     return after.finding("monotonic", earlier.value, finding, reason)

@@ -237,12 +237,9 @@ def printed_numbers(
         twins.append({**points, "replicate": number, "value": cell.value})
 
     def look_up(wanted: Quantity) -> pd.DataFrame:
-        found = [
-            row
-            for row in numbers.get(_kind(wanted), [])
-            if all(row[factor] in keys for factor, keys in wanted.where.items())
-        ]
-        return pd.DataFrame(found)
+        rows = numbers.get(_kind(wanted), [])
+        where = wanted.where.items()
+        return pd.DataFrame([row for row in rows if all(row[f] in keys for f, keys in where)])
 
     return look_up
 
