@@ -14,7 +14,6 @@ manuals and standards) are offered where the runs have the traits that they conc
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +45,7 @@ PATH = Path("configs") / "engine_differences.yaml"
 TABLES = {
     "agreement_pairs.csv": (
         *("study", "kind", "claim", "table", "row", "column", "left", "right", "left_verdict"),
-        *("right_verdict", "agree", "difference", "beyond_noise", "causes"),
+        *("right_verdict", "agree", "causes"),
     ),
     "agreement_contrasts.csv": (
         *("study", "group", "left", "right", "side", "metric", "unit", "left_mean", "right_mean"),
@@ -155,30 +154,20 @@ class Pair:
     found: Compared
 
     @property
-    def is_claim(self) -> bool:
-        """Whether it is a claim, and not a cell."""
-        return self.found.kind == CLAIM
-
-    @property
     def group(self) -> tuple[str, str, tuple[str, str]]:
         """What is explained together: a claim, or the cells of a table's column."""
-        item = self.found.item
-        return self.found.kind, item[0] if self.is_claim else f"{item[0]}: {item[2]}", self.engines
+        kind, item = self.found.kind, self.found.item
+        return kind, item[0] if kind == CLAIM else f"{item[0]}: {item[2]}", self.engines
 
     def row(self, causes: Sequence[str]) -> dict[str, object]:
         """Return the row of agreement_pairs.csv, with the known differences that concern it."""
         found, (left, right) = self.found, self.engines
         left_verdict, right_verdict = found.verdicts
-        claim, table, row, column = (
-            (*found.item, "", "", "") if self.is_claim else ("", *found.item)
-        )
         return {
-            **{"study": self.study, "kind": found.kind, "claim": claim, "table": table},
-            **{"row": row, "column": column, "left": left, "right": right},
+            **{"study": self.study, "kind": found.kind, "left": left, "right": right},
+            **{name: found.known.get(name, "") for name in ("claim", "table", "row", "column")},
             **{"left_verdict": left_verdict, "right_verdict": right_verdict},
-            "agree": found.agrees,
-            "difference": math.nan if self.is_claim else found.relative_change,
-            **{"beyond_noise": found.beyond_noise, "causes": "; ".join(causes)},
+            **{"agree": found.agrees, "causes": "; ".join(causes)},
         }
 
 

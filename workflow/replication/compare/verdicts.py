@@ -46,9 +46,7 @@ class Compared:
     @property
     def known(self) -> Row:
         """The row of either table, the second first."""
-        found = self.after or self.before
-        assert found is not None
-        return found
+        return self.after or self.before or {}
 
     @property
     def kind(self) -> str:
@@ -58,8 +56,8 @@ class Compared:
     @property
     def verdicts(self) -> tuple[str, str]:
         """Its verdicts; empty where there is none."""
-        first, second = (str(row["verdict"]) if row else "" for row in (self.before, self.after))
-        return first, second
+        before, after = self.before or {}, self.after or {}
+        return str(before.get("verdict", "")), str(after.get("verdict", ""))
 
     @property
     def values(self) -> tuple[float, float]:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from replication.metrics.feature import WINDOW_FEATURES
 from replication.metrics.metric_model import Metric, MetricError, check_metric, is_total
-from replication.metrics.results import SUBJECT, Feature, Results
+from replication.metrics.results import SUBJECT, Results
 from replication.metrics.sampled import RUN
 from replication.metrics.statistic import jain_index
 from replication.study.claim_model import Flows, Links, Quantity, StartOrder
@@ -114,7 +114,7 @@ def _values(
 ) -> pd.DataFrame:
     if not is_total(wanted):
         of = subjects(results, metric, flows, wanted)
-        values = results.values(Feature(wanted.metric, wanted.window_s), of)
+        values = results.values(wanted.metric, wanted.window_s, of)
         return values if metric.source == "fairness" else aggregate(values, wanted.aggregate)
     if wanted.aggregate == "pooled":
         return _pooled(metric, flows)

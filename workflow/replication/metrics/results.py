@@ -35,17 +35,13 @@ SUBJECT = ["scenario", "engine", "subject"]
 FLOW_FACTS = ["scenario", "flow", "segment", "most", "place", "transfer"]
 
 
-@dataclass(frozen=True)
-class Feature:
-    """A metric, or `SHARE_AT_WINDOW`, read off a run's series, in (from, to] or all of it."""
+#: A part (from, to] of a run; None for the whole of it.
+Window = tuple[float, float] | None
 
-    metric: str
-    window_s: tuple[float, float] | None = None
 
-    @property
-    def window(self) -> str:
-        """The window as features.parquet has it; empty for the whole run."""
-        return "" if self.window_s is None else "-".join(f"{end:.12g}" for end in self.window_s)
+def window_name(window_s: Window) -> str:
+    """Return a window as features.parquet has it; empty for the whole run."""
+    return "" if window_s is None else "-".join(f"{end:.12g}" for end in window_s)
 
 
 @dataclass(frozen=True)
@@ -89,20 +85,20 @@ class Results:
         """Engines of the design, sorted."""
         return sorted(self.design["engine"].unique())
 
-    def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
-        """Return scenario, engine, subject and value of a feature, in this order; NaN if undefined.
+    def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
+        """Return scenario, engine, subject and value of a metric, in this order; NaN if undefined.
 
         `subjects` has scenario, engine, subject and, for a set of flows, each `flow` in a row.
-        InputError where the feature was not computed when these results were collected.
+        InputError where it was not computed when these results were collected.
         """
-        wanted = subjects[SUBJECT].drop_duplicates()
+        wanted, window = subjects[SUBJECT].drop_duplicates(), window_name(window_s)
         none = wanted.iloc[:0].assign(value=0.0)
-        found = wanted.merge(self._by_feature.get((feature.metric, feature.window), none))
+        found = wanted.merge(self._by_feature.get((metric, window), none))
         if len(found) < len(wanted):
             raise InputError(
-                f"{self.features_path}: has no {feature.metric} of every run of {self.study_id}"
-                f"{f' in {feature.window} s' if feature.window else ''}; the study has changed "
-                "since its results were collected: run `make report`"
+                f"{self.features_path}: has no {metric} of every run of {self.study_id}"
+                f"{f' in {window} s' if window else ''}; the study has changed since its results "
+                "were collected: run `make report`"
             )
         return found.sort_values(SUBJECT, ignore_index=True)
 

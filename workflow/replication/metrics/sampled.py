@@ -21,7 +21,7 @@ import pandas as pd
 
 from replication.metrics.feature import FlowSeries, feature
 from replication.metrics.metric_model import METRICS, Metric
-from replication.metrics.results import SUBJECT, Feature, Results
+from replication.metrics.results import SUBJECT, Results, Window
 from replication.metrics.statistic import jain_index
 
 RUN = ["scenario", "engine"]
@@ -32,8 +32,6 @@ SINCE_START = "jain_since_start_"
 _SLACK_S = 1e-9
 _QUEUE = {"queue_mean_packets": "mean", "queue_peak_packets": "max", "queue_drops": "sum"}
 _SERIES_KEYS = ("scenario", "engine", "flow", "link")
-
-Window = tuple[float, float] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,33 +62,34 @@ class SampledResults(Results):
         places = self.series.groupby(RUN, observed=True, sort=False).indices
         return cast("dict[tuple[str, str], npt.NDArray[np.intp]]", places)
 
-    def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
-        """Compute a feature; see `Results.values`."""
-        found = _computed(self, feature, subjects)
+    def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
+        """Compute a metric; see `Results.values`."""
+        found = _computed(self, metric, window_s, subjects)
         wanted = subjects[SUBJECT].drop_duplicates()
         joined = wanted.merge(found[[*SUBJECT, "value"]], on=SUBJECT, how="left")
         return joined.astype({"value": float}).sort_values(SUBJECT, ignore_index=True)
 
 
-def _computed(results: SampledResults, wanted: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
+def _computed(
+    results: SampledResults, name: str, window_s: Window, subjects: pd.DataFrame
+) -> pd.DataFrame:
     """Return scenario, engine, subject, value of those that have samples."""
-    name, window = wanted.metric, wanted.window_s
     if name == SHARE_AT_WINDOW:
         return _at_window(results, subjects)
     metric = METRICS[name]
     if metric.source == "queue":
-        return _queue_values(results, name, subjects, window)
+        return _queue_values(results, name, subjects, window_s)
     if metric.source == "fairness":
         rows = [
-            (*run, str(subject), _fairness(name, table, window))
+            (*run, str(subject), _fairness(name, table, window_s))
             for subject, flows in subjects.groupby("subject", sort=False)
             for run, table in samples(results, flows, [*RUN, "flow"], None).groupby(RUN)
         ]
         return pd.DataFrame(rows, columns=[*SUBJECT, "value"]).astype({"value": float})
     flows = subjects.assign(flow=subjects["subject"])
     if metric.source == "feature":
-        return _features(results, name, flows, window)
-    return _sampled(results, metric, flows, window)
+        return _features(results, name, flows, window_s)
+    return _sampled(results, metric, flows, window_s)
 
 
 def samples(

@@ -83,16 +83,14 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:
     """Return the factors in which points of the two sides must agree."""
-    ours, theirs = (
-        [factor.id for factor in study.experiment(wanted.experiment).axes]
-        for wanted in (test.left, test.right)
-    )
+    ours, theirs = (study.experiment(one.experiment).axes for one in (test.left, test.right))
+    shared = {factor.id for factor in theirs}
     over = test.over if isinstance(test, CrossoverTest) else None
     return [
-        factor
+        factor.id
         for factor in ours
-        if factor == over
-        or (factor in theirs and _matches(test.left.where, test.right.where, factor))
+        if factor.id == over
+        or (factor.id in shared and _matches(test.left.where, test.right.where, factor.id))
     ]
 
 
@@ -140,10 +138,8 @@ def _count(frame: pd.DataFrame, *values: str) -> int:
 
 def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
     """Return left/right; 0/0 is 1 (equal), anything else over 0 infinite."""
-    left, right = pairs["left"].to_numpy(dtype=float), pairs["right"].to_numpy(dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where((left == 0) & (right == 0), 1.0, left / right)
-    return pd.Series(ratios, index=pairs.index)
+    left, right = pairs["left"].astype(float), pairs["right"].astype(float)
+    return (left / right).mask((left == 0) & (right == 0), 1.0)
 
 
 def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd.Series[float]:
@@ -164,17 +160,13 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, look_up: Lookup) -> 
 
 
 def _mean_pairs(test: RatioTest | EquivalenceTest, look_up: Lookup) -> tuple[pd.DataFrame, int]:
-    frames = {
-        side: complete(look_up(side, wanted))
-        for side, wanted in (("left", test.left), ("right", test.right))
-    }
-    means = pd.DataFrame(
-        {side: frame.groupby("replicate")["value"].mean() for side, frame in frames.items()}
-    ).dropna()
+    sides = {"left": test.left, "right": test.right}
+    frames = {side: complete(look_up(side, wanted)) for side, wanted in sides.items()}
+    means = pd.DataFrame({s: f.groupby("replicate")["value"].mean() for s, f in frames.items()})
+    means = means.dropna()
     if means.empty:
         raise UntestableError("no replicate has every point of both sides.")
-    points = sum(_count(frame, "value") for frame in frames.values())
-    return means.reset_index(), points
+    return means.reset_index(), sum(_count(frame, "value") for frame in frames.values())
 
 
 def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:

@@ -23,7 +23,7 @@ import pandas as pd
 
 from replication.metrics.metric import monitored_links
 from replication.metrics.metric_model import METRICS
-from replication.metrics.results import Feature, Results
+from replication.metrics.results import Results
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW
 from replication.study.claim_model import (
     OrderingTest,
@@ -64,9 +64,9 @@ def _held(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
     if tcp.empty:
         return tcp[RUN]
     flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
-    shares = results.values(Feature(SHARE_AT_WINDOW), flows).groupby(RUN)["value"].min()
+    shares = results.values(SHARE_AT_WINDOW, None, flows).groupby(RUN)["value"].min()
     links = monitored_links(results, tcp)
-    queues = results.values(Feature("queue_mean_packets"), links).groupby(RUN)["value"].max()
+    queues = results.values("queue_mean_packets", None, links).groupby(RUN)["value"].max()
     found = pd.DataFrame({"share": shares, "queue": queues})
     held = (found["share"] > LIMITED_SHARE) | (found["queue"] < STANDING_PACKETS)
     return found.index[held].to_frame(index=False)
