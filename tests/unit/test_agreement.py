@@ -100,7 +100,8 @@ def test_agreement_is_that_counted_by_hand(project):
     # slow: inside on ns3, 25 % off on ns2. mid: 14 % off on both. fast: outside on both.
     assert counts(pairs, CELL) == (3, 3, 2)
     (unequal,) = (pair for pair in pairs if pair.found.item == ("unequal",))
-    assert [len(points) for points in unequal.points] == [6, 4]
+    sides = unequal.found.before, unequal.found.after
+    assert [len(side["points"]) for side in sides] == [6, 4]
 
 
 def test_a_verdict_of_the_audit_is_not_compared(project):

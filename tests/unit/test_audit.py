@@ -122,7 +122,7 @@ def test_flows_that_add_up_to_more_than_the_link_are_impossible(world):
     assert finding.finding == CONSISTENT
 
 
-# -- ranges, counts, granularity ------------------------------------------------------------------
+# -- ranges and counts ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -161,16 +161,6 @@ def test_a_mean_over_runs_is_no_surprise_where_the_paper_says_so(world, said):
     (whole,) = [one for one in rows if one.check == "whole_number"]
     assert whole.finding == (CONSISTENT if said else SUSPICIOUS)
     assert (said or "which is not said") in whole.reason
-
-
-def test_a_ratio_says_how_many_packets_it_needs(world):
-    study = world.table({"x": cell("delivery_ratio", "pooled")})
-    for value, expected in ((0.9967, CONSISTENT), (0.99923457, SUSPICIOUS)):
-        # 10 s at 1 Mbit/s are 1250 packets of the assumed size: not enough for eight digits.
-        findings = audit(world, study, ("slow", "x", "1", value, repr(value)))
-        (finding,) = [f for f in findings if f.check == "granularity"]
-        assert finding.finding == expected
-        assert expected == SUSPICIOUS or finding.bound == 299  # 298/299
 
 
 # -- repetitions ----------------------------------------------------------------------------------

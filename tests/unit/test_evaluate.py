@@ -124,7 +124,7 @@ ABSENT, NONE = "which did not run here", "refuses all 2 points (no queue 'codel'
 )
 def test_the_papers_own_engine_stands_if_it_ran(original, engines, stands, said):
     chosen = headline(original, participations(design(**engines)))
-    assert (chosen.engine, chosen.original) == (stands, original)
+    assert chosen.engine == stands
     assert said in chosen.mark and bool(said) == bool(chosen.mark)
 
 

@@ -1,7 +1,6 @@
 """Statistics against values from tables, and against properties that must hold for any data."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from replication.metrics.statistic import (
     kendall,
     ranked,
     relative_deviation,
-    simplest_fraction,
     spearman,
     wilson_interval,
 )
@@ -104,17 +102,6 @@ def test_rounding_a_number_moves_it_by_half_a_digit_at_most(number, places):
 )
 def test_significant_digits(printed, digits):
     assert significant_digits(printed) == digits
-
-
-@given(st.integers(1, 60), st.integers(0, 60), st.integers(1, 400))
-def test_simplest_fraction_has_the_smallest_denominator(denominator, numerator, width):
-    middle = Fraction(numerator, denominator)
-    low, high = float(max(middle - Fraction(1, 40 * width), 0)), float(middle + Fraction(1, 999))
-    found = simplest_fraction(low, high)
-    assert low <= found <= high
-    exact_low, exact_high = Fraction(low), Fraction(high)
-    smaller = range(1, found.denominator)
-    assert not any(math.ceil(exact_low * d) <= math.floor(exact_high * d) for d in smaller)
 
 
 def test_interval_is_students_and_needs_three_replicates():

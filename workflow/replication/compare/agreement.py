@@ -14,7 +14,6 @@ manuals and standards) are offered where the runs have the traits that they conc
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +45,7 @@ PATH = Path("configs") / "engine_differences.yaml"
 TABLES = {
     "agreement_pairs.csv": (
         *("study", "kind", "claim", "table", "row", "column", "left", "right", "left_verdict"),
-        *("right_verdict", "left_points", "right_points", "agree", "difference", "beyond_noise"),
-        "causes",
+        *("right_verdict", "agree", "causes"),
     ),
     "agreement_contrasts.csv": (
         *("study", "group", "left", "right", "side", "metric", "unit", "left_mean", "right_mean"),
@@ -156,42 +154,20 @@ class Pair:
     found: Compared
 
     @property
-    def points(self) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-        """The points that the item rests on, of each engine."""
-        left, right = (
-            {(point["experiment"], point["point"]) for point in row["points"]}
-            for row in (self.found.before, self.found.after)
-            if row
-        )
-        return left, right
-
-    @property
     def group(self) -> tuple[str, str, tuple[str, str]]:
         """What is explained together: a claim, or the cells of a table's column."""
-        item = self.found.item
-        name = item[0] if self.found.kind == CLAIM else f"{item[0]}: {item[2]}"
-        return self.found.kind, name, self.engines
+        kind, item = self.found.kind, self.found.item
+        return kind, item[0] if kind == CLAIM else f"{item[0]}: {item[2]}", self.engines
 
     def row(self, causes: Sequence[str]) -> dict[str, object]:
         """Return the row of agreement_pairs.csv, with the known differences that concern it."""
-        is_cell = self.found.kind == CELL
-        names = ("table", "row", "column") if is_cell else ("claim",)
-        left, right = self.points
+        found, (left, right) = self.found, self.engines
+        left_verdict, right_verdict = found.verdicts
         return {
-            "study": self.study,
-            "kind": self.found.kind,
-            **dict.fromkeys(("claim", "table", "row", "column"), ""),
-            **dict(zip(names, self.found.item, strict=True)),
-            "left": self.engines[0],
-            "right": self.engines[1],
-            "left_verdict": self.found.verdicts[0],
-            "right_verdict": self.found.verdicts[1],
-            "left_points": len(left),
-            "right_points": len(right),
-            "agree": self.found.agrees,
-            "difference": self.found.relative_change if is_cell else math.nan,
-            "beyond_noise": self.found.beyond_noise,
-            "causes": "; ".join(causes),
+            **{"study": self.study, "kind": found.kind, "left": left, "right": right},
+            **{name: found.known.get(name, "") for name in ("claim", "table", "row", "column")},
+            **{"left_verdict": left_verdict, "right_verdict": right_verdict},
+            **{"agree": found.agrees, "causes": "; ".join(causes)},
         }
 
 
@@ -265,13 +241,13 @@ def _sides(study: Study, pairs: Sequence[Pair]) -> list[_Side]:
     }
     found: dict[tuple[str, str, str], _Side] = {}
     for kind, wanted in rested_on:
-        # The mean of the quantity's flows over whole runs.
-        changes = {"metric": CONTRASTED[0], "aggregate": "mean", "window_s": None, "links": None}
+        experiment, flows = wanted.experiment, wanted.flows
         where = shared if kind == CELL else wanted.where
-        whole = wanted.model_copy(update={**changes, "where": where})
+        # The mean of the quantity's flows over whole runs.
+        whole = Quantity(experiment=experiment, metric=CONTRASTED[0], flows=flows, where=where)
         label = qualifier(study, whole) or "all points"
-        side = _Side(label, wanted.experiment, wanted.flows, [])
-        side = found.setdefault((label, wanted.experiment, str(wanted.flows)), side)
+        side = _Side(label, experiment, flows, [])
+        side = found.setdefault((label, experiment, str(flows)), side)
         if wanted.where not in side.wheres:
             side.wheres.append(wanted.where)
     return list(found.values())
@@ -296,20 +272,12 @@ def _contrasts(
             continue
         means = both.groupby("replicate")[["value_left", "value_right"]].mean()
         found = estimate((means["value_right"] - means["value_left"]).to_numpy())
+        left_mean, right_mean = (float(means[name].mean()) for name in means)
         yield {
-            "study": first.study,
-            "group": first.group[1],
-            "left": left,
-            "right": right,
-            "side": side.label,
-            "metric": metric,
-            "unit": METRICS[metric].unit,
-            "left_mean": float(means["value_left"].mean()),
-            "right_mean": float(means["value_right"].mean()),
-            "difference": found.mean,
-            "low": found.low,
-            "high": found.high,
-            "n": found.n,
+            **{"study": first.study, "group": first.group[1], "left": left, "right": right},
+            **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
+            **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},
+            **{"low": found.low, "high": found.high, "n": found.n},
             "differs": not found.low <= 0 <= found.high if found.has_interval else None,
         }
 

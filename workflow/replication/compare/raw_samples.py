@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TRANSCRIBED = "data/published/{}/raw_samples.csv"
 SAMPLES = "trace_samples.csv"
+_THEIRS = ("minrtt_s", "first_pacing_rate_bps", "first_busy_s", "first_cwnd_segments")
 #: A longer round trip has met a queue: 10 ms are less than a packet takes at 1 Mbit/s.
 _EMPTY_PATH_S = 0.01
 #: What Linux paces at before the first loss, in windows a round trip: tcp_pacing_ss_ratio; 2/ln 2.
@@ -51,20 +52,14 @@ def sample_rows(
             gain = _BBR_GAIN if ours[0].congestion_control == "bbr" else _PACING_GAIN
             bits = gain * 8 * theirs["mss_bytes"] * ours[0].first_window_segments
             yield {
-                "study": study,
-                "trace": published.trace,
-                "flow": published.flow,
-                "engine": engine,
-                "minrtt_s": theirs["minrtt_s"],
+                **{"study": study, "trace": published.trace, "flow": published.flow},
+                **{"engine": engine, "n": len(ours)},
+                **{name: theirs[name] for name in _THEIRS},
                 "our_rtt_low_s": low if was_empty else math.nan,
                 "our_rtt_high_s": high if was_empty else math.nan,
-                "first_pacing_rate_bps": theirs["first_pacing_rate_bps"],
                 "our_pacing_low_bps": bits / high if was_empty else math.nan,
                 "our_pacing_high_bps": bits / low if was_empty else math.nan,
-                "first_busy_s": theirs["first_busy_s"],
-                "first_cwnd_segments": theirs["first_cwnd_segments"],
                 "our_cwnd_segments": float(np.mean(windows)),
-                "n": len(ours),
             }
 
 

@@ -90,16 +90,14 @@ def published_flows(
             mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
     flows = []
     for (trace, name), cells in mapped.items():
-        summary = {cell.cell.metric: cell.value for cell in cells}
-        flow = PublishedFlow(trace, name, cells[0].quantity, summary)
+        samples = rtt_s = None
         if trace in raw:
             table = raw[trace][name]
-            samples = Samples.of(
-                table["time_s"], table["cwnd_segments"], table["ssthresh_segments"]
-            )
+            window, threshold = table["cwnd_segments"], table["ssthresh_segments"]
+            samples = Samples.of(table["time_s"], window, threshold)
             rtt_s = known(table["rtt_s"]) if "rtt_s" in table else None
-            flow = replace(flow, samples=samples, rtt_s=rtt_s)
-        flows.append(flow)
+        summary = {cell.cell.metric: cell.value for cell in cells}
+        flows.append(PublishedFlow(trace, name, cells[0].quantity, summary, samples, rtt_s))
     return flows
 
 
@@ -110,7 +108,7 @@ def known(numbers: pd.Series[float]) -> FloatArray:
 
 @dataclass(frozen=True)
 class OurFlow:
-    """One flow of one run of ours.
+    """One flow of one run of ours, which its scenario describes by `document`.
 
     `empty_rtt_s` is the shortest and the longest round trip of a small packet on the empty path.
     `first_age_s` is how long the flow has been sending at its first sample with a window.
@@ -118,15 +116,23 @@ class OurFlow:
 
     engine: str
     replicate: int
-    flow: str
-    congestion_control: str
-    duration_s: float
+    document: Mapping[str, Any]
     samples: Samples
     rtt_s: FloatArray
     retransmissions: float
+    duration_s: float
     empty_rtt_s: tuple[float, float]
-    first_window_segments: float
     first_age_s: float
+
+    @property
+    def congestion_control(self) -> str:
+        """Its congestion control."""
+        return str(self.document["congestion_control"])
+
+    @property
+    def first_window_segments(self) -> float:
+        """Its initial window."""
+        return float(self.document["initial_window_segments"])
 
     def window_at(self, age_s: float) -> float:
         """Return the window at an age of the flow, in segments."""
@@ -149,16 +155,6 @@ class TraceComparison:
     ours: list[tuple[OurFlow, Window]]
     like: Sequence[Samples] = ()
 
-    @classmethod
-    def of(cls, published: PublishedFlow, point: str, ours: Sequence[OurFlow]) -> TraceComparison:
-        """Put all windows on one grid."""
-        own = [flow.samples for flow in ours]
-        if published.samples is None:
-            theirs, windows = None, on_one_grid(own)
-        else:
-            theirs, *windows = on_one_grid([published.samples, *own])
-        return cls(published, point, theirs, list(zip(ours, windows, strict=True)))
-
     @property
     def engines(self) -> list[str]:
         """Engines that ran the point, sorted."""
@@ -171,18 +167,14 @@ class TraceComparison:
 
     def own_distance(self) -> float:
         """Return the mean distance of the published window to those of its like; NaN without."""
-        theirs = self.published.samples
-        if theirs is None:
-            return math.nan
-        pairs = (on_one_grid([theirs, other]) for other in self.like)
+        pairs = (on_one_grid([self.published.samples, other]) for other in self.like)
         return _mean([one.distance(other) for one, other in pairs])
 
     @property
     def by_threshold(self) -> bool:
         """Whether every side has a slow-start threshold at some time."""
-        ours = [flow.samples.has_threshold for flow, _ in self.ours]
-        theirs = self.published.samples
-        return all(ours) and theirs is not None and theirs.has_threshold
+        sides = [self.published.samples, *(flow.samples for flow, _ in self.ours)]
+        return all(side is not None and side.has_threshold for side in sides)
 
     def figure(self, metric: str, window: Window) -> float:
         """Return a figure of one window."""
@@ -191,7 +183,7 @@ class TraceComparison:
             return self.window.distance(window)
         if metric == "slow_start_share":
             return window.slow_start_share(self.by_threshold)
-        return FIGURES[metric][1](window)
+        return FIGURES[metric][2](window)
 
     def rtt_distance(self) -> float:
         """Return the mean Wasserstein distance of our round trips to the trace's, in s; or NaN."""
@@ -227,11 +219,12 @@ class TraceComparison:
         return [_mean(values[replicate]) for replicate in sorted(values)]
 
 
-def on_one_grid(several: Sequence[Samples]) -> list[Window]:
+def on_one_grid(several: Sequence[Samples | None]) -> list[Window]:
     """Return windows on one grid: up to the shortest's end, in the longest sampling interval."""
-    span = min(samples.span_s for samples in several)
-    interval = max(samples.interval_s for samples in several)
-    return [samples.on_grid(interval, span) for samples in several]
+    known = [samples for samples in several if samples is not None]
+    span_s = min(float(samples.time_s[-1]) for samples in known)
+    interval_s = max(float(np.median(np.diff(samples.time_s))) for samples in known)
+    return [samples.on_grid(interval_s, span_s) for samples in known]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -261,9 +254,9 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
     write_table(data / NEARNESS, nearness(table), TRACE_NEARNESS_COLUMNS)
     drawn = pa.Table.from_pandas(pd.concat(windows, ignore_index=True), preserve_index=False)
     write_parquet(drawn, data / WINDOWS)
-    flows_by = table.drop_duplicates(["study", "trace", "flow"])["evidence"]
-    raw = int((flows_by == RAW).sum())
-    return f"{data / COMPARISON}: {len(flows_by)} published flows, {raw} of them with raw traces"
+    evidence = table.drop_duplicates(["study", "trace", "flow"])["evidence"]
+    raw = int((evidence == RAW).sum())
+    return f"{data / COMPARISON}: {len(evidence)} published flows, {raw} of them with raw traces"
 
 
 def compare_flows(
@@ -271,17 +264,24 @@ def compare_flows(
 ) -> Iterator[TraceComparison]:
     """Yield a comparison for each published flow and point of ours that was run."""
     found = [
-        TraceComparison.of(flow, point, ours)
+        _compared(flow, point, ours)
         for flow in flows
         for point, ours in _our_flows(results, flow).items()
     ]
-    kinds: dict[tuple[str, ...], list[TraceComparison]] = {}
     for one in found:
-        kinds.setdefault((one.point, *one.congestion_controls), []).append(one)
-    for one in found:
-        others = kinds[one.point, *one.congestion_controls]
-        like = [other.published.samples for other in others if other is not one]
+        kind = (one.point, one.congestion_controls)
+        like = [
+            other.published.samples
+            for other in found
+            if other is not one and (other.point, other.congestion_controls) == kind
+        ]
         yield replace(one, like=[samples for samples in like if samples is not None])
+
+
+def _compared(published: PublishedFlow, point: str, ours: Sequence[OurFlow]) -> TraceComparison:
+    windows = on_one_grid([published.samples, *(flow.samples for flow in ours)])
+    theirs = None if published.samples is None else windows.pop(0)
+    return TraceComparison(published, point, theirs, list(zip(ours, windows, strict=True)))
 
 
 def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, list[OurFlow]]:
@@ -294,28 +294,22 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
     by_flow = {key: group for key, group in series.groupby(keys, sort=False)}
     found: dict[str, list[OurFlow]] = {}
     for row in chosen.sort_values(["point", "engine", "replicate", "flow"]).to_dict("records"):
-        flows = results.scenarios[row["scenario"]]["flows"]
-        document = next(flow for flow in flows if flow["id"] == row["flow"])
+        scenario = results.scenarios[row["scenario"]]
+        document = next(flow for flow in scenario["flows"] if flow["id"] == row["flow"])
         group = by_flow[tuple(row[key] for key in keys)]
         segment = float(document["segment_bytes"])
         stop_s = min(float(document["stop_s"]), float(group["time_s"].max()))
+        window, threshold = group["cwnd_bytes"] / segment, group["ssthresh_bytes"] / segment
         found.setdefault(row["point"], []).append(
             OurFlow(
                 engine=row["engine"],
                 replicate=int(row["replicate"]),
-                flow=row["flow"],
-                congestion_control=document["congestion_control"],
-                duration_s=stop_s - float(document["start_s"]),
-                samples=Samples.of(
-                    group["time_s"],
-                    group["cwnd_bytes"] / segment,
-                    group["ssthresh_bytes"] / segment,
-                    stop_s,
-                ),
+                document=document,
+                samples=Samples.of(group["time_s"], window, threshold, stop_s),
                 rtt_s=known(group["rtt_s"]),
                 retransmissions=float(row["retransmissions"]),
-                empty_rtt_s=_empty_rtt(results.scenarios[row["scenario"]], row["flow"]),
-                first_window_segments=float(document["initial_window_segments"]),
+                duration_s=stop_s - float(document["start_s"]),
+                empty_rtt_s=_empty_rtt(scenario, row["flow"]),
                 first_age_s=_first_age(document, group.loc[group["cwnd_bytes"].notna(), "time_s"]),
             )
         )
@@ -342,35 +336,27 @@ def _empty_rtt(document: Mapping[str, Any], name: str) -> tuple[float, float]:
     return least, least + 2 * sum(link.jitter_s for link in path)
 
 
-def comparison_rows(study: str, comparison: TraceComparison) -> list[dict[str, object]]:
-    """Return the rows of the table for one flow: a row a metric and engine."""
+def comparison_rows(study: str, comparison: TraceComparison) -> Iterator[dict[str, object]]:
+    """Yield the rows of the table for one flow: a row a metric and engine."""
     published = comparison.published
-    rows: list[dict[str, object]] = []
+    of_flow = {
+        **{"study": study, "trace": published.trace, "flow": published.flow},
+        **{"experiment": published.quantity.experiment, "point": comparison.point},
+        "congestion_control": ", ".join(comparison.congestion_controls),
+        "evidence": SUMMARY if comparison.window is None else RAW,
+    }
     for metric, value in comparison.published_figures().items():
+        unit = "segments" if metric == DISTANCE else FIGURES[metric][1]
         highest = 1.0 if metric == "slow_start_share" else math.inf
         for engine in comparison.engines:
             found = estimate(comparison.reproduced(metric, engine), 0.0, highest)
-            rows.append(
-                {
-                    "study": study,
-                    "experiment": published.quantity.experiment,
-                    "point": comparison.point,
-                    "trace": published.trace,
-                    "flow": published.flow,
-                    "congestion_control": ", ".join(comparison.congestion_controls),
-                    "engine": engine,
-                    "metric": metric,
-                    "unit": "segments" if metric == DISTANCE else FIGURES[metric][0],
-                    "evidence": SUMMARY if comparison.window is None else RAW,
-                    "published": value,
-                    "reproduced_mean": found.mean,
-                    "reproduced_low": found.low,
-                    "reproduced_high": found.high,
-                    "n": found.n,
-                    "relative_deviation": (found.mean - value) / value if value else math.nan,
-                }
-            )
-    return rows
+            yield {
+                **of_flow,
+                **{"engine": engine, "metric": metric, "unit": unit, "published": value},
+                **{"reproduced_mean": found.mean, "reproduced_low": found.low},
+                **{"reproduced_high": found.high, "n": found.n},
+                "relative_deviation": (found.mean - value) / value if value else math.nan,
+            }
 
 
 def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
@@ -390,15 +376,9 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
             continue
         is_least = wide.le(wide.min(axis=1) + 1e-12, axis=0)
         shares = is_least.div(is_least.sum(axis=1), axis=0)
-        for engine in wide:
-            yield {
-                "study": study,
-                "metric": metric,
-                "engine": engine,
-                "nearest": float(shares[engine].sum()),
-                "flows": len(wide),
-                "share": float(shares[engine].mean()),
-            }
+        for engine, own in shares.items():
+            row = {"study": study, "metric": metric, "engine": engine, "nearest": float(own.sum())}
+            yield row | {"flows": len(wide), "share": float(own.mean())}
 
 
 def drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
@@ -409,7 +389,9 @@ def drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
     windows: dict[str, Window] = {}
     if comparison.window is not None:
         windows[PUBLISHED] = comparison.window
-    named = [pair for pair in comparison.ours if pair[0].flow == comparison.published.flow]
+    named = [
+        pair for pair in comparison.ours if pair[0].document["id"] == comparison.published.flow
+    ]
     for flow, window in named or comparison.ours:
         windows.setdefault(flow.engine, window)
     names = {"study": study, "trace": comparison.published.trace, "flow": comparison.published.flow}
@@ -418,4 +400,4 @@ def drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
         columns = {"time_s": window.time_s, "cwnd_segments": window.cwnd_segments}
         drawn = pd.DataFrame({**names, "source": source, **columns})
         parts.append(thin(drawn, "cwnd_segments", ["source"], DRAWN_SAMPLES))
-    return pd.concat(parts, ignore_index=True)[list(TRACE_WINDOW_COLUMNS)]
+    return pd.concat(parts, ignore_index=True)

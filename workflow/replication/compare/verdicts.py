@@ -46,9 +46,7 @@ class Compared:
     @property
     def known(self) -> Row:
         """The row of either table, the second first."""
-        found = self.after or self.before
-        assert found is not None
-        return found
+        return self.after or self.before or {}
 
     @property
     def kind(self) -> str:
@@ -58,8 +56,8 @@ class Compared:
     @property
     def verdicts(self) -> tuple[str, str]:
         """Its verdicts; empty where there is none."""
-        first, second = (str(row["verdict"]) if row else "" for row in (self.before, self.after))
-        return first, second
+        before, after = self.before or {}, self.after or {}
+        return str(before.get("verdict", "")), str(after.get("verdict", ""))
 
     @property
     def values(self) -> tuple[float, float]:
@@ -79,12 +77,9 @@ class Compared:
         change = self.values[1] - self.values[0]
         if not change or math.isnan(change):
             return ""
-        prefix = "" if self.kind == CLAIM else "reproduced_"
-        widths = [
-            (_number(row, f"{prefix}high") - _number(row, f"{prefix}low")) / 2
-            for row in (self.before, self.after)
-        ]
-        noise = math.hypot(*widths)
+        ends = [f"{'' if self.kind == CLAIM else 'reproduced_'}{end}" for end in ("low", "high")]
+        low, high = ([_number(row, end) for row in (self.before, self.after)] for end in ends)
+        noise = math.hypot(*((top - bottom) / 2 for top, bottom in zip(high, low, strict=True)))
         if math.isnan(noise):
             return UNKNOWN
         return BEYOND if abs(change) > noise else WITHIN
@@ -108,20 +103,14 @@ class Compared:
 
     def row(self) -> dict[str, object]:
         """Return the row of the table of differences."""
-        return {
-            "study": self.known["study"],
-            "kind": self.kind,
-            "item": ", ".join(self.item),
-            "engine": self.known["engine"],
-            "unit": self.known.get("unit", ""),
-            "before": self.values[0],
-            "after": self.values[1],
-            "change": self.values[1] - self.values[0],
-            "relative_change": self.relative_change,
-            "beyond_noise": self.beyond_noise,
-            "verdict_before": self.verdicts[0],
-            "verdict_after": self.verdicts[1],
-        }
+        known, (before, after) = self.known, self.values
+        first, second = self.verdicts
+        item = {"study": known["study"], "kind": self.kind, "item": ", ".join(self.item)}
+        values = {"before": before, "after": after, "change": after - before}
+        size = {"relative_change": self.relative_change, "beyond_noise": self.beyond_noise}
+        verdicts = {"verdict_before": first, "verdict_after": second}
+        of = {"engine": known["engine"], "unit": known.get("unit", "")}
+        return {**item, **of, **values, **size, **verdicts}
 
 
 def compare_verdicts(

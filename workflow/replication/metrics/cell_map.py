@@ -170,7 +170,7 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
                 raise PublishedError(
                     f"{where}: not_comparable.{row}.{column}: no number is printed; remove it"
                 )
-        missing = [(row, column) for row, column in printed if (table.id, row, column) not in given]
+        missing = [key for key in printed if (table.id, *key) not in given]
         if missing:
             row, column = missing[0]
             raise PublishedError(

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from replication.metrics.metric import chosen_flows, monitored_links, subjects
 from replication.metrics.metric_model import METRICS, wanted_quantities
-from replication.metrics.results import Feature, Results
+from replication.metrics.results import Results, Window, window_name
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW, SampledResults
 from replication.study.claim_model import Quantity
 from replication.study.storage.parquet import read_parquet, write_parquet
@@ -43,16 +43,15 @@ FEATURE_KEYS = ("metric", "window", "engine", "scenario", "subject")
 
 def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataFrame:
     """Return the features of runs: those of `wanted`, and what shows congestion in every run."""
-    parts = [_congestion(results)]
+    parts, known = [_congestion(results)], set(results.flows["flow"])
     for one in wanted:
-        runs = results.runs(one.experiment, {})
         here = one.flows
         if isinstance(here, list):
             # A flow may be in none of these runs.
-            here = [flow for flow in here if flow in set(results.flows["flow"])]
-        flows = chosen_flows(results, runs, here)
+            here = [flow for flow in here if flow in known]
+        flows = chosen_flows(results, results.runs(one.experiment, {}), here)
         of = subjects(results, METRICS[one.metric], flows, one)
-        parts.append(_rows(results, Feature(one.metric, one.window_s), of))
+        parts.append(_rows(results, one.metric, one.window_s, of))
     table = pd.concat(parts, ignore_index=True)
     # Experiments may share a run.
     return table.drop_duplicates(list(FEATURE_COLUMNS[:-1]), ignore_index=True)
@@ -62,16 +61,13 @@ def _congestion(results: SampledResults) -> pd.DataFrame:
     tcp = results.flows[results.flows["kind"] == "tcp"]
     at_window = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
     links = monitored_links(results, results.flows)
-    return pd.concat(
-        [
-            _rows(results, Feature(SHARE_AT_WINDOW), at_window),
-            _rows(results, Feature("queue_mean_packets"), links),
-        ]
-    )
+    shares = _rows(results, SHARE_AT_WINDOW, None, at_window)
+    return pd.concat([shares, _rows(results, "queue_mean_packets", None, links)])
 
 
-def _rows(results: SampledResults, feature: Feature, of: pd.DataFrame) -> pd.DataFrame:
-    return results.values(feature, of).assign(metric=feature.metric, window=feature.window)
+def _rows(results: SampledResults, metric: str, window_s: Window, of: pd.DataFrame) -> pd.DataFrame:
+    values = results.values(metric, window_s, of)
+    return values.assign(metric=metric, window=window_name(window_s))
 
 
 def drawn_runs(study: Study, design: pd.DataFrame) -> pd.DataFrame:

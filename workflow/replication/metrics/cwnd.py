@@ -43,6 +43,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,17 +63,6 @@ _TIE_SEGMENTS = 1e-9
 _SLACK_SEGMENTS = 1e-5
 MINUTE_S = 60.0
 DISTANCE = "cwnd_distance"
-#: Names of the metrics for people.
-LABELS = {
-    "sawtooth_period": "Sawtooth, period",
-    "sawtooth_height": "Sawtooth, height",
-    "cwnd_mean": "Window, time average",
-    "cwnd_peak": "Window, peak",
-    "cwnd_minimum": "Window, minimum",
-    "reductions_per_minute": "Window reductions",
-    "slow_start_share": "Share of time in slow start",
-    DISTANCE: "Wasserstein distance",
-}
 
 
 class SeriesError(InputError):
@@ -143,18 +133,16 @@ def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
     """Return the mean of samples that each hold until the next one; NaN are left out."""
     time, samples = np.asarray(time_s, dtype=float), np.asarray(values, dtype=float)
     known = np.isfinite(samples)
-    time, samples = time[known], samples[known]
-    if not samples.size:
+    if not known.any():
         raise SeriesError("no finite sample to take a mean of")
-    held = np.diff(time)
+    held = np.diff(time[known])
     if held.sum() == 0:
-        return float(samples.mean())
-    return float(np.average(samples[:-1], weights=held))
+        return float(samples[known].mean())
+    return float(np.average(samples[known][:-1], weights=held))
 
 
-@dataclass(frozen=True)
-class Sawtooth:
-    """The prominent teeth of one window: their number, mean time between peaks, and mean fall.
+class Sawtooth(NamedTuple):
+    """The prominent teeth of a window: number, mean time between peaks, mean fall.
 
     The fall is from a peak to the lowest sample before the next one, after the last to the end. NaN
     where there are too few teeth: two for a period, one for a height.
@@ -225,16 +213,6 @@ class Samples(CwndSeries):
         return cls(time[order] - time[order[0]], window[order], threshold[order])
 
     @property
-    def interval_s(self) -> float:
-        """Median time between samples."""
-        return float(np.median(np.diff(self.time_s)))
-
-    @property
-    def span_s(self) -> float:
-        """Time from the first to the last sample."""
-        return float(self.time_s[-1])
-
-    @property
     def has_threshold(self) -> bool:
         """Whether the slow-start threshold is ever set."""
         return bool(np.isfinite(self.ssthresh_segments).any())
@@ -254,6 +232,10 @@ class Window(CwndSeries):
         """The prominent teeth after start-up."""
         return prominent_teeth(self.time_s[self.steady], self.steady_cwnd)
 
+    def reductions_per_minute(self) -> float:
+        """Return the number of window reductions over the span in minutes."""
+        return MINUTE_S * self.reductions() / float(self.time_s[-1])
+
     def slow_start_share(self, by_threshold: bool = True) -> float:
         """Return the share of the span in slow start, or else in start-up."""
         size, end = self.cwnd_segments.size, self.start_up_end
@@ -268,16 +250,16 @@ class Window(CwndSeries):
         return float(wasserstein_distance(self.steady_cwnd, other.steady_cwnd))
 
 
-#: What is read off a single window: metric to (unit, function).
-FIGURES: dict[str, tuple[str, Callable[[Window], float]]] = {
-    "sawtooth_period": ("s", lambda window: window.sawtooth.period_s),
-    "sawtooth_height": ("segments", lambda window: window.sawtooth.height_segments),
-    "cwnd_mean": ("segments", lambda window: float(window.steady_cwnd.mean())),
-    "cwnd_peak": ("segments", Window.peak),
-    "cwnd_minimum": ("segments", Window.minimum),
-    "reductions_per_minute": (
-        "1/min",
-        lambda window: MINUTE_S * window.reductions() / float(window.time_s[-1]),
-    ),
-    "slow_start_share": ("1", Window.slow_start_share),
+#: What is read off a single window: its name for people, its unit, and how.
+FIGURES: dict[str, tuple[str, str, Callable[[Window], float]]] = {
+    "sawtooth_period": ("Sawtooth, period", "s", lambda w: w.sawtooth.period_s),
+    "sawtooth_height": ("Sawtooth, height", "segments", lambda w: w.sawtooth.height_segments),
+    "cwnd_mean": ("Window, time average", "segments", lambda w: float(w.steady_cwnd.mean())),
+    "cwnd_peak": ("Window, peak", "segments", Window.peak),
+    "cwnd_minimum": ("Window, minimum", "segments", Window.minimum),
+    "reductions_per_minute": ("Window reductions", "1/min", Window.reductions_per_minute),
+    "slow_start_share": ("Share of time in slow start", "1", Window.slow_start_share),
 }
+#: Names of the figures and of the distance for people.
+LABELS = {name: label for name, (label, _, _) in FIGURES.items()}
+LABELS[DISTANCE] = "Wasserstein distance"

@@ -67,9 +67,8 @@ def start_up_duration(flow: FlowSeries) -> float:
 def cwnd_spread(flow: FlowSeries) -> float:
     """Return the median distance of the steady window from its median, over that median.
 
-    A regular saw-tooth from half a window to a whole one has (W/8)/(3W/4) = 1/6. Excursions that
-    take a small share of the time, such as BBR's probes of the round trip (200 ms in 10 s), do
-    not enter; they rule the coefficient of variation.
+    A regular saw-tooth from half a window to a whole one has (W/8)/(3W/4) = 1/6. Rare excursions,
+    such as BBR's probes of the round trip, rule the coefficient of variation, and do not enter.
     """
     window = flow.steady_cwnd
     middle = float(np.median(window)) if window.size else 0.0
@@ -79,12 +78,11 @@ def cwnd_spread(flow: FlowSeries) -> float:
 def slow_start_growth(flow: FlowSeries) -> float:
     """Return the factor by which the window grows per round-trip time in the initial slow start.
 
-    Median of w(t) / w(t - R(t)) over the samples from the first to the largest window before
-    start-up ends; R(t) is the round trip sampled at t. An acknowledgement at t answers what was
-    sent at t - R(t), so that a window of one more segment for each acknowledged one reads 2 (RFC
-    5681, section 3.1; RFC 3465), however the queue and with it the round trip grows. Between two
-    samples the window is taken to grow by a constant factor. NaN with fewer than three samples
-    that lie a round trip after the first.
+    Median of w(t) / w(t - R(t)) over the samples up to the largest window before start-up ends;
+    R(t) is the round trip sampled at t. One segment more for each acknowledged one reads 2 (RFC
+    5681, section 3.1; RFC 3465), however the round trip grows. Between two samples the window is
+    taken to grow by a constant factor. NaN with fewer than three samples a round trip after the
+    first.
     """
     end = flow.start_up_end
     window = flow.cwnd_segments[: None if end is None else end + 1]
@@ -101,9 +99,8 @@ def slow_start_growth(flow: FlowSeries) -> float:
 def slow_start_reentries(flow: FlowSeries) -> float:
     """Return how often the window falls to at most two segments after start-up.
 
-    Only falls from above two segments to below the slow-start threshold count (where the
-    threshold is known): a timeout, or Tahoe's answer to any loss. A restart that is over between
-    two samples is missed; `timeouts` is exact.
+    Only falls from above two segments to below the slow-start threshold count, where it is known: a
+    timeout, or Tahoe's answer to any loss. One that is over between two samples is missed.
     """
     window = flow.steady_cwnd
     threshold = flow.ssthresh_segments[flow.steady]

@@ -15,7 +15,7 @@ import pandas as pd
 
 from replication.metrics.feature import WINDOW_FEATURES
 from replication.metrics.metric_model import Metric, MetricError, check_metric, is_total
-from replication.metrics.results import SUBJECT, Feature, Results
+from replication.metrics.results import SUBJECT, Results
 from replication.metrics.sampled import RUN
 from replication.metrics.statistic import jain_index
 from replication.study.claim_model import Flows, Links, Quantity, StartOrder
@@ -26,8 +26,7 @@ def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     """Return engine, replicate, a column per factor (level key) and value of runs with results.
 
     The value is NaN where the metric is undefined for the run, such as the delay of a flow that
-    received nothing. MetricError where the metric is unknown, the aggregate has no meaning, or no
-    scenario has the flows or links.
+    received nothing. MetricError: no such metric, aggregate of it, flow or link.
     """
     key = wanted.model_dump_json()
     if key not in results.memo:
@@ -59,8 +58,8 @@ def chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.Data
     if isinstance(chosen, str):
         return flows[flows["kind"] == chosen]
     if isinstance(chosen, StartOrder):
-        places = results.start_order
-        named = places.loc[places["place"] == chosen.start_order, ["scenario", "flow"]]
+        facts = results.scenario_flows
+        named = facts.loc[facts["place"] == chosen.start_order, ["scenario", "flow"]]
         return flows.merge(named, on=["scenario", "flow"])
     unknown = sorted(set(chosen) - set(flows["flow"]))
     if unknown:
@@ -115,14 +114,15 @@ def _values(
 ) -> pd.DataFrame:
     if not is_total(wanted):
         of = subjects(results, metric, flows, wanted)
-        values = results.values(Feature(wanted.metric, wanted.window_s), of)
+        values = results.values(wanted.metric, wanted.window_s, of)
         return values if metric.source == "fairness" else aggregate(values, wanted.aggregate)
     if wanted.aggregate == "pooled":
         return _pooled(metric, flows)
     per_flow = flows[[*RUN, "flow"]].assign(value=flows[wanted.metric].astype(float))
     if wanted.metric == COMPLETION:
         # A run has no value until all of its transfers are complete; other flows have none anyway.
-        late = per_flow[per_flow["value"].isna()].merge(results.transfers, on=["scenario", "flow"])
+        late = per_flow[per_flow["value"].isna()].merge(results.scenario_flows)
+        late = late[late["transfer"]]
         is_late = pd.MultiIndex.from_frame(per_flow[RUN]).isin(pd.MultiIndex.from_frame(late[RUN]))
         per_flow.loc[is_late, "value"] = np.nan
     return aggregate(per_flow, wanted.aggregate)
@@ -141,7 +141,6 @@ def aggregate(per_flow: pd.DataFrame, how: str) -> pd.DataFrame:
 
 
 def _pooled(metric: Metric, flows: pd.DataFrame) -> pd.DataFrame:
-    assert metric.pooled is not None  # check_metric refused the others
     top, bottom = metric.pooled
     table = flows[[*RUN]].assign(bottom=flows[bottom].astype(float))
     top_values = flows[top].astype(float)

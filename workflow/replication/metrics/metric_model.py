@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from replication.study.claim_model import Flows, Quantity
 from replication.study.errors import InputError
@@ -38,52 +39,37 @@ class MetricError(InputError):
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: a row of metrics.csv.
-
-    Attributes
-    ----------
-    source
-        Where it comes from: a total of the "flow", a "sampled" column or a "feature" of its series,
-        a "queue", or "fairness" of a set of flows.
-    column, reduce
-        Column of the series that is reduced over a window, if any; by mean, sum, or weighted by
-        the bytes received.
-    pooled
-        Numerator and denominator, or weighted value and weight, of the `pooled` aggregate.
-    counts
-        Whether it counts events: whole numbers, larger the longer a run lasts.
-    """
+    """One metric: a row of metrics.csv."""
 
     unit: str
     label: str
+    #: A total of the "flow", a "sampled" column or a "feature" of its series, a "queue", or
+    #: "fairness" of a set of flows.
     source: str
+    #: The column of the series that is reduced over a window, if any; by mean, sum, or weighted by
+    #: the bytes received.
     column: str
     reduce: str
-    pooled: tuple[str, str] | None
+    #: Numerator and denominator, or weighted value and weight, of the `pooled` aggregate.
+    pooled: Sequence[str]
+    #: Whether it counts events: whole numbers, larger the longer a run lasts.
     counts: bool
     description: str
 
-
-def _read_metrics() -> dict[str, Metric]:
-    with (Path(__file__).parent / "metrics.csv").open(encoding="utf-8", newline="") as file:
-        rows = {row.pop("metric"): row for row in csv.DictReader(file)}
-    found = {}
-    for name, row in rows.items():
-        top, _, bottom = row.pop("pooled").partition(" / ")
-        counts = row.pop("counts") == "true"
-        found[name] = Metric(**row, pooled=(top, bottom) if top else None, counts=counts)
-    return found
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Metric:
+        """Return the metric of a row of metrics.csv, every field as text."""
+        pooled = row["pooled"].split(" / ") if row["pooled"] else ()
+        return cls(**row | {"pooled": pooled, "counts": row["counts"] == "true"})
 
 
-METRICS = _read_metrics()
+with (Path(__file__).parent / "metrics.csv").open(encoding="utf-8", newline="") as _file:
+    METRICS = {row.pop("metric"): Metric.of(row) for row in csv.DictReader(_file)}
 COUNTS = {name for name, metric in METRICS.items() if metric.counts}
 
 
 def check_metric(
-    name: str,
-    aggregate: str = "mean",
-    window: bool = False,
-    links: Sequence[str] | None = None,
+    name: str, aggregate: str = "mean", window: bool = False, links: Sequence[str] | None = None
 ) -> Metric:
     """Return the metric `name`; MetricError without it, or its aggregate, window or links."""
     if name not in METRICS:
@@ -95,7 +81,7 @@ def check_metric(
             f"metric {name!r} is a total of the whole run and has no window_s; "
             f"metrics with a window: {', '.join(sampled)}"
         )
-    if aggregate == "pooled" and (metric.pooled is None or window):
+    if aggregate == "pooled" and (not metric.pooled or window):
         pooled = (n for n, m in METRICS.items() if m.pooled)
         raise MetricError(
             f"metric {name!r} cannot be pooled{' over a window' if window else ''}; "

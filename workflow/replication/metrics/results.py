@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,19 +32,16 @@ from replication.study.storage.table import (
 _UNUSED = ("study", "batch", "cost_s")
 #: What a feature is of: a flow, a link or a set of flows of a run.
 SUBJECT = ["scenario", "engine", "subject"]
+FLOW_FACTS = ["scenario", "flow", "segment", "most", "place", "transfer"]
 
 
-@dataclass(frozen=True)
-class Feature:
-    """A metric, or `SHARE_AT_WINDOW`, read off a run's series, in (from, to] or all of it."""
+#: A part (from, to] of a run; None for the whole of it.
+Window = tuple[float, float] | None
 
-    metric: str
-    window_s: tuple[float, float] | None = None
 
-    @property
-    def window(self) -> str:
-        """The window as features.parquet has it; empty for the whole run."""
-        return "" if self.window_s is None else "-".join(f"{end:.12g}" for end in self.window_s)
+def window_name(window_s: Window) -> str:
+    """Return a window as features.parquet has it; empty for the whole run."""
+    return "" if window_s is None else "-".join(f"{end:.12g}" for end in window_s)
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,8 @@ class Results:
 
     `design` has a row per run: experiment, point, levels (dict), replicate, engine, scenario,
     supported, reason; `flows` one per scenario, engine and flow. `scenarios` are JSON documents by
-    id. The Parquet files have what was read off the series, and the series that charts draw.
-    `memo` keeps quantities: claims and cells ask for the same ones.
+    id. The Parquet files have features, and the series that charts draw. `memo` keeps quantities
+    and runs: claims and cells ask for the same ones.
     """
 
     study_id: str
@@ -88,26 +85,26 @@ class Results:
         """Engines of the design, sorted."""
         return sorted(self.design["engine"].unique())
 
-    def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
-        """Return scenario, engine, subject and value of a feature, in this order; NaN if undefined.
+    def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
+        """Return scenario, engine, subject and value of a metric, in this order; NaN if undefined.
 
         `subjects` has scenario, engine, subject and, for a set of flows, each `flow` in a row.
-        InputError where the feature was not computed when these results were collected.
+        InputError where it was not computed when these results were collected.
         """
-        wanted = subjects[SUBJECT].drop_duplicates()
+        wanted, window = subjects[SUBJECT].drop_duplicates(), window_name(window_s)
         none = wanted.iloc[:0].assign(value=0.0)
-        found = wanted.merge(self._by_feature.get((feature.metric, feature.window), none))
+        found = wanted.merge(self._by_feature.get((metric, window), none))
         if len(found) < len(wanted):
             raise InputError(
-                f"{self.features_path}: has no {feature.metric} of every run of {self.study_id}"
-                f"{f' in {feature.window} s' if feature.window else ''}; the study has changed "
-                "since its results were collected: run `make report`"
+                f"{self.features_path}: has no {metric} of every run of {self.study_id}"
+                f"{f' in {window} s' if window else ''}; the study has changed since its results "
+                "were collected: run `make report`"
             )
         return found.sort_values(SUBJECT, ignore_index=True)
 
     @cached_property
     def _by_feature(self) -> dict[tuple[str, str], pd.DataFrame]:
-        table = _read_table(self.features_path, FEATURE_COLUMNS)
+        table = read_parquet(self.features_path, columns=list(FEATURE_COLUMNS)).to_pandas()
         return {
             (str(key[0]), str(key[1])): part[[*SUBJECT, "value"]]
             for key, part in table.groupby(["metric", "window"], sort=False)
@@ -123,48 +120,40 @@ class Results:
         return replace(self, design=own(self.design), memo=memo)
 
     @cached_property
-    def segments(self) -> pd.DataFrame:
-        """Segment and largest window of each TCP flow: scenario, flow, segment, most; in bytes."""
-        rows = []
-        for scenario, document in self.scenarios.items():
-            for flow in document["flows"]:
-                if "segment_bytes" in flow:
-                    most = float(flow.get("maximum_window_bytes") or math.inf)
-                    rows.append((scenario, flow["id"], float(flow["segment_bytes"]), most))
-        return pd.DataFrame(rows, columns=["scenario", "flow", "segment", "most"])
+    def scenario_flows(self) -> pd.DataFrame:
+        """What scenarios say of each flow, a row each, with the columns of `FLOW_FACTS`.
 
-    @cached_property
-    def start_order(self) -> pd.DataFrame:
-        """Place of each TCP flow in the order of starts, from 1: scenario, flow, place."""
+        `segment` and `most`, the largest window, are in bytes; `place` is that of a TCP flow in the
+        order of starts, from 1; `transfer` is whether it ends after so many bytes.
+        """
         rows = []
         for scenario, document in self.scenarios.items():
             tcp = [flow for flow in document["flows"] if flow["kind"] == "tcp"]
             tcp.sort(key=lambda flow: float(flow["start_s"]))
-            rows += [(scenario, flow["id"], place) for place, flow in enumerate(tcp, start=1)]
-        return pd.DataFrame(rows, columns=["scenario", "flow", "place"])
+            places = {flow["id"]: place for place, flow in enumerate(tcp, start=1)}
+            for flow in document["flows"]:
+                segment = float(flow.get("segment_bytes", math.nan))
+                most = float(flow.get("maximum_window_bytes") or math.inf)
+                place, transfer = places.get(flow["id"], 0), bool(flow.get("stop_after_bytes"))
+                rows.append((scenario, flow["id"], segment, most, place, transfer))
+        return pd.DataFrame(rows, columns=FLOW_FACTS)
 
-    @cached_property
-    def transfers(self) -> pd.DataFrame:
-        """Flows that end after so many bytes: scenario, flow."""
-        rows = [
-            (scenario, flow["id"])
-            for scenario, document in self.scenarios.items()
-            for flow in document["flows"]
-            if flow.get("stop_after_bytes")
-        ]
-        return pd.DataFrame(rows, columns=["scenario", "flow"])
-
-    def runs(self, experiment: str, where: Where) -> pd.DataFrame:
-        """Return the runs of `experiment` at the levels of `where`.
+    def runs(self, experiment: str, where: Where, engine: str | None = None) -> pd.DataFrame:
+        """Return the runs of `experiment` at the levels of `where`, on `engine` or on all.
 
         Columns: engine, replicate, scenario, supported, reason, point and one per factor.
         """
+        key = f"runs of {experiment} {json.dumps(where, sort_keys=True)}"
+        if key not in self.memo:
+            self.memo[key] = self._runs(experiment, where)
+        runs = self.memo[key]
+        return runs.copy() if engine is None else runs[runs["engine"] == engine]
+
+    def _runs(self, experiment: str, where: Where) -> pd.DataFrame:
         rows = self.design[self.design["experiment"] == experiment]
         levels = pd.DataFrame(rows["levels"].tolist(), index=rows.index, dtype=object)
-        runs = pd.concat(
-            [rows[["engine", "replicate", "scenario", "supported", "reason", "point"]], levels],
-            axis=1,
-        )
+        columns = ["engine", "replicate", "scenario", "supported", "reason", "point"]
+        runs = pd.concat([rows[columns], levels], axis=1)
         for factor, keys in where.items():
             if factor not in runs:
                 return runs.iloc[:0]
@@ -173,9 +162,8 @@ class Results:
 
 
 def _read_design(path: Path) -> pd.DataFrame:
-    table = pd.DataFrame(
-        read_rows(path, DESIGN_COLUMNS), columns=list(DESIGN_COLUMNS), dtype=object
-    )
+    rows = read_rows(path, DESIGN_COLUMNS)
+    table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS), dtype=object)
     return table.drop(columns=list(_UNUSED)).assign(
         levels=table["levels"].map(json.loads),
         replicate=table["replicate"].astype(int),
@@ -194,9 +182,4 @@ def _read_flows(path: Path) -> pd.DataFrame:
             f"{path}: flow {row['flow']} of scenario {row['scenario']} on {row['engine']} is "
             "there twice; delete the file and simulate again"
         )
-    return table
-
-
-def _read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    table: pd.DataFrame = read_parquet(path, columns=list(columns)).to_pandas()
     return table

@@ -21,7 +21,7 @@ import pandas as pd
 
 from replication.metrics.feature import FlowSeries, feature
 from replication.metrics.metric_model import METRICS, Metric
-from replication.metrics.results import SUBJECT, Feature, Results
+from replication.metrics.results import SUBJECT, Results, Window
 from replication.metrics.statistic import jain_index
 
 RUN = ["scenario", "engine"]
@@ -33,16 +33,12 @@ _SLACK_S = 1e-9
 _QUEUE = {"queue_mean_packets": "mean", "queue_peak_packets": "max", "queue_drops": "sum"}
 _SERIES_KEYS = ("scenario", "engine", "flow", "link")
 
-Window = tuple[float, float] | None
-
 
 @dataclass(frozen=True, kw_only=True)
 class SampledResults(Results):
-    """Results with the series of every run, from which features are computed when needed.
+    """Results with the series of every run, from which features are computed when needed."""
 
-    `read_series` returns one row per scenario, engine, time and flow or monitored link.
-    """
-
+    #: Returns one row per scenario, engine, time and flow or monitored link.
     read_series: Callable[[], pd.DataFrame]
 
     @cached_property
@@ -55,16 +51,10 @@ class SampledResults(Results):
         )
 
     def series_of(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the series of the given runs: scenario by scenario, engine by engine.
-
-        `runs` has scenario and engine, every run once; those without a series are passed over.
-        Rows of one run stay in the order of the file.
-        """
-        wanted = runs.sort_values(RUN)
-        pairs = zip(wanted["scenario"], wanted["engine"], strict=True)
+        """Return the series of the runs, once each, by scenario and engine, in the file's order."""
+        pairs = sorted(set(runs[RUN].itertuples(index=False, name=None)))
         none = np.array([], dtype=np.intp)
-        kept = [self._places.get(pair, none) for pair in pairs]
-        return self.series.take(np.concatenate([none, *kept]))
+        return self.series.take(np.concatenate([none, *(self._places.get(p, none) for p in pairs)]))
 
     @cached_property
     def _places(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
@@ -72,40 +62,41 @@ class SampledResults(Results):
         places = self.series.groupby(RUN, observed=True, sort=False).indices
         return cast("dict[tuple[str, str], npt.NDArray[np.intp]]", places)
 
-    def values(self, feature: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
-        """Compute a feature; see `Results.values`."""
-        found = _computed(self, feature, subjects)
+    def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
+        """Compute a metric; see `Results.values`."""
+        found = _computed(self, metric, window_s, subjects)
         wanted = subjects[SUBJECT].drop_duplicates()
         joined = wanted.merge(found[[*SUBJECT, "value"]], on=SUBJECT, how="left")
         return joined.astype({"value": float}).sort_values(SUBJECT, ignore_index=True)
 
 
-def _computed(results: SampledResults, wanted: Feature, subjects: pd.DataFrame) -> pd.DataFrame:
+def _computed(
+    results: SampledResults, name: str, window_s: Window, subjects: pd.DataFrame
+) -> pd.DataFrame:
     """Return scenario, engine, subject, value of those that have samples."""
-    name, window = wanted.metric, wanted.window_s
     if name == SHARE_AT_WINDOW:
         return _at_window(results, subjects)
     metric = METRICS[name]
     if metric.source == "queue":
-        return _queue_values(results, name, subjects, window)
+        return _queue_values(results, name, subjects, window_s)
     if metric.source == "fairness":
         rows = [
-            (*run, str(subject), _fairness(name, table, window))
+            (*run, str(subject), _fairness(name, table, window_s))
             for subject, flows in subjects.groupby("subject", sort=False)
             for run, table in samples(results, flows, [*RUN, "flow"], None).groupby(RUN)
         ]
         return pd.DataFrame(rows, columns=[*SUBJECT, "value"]).astype({"value": float})
     flows = subjects.assign(flow=subjects["subject"])
     if metric.source == "feature":
-        return _features(results, name, flows, window)
-    return _sampled(results, metric, flows, window)
+        return _features(results, name, flows, window_s)
+    return _sampled(results, metric, flows, window_s)
 
 
 def samples(
     results: SampledResults, pairs: pd.DataFrame, keys: Sequence[str], window_s: Window
 ) -> pd.DataFrame:
     """Return the samples of the series whose `keys` are among those of `pairs`, in time order."""
-    series = results.series_of(pairs[RUN].drop_duplicates())
+    series = results.series_of(pairs)
     if window_s is not None:
         low, high = window_s
         after, until = series["time_s"] > low + _SLACK_S, series["time_s"] <= high + _SLACK_S
@@ -146,19 +137,14 @@ def _features(
 ) -> pd.DataFrame:
     keys = [*RUN, "flow"]
     table = samples(results, flows, keys, window_s)
-    table = table.merge(results.segments, on=["scenario", "flow"], how="left")
+    table = table.merge(results.scenario_flows, on=["scenario", "flow"], how="left")
     names = ["time_s", "cwnd_bytes", "ssthresh_bytes", "rtt_s", "segment"]
     time_s, cwnd, ssthresh, rtt_s, segment = (table[n].to_numpy(dtype=float) for n in names)
-    columns = {
-        "time_s": time_s,
-        "cwnd_segments": cwnd / segment,
-        "ssthresh_segments": ssthresh / segment,
-        "rtt_s": rtt_s,
-    }
+    cwnd, ssthresh = cwnd / segment, ssthresh / segment
     rows = []
     for key, places in table.groupby(keys, sort=True).indices.items():
-        one = {column: values[places] for column, values in columns.items()}
-        series = FlowSeries(**one, windowed=window_s is not None)
+        values = time_s[places], cwnd[places], ssthresh[places], rtt_s[places]
+        series = FlowSeries(*values, windowed=window_s is not None)
         rows.append((*cast("tuple[str, ...]", key), feature(name, series)))
     return pd.DataFrame(rows, columns=[*SUBJECT, "value"])
 
@@ -174,7 +160,7 @@ def _queue_values(
 
 def _at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFrame:
     table = samples(results, flows.assign(flow=flows["subject"]), [*RUN, "flow"], None)
-    table = table[table["cwnd_bytes"].notna()].merge(results.segments, on=["scenario", "flow"])
+    table = table[table["cwnd_bytes"].notna()].merge(results.scenario_flows)
     # A congestion window counts whole segments, the largest window whole bytes.
     table["value"] = (table["cwnd_bytes"] >= table["most"] - table["segment"]).astype(float)
     found = table.groupby([*RUN, "flow"])["value"].mean().reset_index()
@@ -204,9 +190,8 @@ def _index_over_time(flows: pd.DataFrame, since_start: bool) -> pd.Series[float]
 def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.NDArray[np.int64]:
     """Return the positions of the samples to keep, ascending, with time in so many equal bins.
 
-    Taking every n-th sample loses the peaks that a congestion window is read for. Each bin, a
-    column of pixels, keeps its first, last, smallest and largest sample: the line that is drawn is
-    the same, to the pixel (Jugel et al. 2014, "M4"). Values that are NaN are left out.
+    Each bin, a column of pixels, keeps its first, last, smallest and largest sample: the line that
+    is drawn is the same, to the pixel (Jugel et al. 2014, "M4"). NaN are left out.
     """
     times, samples = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
     known = np.flatnonzero(np.isfinite(samples) & np.isfinite(times))
@@ -224,10 +209,7 @@ def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.N
 
 
 def thin(frame: pd.DataFrame, value: str, by: list[str], limit: int) -> pd.DataFrame:
-    """Thin each group's series so that all of them have at most about `limit` samples.
-
-    The shape of the column `value` is kept; `by` are the columns that tell series apart.
-    """
+    """Thin series, which the columns `by` tell apart, to about `limit` samples in all."""
     known = frame[frame[value].notna()].sort_values([*by, "time_s"], kind="stable")
     if len(known) <= limit or known.empty:
         return known.reset_index(drop=True)

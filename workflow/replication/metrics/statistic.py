@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +51,8 @@ def estimate(
 ) -> Estimate:
     """Estimate a mean and its 95 % t interval over values of replicates; NaN are left out.
 
-    Infinite values (a ratio to zero) have no t interval: it is then their range. The interval is
-    cut to `lowest` and `highest`, which the statistic cannot leave (a share lies in 0 to 1).
+    The interval is cut to `lowest` and `highest`, which the statistic cannot leave. Infinite values
+    (a ratio to zero) have no t interval: it is then their range.
     """
     sample = _known(values)
     n = int(sample.size)
@@ -92,8 +91,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-@dataclass(frozen=True)
-class TwoOutcomes:
+class TwoOutcomes(NamedTuple):
     """A sample that falls in two groups: mean and size of each."""
 
     low_mean: float
@@ -178,17 +176,3 @@ def relative_deviation(reproduced: float, published: float) -> float:
     if published == 0:
         return math.nan
     return (reproduced - published) / abs(published)
-
-
-def simplest_fraction(low: float, high: float) -> Fraction:
-    """Return the fraction of least denominator in [low, high], both 0 or more (Stern-Brocot)."""
-    return _simplest(Fraction(low), Fraction(high))
-
-
-def _simplest(low: Fraction, high: Fraction) -> Fraction:
-    whole = math.ceil(low)
-    if whole <= high:
-        return Fraction(whole)
-    floor = math.floor(low)
-    rest = _simplest(1 / (high - floor), 1 / (low - floor))
-    return floor + 1 / rest

@@ -51,8 +51,8 @@ def read_trace(path: Path) -> pd.DataFrame:
 
     Returned are time_s, port, cwnd_segments, ssthresh_segments, retransmissions,
     retransmissions_in_flight and, in a pair trace, delivery_rate_bps and rtt_s; NaN where `ss`
-    printed nothing: a count of zero or a threshold that is not set. TraceFormatError where columns
-    are missing or hold anything but numbers.
+    printed nothing: a count of zero or a threshold that is not set. TraceFormatError: a column is
+    missing or holds anything but numbers.
     """
     try:
         raw = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)
@@ -99,8 +99,7 @@ def _check_numbers(path: Path, texts: pd.Series[str], numbers: pd.Series[float])
 def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
     """Return the samples of each data flow of a trace by client port, ascending.
 
-    The control connection of iperf3 is left out: it holds unacknowledged data, and so is
-    sampled, only while a test is set up and closed.
+    The control connection of iperf3 is sampled only while a test is set up and closed.
     """
     counts = trace["port"].value_counts()
     data = counts.index[counts >= DATA_FLOW_FRACTION * counts.max()]
@@ -154,12 +153,8 @@ def trace_files(root: Path, study: str) -> dict[str, Path]:
 
 def traces_hash(root: Path, studies: Sequence[str]) -> str:
     """Return a hash over the raw traces of the studies; empty without any."""
-    hashes = [
-        f"{study}:{sha256_of(*files.values())}"
-        for study in studies
-        if (files := trace_files(root, study))
-    ]
-    return " ".join(hashes)
+    files = {study: trace_files(root, study) for study in studies}
+    return " ".join(f"{study}:{sha256_of(*own.values())}" for study, own in files.items() if own)
 
 
 def fetch_traces(root: Path, source: Path | None = None) -> str:
@@ -175,14 +170,14 @@ def fetch_traces(root: Path, source: Path | None = None) -> str:
         for name, file in published.files.items():
             target = root / FOLDER / study / f"{name}{TRACE_SUFFIX}"
             if source is None:
-                _fetch(published, file, target)
+                _download(published, file, target)
             else:
                 _copy([source / study / target.name, source / file.path], file, target)
             count += 1
     return f"{FOLDER}: {count} traces of {', '.join(studies)}; the next `make report` compares them"
 
 
-def _fetch(published: TraceSource, file: TraceFile, target: Path) -> None:
+def _download(published: TraceSource, file: TraceFile, target: Path) -> None:
     place = f"{published.repository}/{published.commit}/{file.path}"
     try:
         fetch(f"https://raw.githubusercontent.com/{place}", target, file.sha256)

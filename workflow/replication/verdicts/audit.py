@@ -14,19 +14,19 @@ as an explanation reads them, in its own set-up.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS
-from replication.metrics.statistic import simplest_fraction
 from replication.study.claim_model import flows_in_words
 from replication.study.published import significant_digits
-from replication.study.scenario import Flow
+from replication.study.scenario import Flow, Scenario
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import SetUp, set_ups
@@ -51,14 +51,14 @@ LEAST_DECIMALS = 2
 #: Spread of the values, in printed units, from which on their decimals are spread evenly.
 LEAST_SPREAD = 3.0
 _PRINTED = re.compile(r"\d+\.(\d+)")
+#: A strict and a full bound (`verdicts.bound`), and what is said beyond either, and within both.
+Bounds = tuple[float, float]
+Reasons = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One row of audit.csv.
-
-    `bound` is NaN where a check has no number to compare with.
-    """
+    """One row of audit.csv; `bound` is NaN where a check has no number to compare with."""
 
     study: str
     table: str
@@ -75,11 +75,9 @@ class Finding:
 class _Audited:
     """A published cell and the set-ups of the points that it stands for."""
 
-    study: str
+    study: Study
     cell: MappedCell
     points: list[SetUp]
-    #: What the paper says of repeated runs.
-    repetitions: str
 
     @property
     def measure(self) -> str:
@@ -89,14 +87,27 @@ class _Audited:
         links = f" {', '.join(wanted.links)}" if wanted.links else ""
         return f"{wanted.metric} {wanted.aggregate} {flows} {wanted.window_s}{links}"
 
+    @property
+    def scenarios(self) -> list[Scenario]:
+        return [point.scenario for point in self.points]
+
     def flows(self, point: SetUp) -> list[Flow]:
         return point.flows(self.cell.quantity.flows)
 
     def finding(self, check: str, bound: float, finding: str, reason: str) -> Finding:
-        table, row, column = self.cell.key
-        return Finding(
-            self.study, table, row, column, check, self.cell.value, bound, finding, reason
-        )
+        cell = self.cell
+        return Finding(self.study.id, *cell.key, check, cell.value, bound, finding, reason)
+
+    def within(
+        self, check: str, is_beyond: Callable[[float], bool], bounds: Bounds, reasons: Reasons
+    ) -> Finding:
+        """Return whether a value is beyond the strict bound, or only beyond the full one."""
+        strict, full = bounds
+        if is_beyond(strict):
+            return self.finding(check, strict, Verdict.IMPOSSIBLE, reasons[0])
+        if is_beyond(full):
+            return self.finding(check, full, SUSPICIOUS, reasons[1])
+        return self.finding(check, full, CONSISTENT, reasons[2])
 
 
 def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) -> list[Finding]:
@@ -105,23 +116,19 @@ def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) ->
     With `assumed` the rates and delays that the study assumes count as stated: whoever explains
     numbers by a configuration holds that it was the paper's.
     """
-    cache: dict[str, list[SetUp]] = {}
-    audited = []
+
+    @functools.cache
+    def points(place: str) -> list[SetUp]:
+        experiment, where = json.loads(place)
+        return set_ups(study, experiment, where, assumed)
+
     # The checks are of values that a run can have; a standard deviation is none.
-    for cell in [cell for cell in cells if not cell.is_spread]:
-        key = _place(cell)
-        if key not in cache:
-            wanted = cell.quantity
-            cache[key] = set_ups(study, wanted.experiment, wanted.where, assumed)
-        audited.append(
-            _Audited(study.id, cell, cache[key], study.original_system.repetitions or "")
-        )
-    singles = (_check_delay, _check_rate, _check_range, _check_count, _check_granularity)
+    kept = [cell for cell in cells if not cell.is_spread]
+    audited = [_Audited(study, cell, points(_place(cell))) for cell in kept]
+    singles = (_check_delay, _check_rate, _check_range, _check_count)
     findings = [finding for one in audited for check in singles for finding in check(one)]
-    findings += _check_capacity_sums(audited)
-    findings += _check_repetitions(audited)
-    findings += _check_monotonic(study, audited)
-    return findings
+    groups = (_check_capacity_sums, _check_repetitions, _check_monotonic)
+    return findings + [finding for check in groups for finding in check(audited)]
 
 
 def impossible_cells(findings: Iterable[Finding]) -> dict[tuple[str, str, str], str]:
@@ -140,46 +147,37 @@ def _place(cell: MappedCell) -> str:
 def _check_delay(one: _Audited) -> Iterator[Finding]:
     """A delay is at least the propagation delay of the quickest path of any flow."""
     metric = one.cell.quantity.metric
-    if metric in DELAYS:
-        what, least_s = "one-way", SetUp.delay_s
-    elif metric in ROUND_TRIPS:
-        what, least_s = "round-trip", SetUp.rtt_s
-    else:
-        return
     paths = [(point, flow) for point in one.points for flow in one.flows(point)]
-    if not paths:
+    if metric not in DELAYS | ROUND_TRIPS or not paths:
         return
-    strict, full = (
-        min(least_s(point, flow, flag) for point, flow in paths) for flag in (True, False)
-    )
+    what, least_s = ("one-way", SetUp.delay_s) if metric in DELAYS else ("round-trip", SetUp.rtt_s)
+    bounds = _bounds(lambda strict: min(least_s(point, flow, strict) for point, flow in paths))
+    strict, full = (f"{1e3 * bound:.6g} ms" for bound in bounds)
     shown, high = f"{1e3 * one.cell.value:.6g} ms", one.cell.band[1]
-    if high < strict * (1 - _ROUNDING):
-        links = f"the published links, {1e3 * strict:.6g} ms"
-        reason = f"{shown} is below the {what} propagation delay of {links}."
-        yield one.finding("propagation", strict, Verdict.IMPOSSIBLE, reason)
-    elif high < full * (1 - _ROUNDING):
-        reason = (
-            f"{shown} is below propagation and transmission, {1e3 * full:.6g} ms; that bound rests "
-            "on assumed packet sizes, rates or delays."
-        )
-        yield one.finding("propagation", full, SUSPICIOUS, reason)
-    else:
-        reason = f"Not below the path's {1e3 * full:.6g} ms."
-        yield one.finding("propagation", full, CONSISTENT, reason)
+    reasons = (
+        f"{shown} is below the {what} propagation delay of the published links, {strict}.",
+        f"{shown} is below propagation and transmission, {full}; that bound rests on assumed "
+        "packet sizes, rates or delays.",
+        f"Not below the path's {full}.",
+    )
+    yield one.within("propagation", lambda s: high < s * (1 - _ROUNDING), bounds, reasons)
 
 
 def _check_rate(one: _Audited) -> Iterator[Finding]:
     """A throughput is at most what the links carry."""
-    if one.cell.quantity.metric not in RATES or one.cell.quantity.aggregate == "jain":
-        return
+    aggregate = one.cell.quantity.aggregate
     points = [point for point in one.points if one.flows(point)]
-    if not points:
+    if one.cell.quantity.metric not in RATES or aggregate == "jain" or not points:
         return
-    strict, full = (
-        max(_rate_bound(p, one.flows(p), one.cell.quantity.aggregate, flag) for p in points)
-        for flag in (True, False)
-    )
-    yield _capacity(one, "capacity", one.cell.band[0], one.cell.value, strict, full)
+
+    def bound(strict: bool) -> float:
+        return max(_rate_bound(point, one.flows(point), aggregate, strict) for point in points)
+
+    yield _capacity(one, "capacity", one.cell.band[0], one.cell.value, _bounds(bound))
+
+
+def _bounds(bound: Callable[[bool], float]) -> Bounds:
+    return bound(True), bound(False)
 
 
 def _rate_bound(point: SetUp, flows: list[Flow], aggregate: str, strict: bool) -> float:
@@ -190,20 +188,15 @@ def _rate_bound(point: SetUp, flows: list[Flow], aggregate: str, strict: bool) -
     return total if aggregate == "sum" else total / len(flows)
 
 
-def _capacity(
-    one: _Audited, check: str, low: float, value: float, strict: float, full: float
-) -> Finding:
-    shown = f"{value / 1e3:.6g} kbit/s"
-    if low > strict * (1 + _ROUNDING):
-        reason = (
-            f"{shown} is more than the published links can carry, {strict / 1e3:.6g} kbit/s: as "
-            "rates of delivery these cannot be (a sender's count includes what is still buffered)."
-        )
-        return one.finding(check, strict, Verdict.IMPOSSIBLE, reason)
-    if low > full * (1 + _ROUNDING):
-        reason = f"{shown} is more than {full / 1e3:.6g} kbit/s, a bound that rests on assumptions."
-        return one.finding(check, full, SUSPICIOUS, reason)
-    return one.finding(check, full, CONSISTENT, f"Not above the links' {full / 1e3:.6g} kbit/s.")
+def _capacity(one: _Audited, check: str, low: float, value: float, bounds: Bounds) -> Finding:
+    shown, strict, full = (f"{rate / 1e3:.6g} kbit/s" for rate in (value, *bounds))
+    reasons = (
+        f"{shown} is more than the published links can carry, {strict}: as rates of delivery these "
+        "cannot be (a sender's count includes what is still buffered).",
+        f"{shown} is more than {full}, a bound that rests on assumptions.",
+        f"Not above the links' {full}.",
+    )
+    return one.within(check, lambda bound: low > bound * (1 + _ROUNDING), bounds, reasons)
 
 
 def _check_range(one: _Audited) -> Iterator[Finding]:
@@ -237,32 +230,14 @@ def _check_count(one: _Audited) -> Iterator[Finding]:
     )
     finding, reason = CONSISTENT, "A whole number of events."
     if not whole and len(one.points) == 1:
-        reason = f"Not a whole number of events, but of several runs: {one.repetitions}"
-        if not one.repetitions:
+        repetitions = one.study.original_system.repetitions
+        reason = f"Not a whole number of events, but of several runs: {repetitions}"
+        if not repetitions:
             finding = SUSPICIOUS
             reason = (
                 "Not a whole number of events: it can only be a mean over runs, which is not said."
             )
     yield one.finding("whole_number", math.nan, finding, reason)
-
-
-def _check_granularity(one: _Audited) -> Iterator[Finding]:
-    """A ratio of packets is a fraction: how many packets does its last digit need at least?"""
-    wanted = one.cell.quantity
-    low, high = one.cell.band
-    if wanted.metric not in RATIOS or not (low >= 0 and high <= 1) or one.cell.half_ulp == 0:
-        return
-    if wanted.aggregate not in ("pooled", "mean") or one.cell.is_derived:
-        return
-    fraction = simplest_fraction(low, high)
-    most = max((p.most_packets(one.flows(p)) for p in one.points if one.flows(p)), default=0.0)
-    sent = most / max(low, 1e-9) if wanted.metric == "delivery_ratio" else math.inf
-    text = f"{fraction.numerator}/{fraction.denominator} is the simplest ratio that prints so"
-    finding, end = CONSISTENT, "."
-    if most and fraction.denominator > sent:
-        finding = SUSPICIOUS
-        end = f"; the path carries no more than {most:.0f} packets of the assumed size."
-    yield one.finding("granularity", fraction.denominator, finding, f"{text}{end}")
 
 
 def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
@@ -281,8 +256,8 @@ def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
             continue
         value = sum(n * one.cell.value for n, one in zip(times, group, strict=True))
         low = sum(n * one.cell.band[0] for n, one in zip(times, group, strict=True))
-        strict, full = (point.total_rate_bps(flows, flag) for flag in (True, False))
-        found = _capacity(group[0], "capacity_sum", low, value, strict, full)
+        bounds = _bounds(functools.partial(point.total_rate_bps, flows))
+        found = _capacity(group[0], "capacity_sum", low, value, bounds)
         row, column = ("+".join(dict.fromkeys(one.cell.key[n] for one in group)) for n in (1, 2))
         yield replace(found, row=row, column=column, published=value)
 
@@ -311,8 +286,7 @@ def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
         ):
             groups.setdefault((name, f"{key} {one.measure}"), []).append(one)
     for (name, _), group in groups.items():
-        tables = {one.cell.table for one in group}
-        if name != "repeated_across_tables" or len(tables) > 1:
+        if name != "repeated_across_tables" or len({one.cell.table for one in group}) > 1:
             yield from _repetitions(name, group, cells_by_place)
 
 
@@ -324,7 +298,7 @@ def _repetitions(
         twins = [
             other
             for other in group
-            if other.cell.printed == one.cell.printed and not _same_set_up(one, other)
+            if other.cell.printed == one.cell.printed and one.scenarios != other.scenarios
         ]
         # Ratios of 0 and 1 are what lossless runs have in common.
         if not twins or one.cell.value in (0.0, 1.0):
@@ -360,38 +334,34 @@ def _excuse(a: _Audited, b: _Audited, cells_by_place: dict[str, dict[str, Mapped
 
 def _chance_repetitions(group: list[_Audited]) -> float:
     """Return how many pairs would agree to the last digit if values were spread evenly."""
-    pairs = sum(not _same_set_up(a, b) for a, b in itertools.combinations(group, 2))
+    pairs = sum(a.scenarios != b.scenarios for a, b in itertools.combinations(group, 2))
     values = [one.cell.value for one in group]
     spread = max(values) - min(values) or max(abs(v) for v in values)
     return pairs * 2 * max(one.cell.half_ulp for one in group) / spread if spread else math.inf
 
 
-def _same_set_up(a: _Audited, b: _Audited) -> bool:
-    return [p.scenario for p in a.points] == [p.scenario for p in b.points]
-
-
-def _check_monotonic(study: Study, audited: list[_Audited]) -> Iterator[Finding]:
+def _check_monotonic(audited: list[_Audited]) -> Iterator[Finding]:
     """Where the mapping declares a trend along the rows, the numbers follow it."""
-    columns: dict[tuple[str, str], list[_Audited]] = {}
+    columns: dict[tuple[str, str], dict[str, _Audited]] = {}
     for one in audited:
         if one.cell.cell.monotonic is not None:
-            columns.setdefault((one.cell.table, one.cell.column), []).append(one)
-    for (table_id, _), members in columns.items():
+            columns.setdefault((one.cell.table, one.cell.column), {})[one.cell.row] = one
+    for (table_id, _), by_row in columns.items():
+        study = next(iter(by_row.values())).study
         table = next(table for table in study.tables if table.id == table_id)
         rows = list(table.rows or {})
         if table.row_factor is not None:
             levels = study.experiment(table.experiment).factor(table.row_factor).levels
             rows = [level.key for level in sorted(levels, key=lambda level: level.value or 0.0)]
-        by_row = {one.cell.row: one for one in members}
         for before, after in itertools.pairwise(by_row[row] for row in rows if row in by_row):
             yield _step(before.cell, after)
 
 
 def _step(earlier: MappedCell, after: _Audited) -> Finding:
     later, word = after.cell, str(after.cell.cell.monotonic)
-    rises = word == "increasing"
+    first, second = (earlier, later) if word == "increasing" else (later, earlier)
     finding, reason = CONSISTENT, f"{word.capitalize()} from row {earlier.row}."
-    if later.band[1] < earlier.band[0] if rises else later.band[0] > earlier.band[1]:
+    if second.band[1] < first.band[0]:
         finding = SUSPICIOUS
         reason = f"Declared {word}, but row {earlier.row} has {earlier.value:.6g}."
     return after.finding("monotonic", earlier.value, finding, reason)
@@ -422,18 +392,11 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
                     f"{len(alike)} of {len(values)} different values end in .{decimals}; "
                     f"chance alone predicts {expected:.2g} such groups."
                 )
-                for cell in members:
-                    if cell.printed in alike:
-                        check, bound = "shared_decimals", math.nan
-                        yield Finding(
-                            study.id, *cell.key, check, cell.value, bound, SUSPICIOUS, reason
-                        )
+                for cell in (cell for cell in members if cell.printed in alike):
+                    one = _Audited(study, cell, [])
+                    yield one.finding("shared_decimals", math.nan, SUSPICIOUS, reason)
 
 
 def expected_groups(values: int, alike: int, places: int) -> float:
-    """Return how many groups of `alike` among `values` would share `places` decimals by chance.
-
-    The number of groups times the chance of each: an upper bound of the probability of one,
-    whatever the dependence between groups.
-    """
+    """Return how many groups of `alike` among `values` would share `places` decimals by chance."""
     return float(math.comb(values, alike) * 10.0 ** (-places * (alike - 1)))

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from replication.engines.model import FlowPaths
 from replication.study.claim_model import Flows, Quantity, StartOrder, Where
@@ -39,8 +39,7 @@ _REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 _SEED = 1
 
 
-@dataclass(frozen=True)
-class StatedLink:
+class StatedLink(NamedTuple):
     """Whether the paper states a link's rate and its delay."""
 
     rate: bool
@@ -120,12 +119,6 @@ class SetUp:
         together = min((self._rate(hop, strict, flows) for hop in shared), default=math.inf)
         return min(together * span / active, sum(self.rate_bps(flow, strict) for flow in flows))
 
-    def most_packets(self, flows: list[Flow]) -> float:
-        """Return the most data packets that can arrive, with the assumed packet size."""
-        span = _span_s(flows)
-        smallest = min(packet_bytes(flow) for flow in flows)
-        return self.total_rate_bps(flows, strict=False) * span / (8 * smallest)
-
     def _rate(self, hop: tuple[Link, str], strict: bool, flows: list[Flow]) -> float:
         link, direction = hop
         if strict and not self.stated[link.id].rate:
@@ -153,10 +146,8 @@ def packet_bytes(flow: Flow) -> int:
 def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = False) -> list[SetUp]:
     """Return the set-up of every point of an experiment at the levels of `where`.
 
-    With `assumed` all links' rates and delays count as stated.
-
-    They are built from the study, not read from a run: the bounds are the paper's own, whichever
-    points a tier runs and for however long.
+    They are the study's own, whichever points a tier runs and for however long. With `assumed` all
+    links' rates and delays count as stated.
     """
     experiment = study.experiment(experiment_id)
     parameters = parameters_of(study, experiment)
@@ -167,9 +158,7 @@ def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = Fals
         published = {n: p.published is not None or _is_exact(p) for n, p in parameters.items()}
         for factor, level in zip(experiment.factors, levels, strict=True):
             published.update(dict.fromkeys(level.set, factor.published is not None))
-        stated = _stated(experiment, values, published)
-        if assumed:
-            stated = dict.fromkeys(stated, StatedLink(True, True))
+        stated = _stated(experiment, values, published, assumed)
         found.append(SetUp(instantiate(experiment, values, _SEED), stated))
     return found
 
@@ -182,15 +171,14 @@ def durations_s(study: Study, experiment_id: str, where: Where) -> list[float]:
     experiment = study.experiment(experiment_id)
     parameters = parameters_of(study, experiment)
     varied = {n: p.assumed.varies for n, p in parameters.items() if p.assumed and p.assumed.varies}
-    ends = [{}, *({name: span[end] for name, span in varied.items()} for end in (0, 1))]
     defaults = plain_values(parameters)
-    return [
-        min(
-            float(resolve(experiment.duration_s, defaults | drawn | _set_by(levels)))
-            for drawn in ends
-        )
-        for levels in _points(experiment, where)
-    ]
+    drawn = [{}, *({name: span[end] for name, span in varied.items()} for end in (0, 1))]
+
+    def shortest(levels: Iterable[Level]) -> float:
+        values = [defaults | own | _set_by(levels) for own in drawn]
+        return min(float(resolve(experiment.duration_s, one)) for one in values)
+
+    return [shortest(levels) for levels in _points(experiment, where)]
 
 
 def _set_by(levels: Iterable[Level]) -> dict[str, Any]:
@@ -207,7 +195,7 @@ def _points(experiment: Experiment, where: Where) -> Iterator[tuple[Level, ...]]
 
 
 def _stated(
-    experiment: Experiment, values: dict[str, Any], published: dict[str, bool]
+    experiment: Experiment, values: dict[str, Any], published: dict[str, bool], assumed: bool
 ) -> dict[str, StatedLink]:
     """Return of each link whether its rate and delay rest on published parameters only."""
 
@@ -217,12 +205,10 @@ def _stated(
     def is_stated(value: Any) -> bool:
         # A number written into a template has no tag: nothing says that it is the paper's.
         names = _references(value)
-        return bool(names) and all(map(is_published, names))
+        return assumed or (bool(names) and all(map(is_published, names)))
 
     return {
-        link["id"]: StatedLink(
-            is_stated(template.get("rate_bps")), is_stated(template.get("delay_s"))
-        )
+        link["id"]: StatedLink(*(is_stated(template.get(key)) for key in ("rate_bps", "delay_s")))
         for template in experiment.topology.links
         for link in expand([template], values)
     }

@@ -10,7 +10,6 @@ its levels.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -91,30 +90,28 @@ def as_read(study: Study, cell: MappedCell, reading: Reading) -> MappedCell:
 def combined(readings: Iterable[Reading]) -> Reading | None:
     """Return several readings of one number as one: factors multiply; None for none at all."""
 
-    def both(one: Reading, other: Reading) -> Reading:
-        documents = [reading.model_dump(exclude_defaults=True) for reading in (one, other)]
-        factor = {"factor": one.factor * other.factor}
-        return Reading.model_validate(documents[0] | documents[1] | factor)
-
     found = list(readings)
-    return functools.reduce(both, found) if found else None
+    if not found:
+        return None
+    factor = math.prod(reading.factor for reading in found)
+    changes: dict[str, object] = {}
+    for reading in found:
+        changes |= reading.model_dump(exclude_defaults=True)
+    return Reading.model_validate({**changes, "factor": factor})
 
 
 def refusal(cell: MappedCell, reading: Reading | None) -> str:
     """Return why a number cannot be read so; empty where it can."""
     wanted = cell.quantity if reading is None else reading.of(cell).quantity
     try:
-        windowed = wanted.window_s is not None
-        metric = check_metric(wanted.metric, wanted.aggregate, windowed, wanted.links)
+        metric = check_metric(
+            wanted.metric, wanted.aggregate, wanted.window_s is not None, wanted.links
+        )
     except InputError as error:
         return str(error)
     unit = "1" if wanted.aggregate == "jain" else metric.unit
-    if unit != cell.unit:
-        return (
-            f"table {cell.table}, column {cell.column} is in {cell.unit!r}, metric "
-            f"{wanted.metric} in {unit!r}"
-        )
-    return ""
+    table = f"table {cell.table}, column {cell.column} is in {cell.unit!r}"
+    return "" if unit == cell.unit else f"{table}, metric {wanted.metric} in {unit!r}"
 
 
 class CauseLevel(Document):
@@ -342,15 +339,17 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
     InputError names what is not there, or a value outside the ledger without a reason.
     """
     where = explanations_path(Path(), study.id)
-    rows = {(cell.table, cell.row) for cell in cells}
-    stages = [(f"stages[{number}]", stage.rows) for number, stage in enumerate(found.stages)]
-    for place, part in [("held_out", found.held_out.rows), *stages]:
-        for table, keys in part.items():
-            for key in keys:
-                if (table, key) not in rows:
-                    raise InputError(f"{where}: {place}.rows.{table}: study has no row {key!r}")
-    named = [*found.held_out.claims, *(c for stage in found.stages for c in stage.claims)]
-    _check_known(f"{where}: study", "claim", named, {claim.id for claim in study.claims})
+    rows: dict[str, set[str]] = {}
+    for cell in cells:
+        rows.setdefault(cell.table, set()).add(cell.row)
+    parts: dict[str, HeldOut | Stage] = {"held_out": found.held_out}
+    parts |= {f"stages[{number}]": stage for number, stage in enumerate(found.stages)}
+    for place, part in parts.items():
+        for table, keys in part.rows.items():
+            if unknown := set(keys) - rows.get(table, set()):
+                named = f"{where}: {place}.rows.{table}"
+                raise InputError(f"{named}: study has no row {min(unknown)!r}")
+        _check_known(f"{where}: study", "claim", part.claims, {claim.id for claim in study.claims})
     if found.score == "cells" and not found.held_out.rows:
         raise InputError(f"{where}: held_out.rows: name rows that the search must not see")
     for cause in found.causes:

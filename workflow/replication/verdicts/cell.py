@@ -21,7 +21,6 @@ import pandas as pd
 from scipy.stats import t as student_t
 
 from replication.metrics.cell_map import MappedCell
-from replication.metrics.metric import quantity
 from replication.metrics.metric_model import COUNTS, display_unit, largest, metric_label
 from replication.metrics.results import Results
 from replication.metrics.statistic import (
@@ -44,7 +43,7 @@ from replication.verdicts.published_run import (
     fingerprints,
     judge_published,
 )
-from replication.verdicts.sample import Coverage, left_out, outcomes
+from replication.verdicts.sample import Coverage, left_out, outcomes, values_on
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import amount
 
@@ -65,39 +64,47 @@ def evaluate_cells(
     """
     coverage = Coverage(study, results)
     deviations = {cell.key: cell.value for cell in cells if cell.is_spread}
-    for given in cells:
+    for cell in cells:
+        spread = cell.cell.tolerance.spread
+        deviation = deviations.get((cell.table, cell.row, spread.column)) if spread else None
         for engine in results.engines:
-            cell = given
-            values = quantity(results, cell.quantity)
-            ours = values[values["engine"] == engine].drop(columns="engine")
-            means = replicate_means(ours)
-            sample = means.to_numpy(dtype=float)
-            most = largest(cell.quantity.metric, cell.quantity.aggregate)
-            found = deviation_estimate(sample) if cell.is_spread else estimate(sample, highest=most)
-            if spread := cell.cell.tolerance.spread:
-                deviation = deviations.get((cell.table, cell.row, spread.column), math.nan)
-                cell = _judged_by_spread(cell, deviation, spread.runs, found.n)
-            gone = left_out(coverage, engine, [cell.quantity], means.index)
-            ruling = untestable(coverage, engine, cell, found.n)
-            if ruling is None and spread and math.isnan(deviation):
-                why = "No standard deviation of the published runs is printed."
-                ruling = _not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
-            if ruling is None and gone.too_many:
-                ruling = _not_testable(ReasonCode.TOO_FEW_RUNS, gone.sentence)
-            if ruling is None and cell.cell.tolerance.factor is not None:
-                ruling = _of_one_run(coverage, engine, cell, means)
-            notes = [
-                *([gone.sentence] if gone.count and not gone.too_many else []),
-                *outcomes(study, cell.quantity, ours),
-                *coverage.notes(engine, cell.quantity),
-            ]
-            yield {
-                **judge_cell(
-                    study.id, cell, engine, found, ruling, impossible.get(cell.key), notes
-                ),
-                **_shown(cell),
-                "points": coverage.points(engine, [cell.quantity]),
-            }
+            yield _judge_on(coverage, engine, cell, deviation, impossible.get(cell.key))
+
+
+def _judge_on(
+    coverage: Coverage, engine: str, cell: MappedCell, deviation: float | None, broken: str | None
+) -> Judged:
+    """Judge a cell on an engine; `deviation` is that which is printed of the published runs."""
+    wanted, tolerance = cell.quantity, cell.cell.tolerance
+    ours = values_on(coverage.results, engine, wanted)
+    means = replicate_means(ours)
+    sample = means.to_numpy(dtype=float)
+    most = largest(wanted.metric, wanted.aggregate)
+    found = deviation_estimate(sample) if cell.is_spread else estimate(sample, highest=most)
+    gone = left_out(coverage, engine, [wanted], means.index)
+    ruling = untestable(coverage, engine, cell, found.n)
+    if ruling is None and tolerance.spread and deviation is None:
+        why = "No standard deviation of the published runs is printed."
+        ruling = _not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
+    if ruling is None and gone.too_many:
+        ruling = _not_testable(ReasonCode.TOO_FEW_RUNS, gone.sentence)
+    if ruling is None and tolerance.factor is not None:
+        ruling = judge_published(
+            Published(cell.value, cell.half_ulp, tolerance.factor, wanted.metric in COUNTS),
+            means,
+            fingerprints(coverage.results, engine, [wanted], coverage.replicates(engine, [wanted])),
+            lambda value: amount(wanted, value),
+        )
+    notes = [
+        *([gone.sentence] if gone.count and not gone.too_many else []),
+        *outcomes(coverage.study, wanted, ours),
+        *coverage.notes(engine, wanted),
+    ]
+    if tolerance.spread:
+        deviation = math.nan if deviation is None else deviation
+        cell = _judged_by_spread(cell, deviation, tolerance.spread.runs, found.n)
+    row = judge_cell(coverage.study.id, cell, engine, found, ruling, broken, notes)
+    return {**row, **_shown(cell), "points": coverage.points(engine, [wanted])}
 
 
 def _judged_by_spread(cell: MappedCell, deviation: float, theirs: int, ours: int) -> MappedCell:
@@ -111,21 +118,6 @@ def _judged_by_spread(cell: MappedCell, deviation: float, theirs: int, ours: int
     return replace(cell, cell=cell.cell.model_copy(update={"tolerance": tolerance}))
 
 
-def _of_one_run(
-    coverage: Coverage, engine: str, cell: MappedCell, means: pd.Series[float]
-) -> Ruling:
-    """Return the verdict on a number of one published run."""
-    factor = cell.cell.tolerance.factor
-    assert factor is not None  # the caller asks for those alone
-    designed = coverage.replicates(engine, [cell.quantity])
-    return judge_published(
-        Published(cell.value, cell.half_ulp, factor, cell.quantity.metric in COUNTS),
-        means,
-        fingerprints(coverage.results, engine, [cell.quantity], designed),
-        lambda value: amount(cell.quantity, value),
-    )
-
-
 def _not_testable(code: ReasonCode, why: str) -> Ruling:
     return Ruling(Verdict.NOT_TESTABLE, code, (why,))
 
@@ -135,12 +127,11 @@ def replicate_means(values: pd.DataFrame) -> pd.Series[float]:
 
     `values` has replicate, factors and value; values that are NaN count as missing.
     """
-    known = values.dropna(subset="value")
     try:
-        means: pd.Series[float] = complete(known).groupby("replicate")["value"].mean()
+        known = complete(values.dropna(subset="value"))
     except UntestableError:
         return pd.Series(dtype=float)
-    return means
+    return known.groupby("replicate")["value"].mean()
 
 
 def untestable(
@@ -169,10 +160,8 @@ def _shown(cell: MappedCell) -> Judged:
     """Return what of a row is the same on every engine and no column of cells.csv."""
     unit, factor = display_unit(cell.unit)
     return {
-        "row_label": cell.row_label,
-        "column_label": cell.column_label,
-        "display_unit": unit,
-        "display_factor": factor,
+        **{"row_label": cell.row_label, "column_label": cell.column_label},
+        **{"display_unit": unit, "display_factor": factor},
         "accepted_margin": half_width(cell.cell.tolerance, cell.value) + cell.half_ulp,
         # Charts draw it beside single runs, and no single run has a spread.
         "quantities": [] if cell.is_spread else [cell.quantity.model_dump_json()],
@@ -191,8 +180,7 @@ def judge_cell(
     """Return the columns of cells.csv for one cell on one engine, and the reason in sentences.
 
     `found` has n = 0 where nothing was run. `ruling` is the verdict where it is not the
-    tolerance's: what was run decides nothing, or the number is of one published run. `impossible`
-    says why the published value cannot be, and `notes` what was not run.
+    tolerance's; `impossible` says why the published value cannot be, and `notes` what was not run.
     """
     if impossible:
         ruling = Ruling(Verdict.IMPOSSIBLE, None, (impossible,))
@@ -206,25 +194,16 @@ def judge_cell(
     # Without a value the ruling says what was not run.
     reasons = [*ruling.sentences, *(notes if found.n else ())]
     return {
-        "study": study,
-        "table": cell.table,
-        "row": cell.row,
-        "column": cell.column,
+        **{"study": study, "table": cell.table, "row": cell.row, "column": cell.column},
         "kind": TRACE if cell.table.startswith(TABLE_PREFIX) else PRINTED,
-        "engine": engine,
-        "unit": cell.unit,
-        "published": cell.value,
-        "published_half_ulp": cell.half_ulp,
-        "reproduced_mean": found.mean,
-        "reproduced_low": found.low,
-        "reproduced_high": found.high,
-        "n": found.n,
+        **{"engine": engine, "unit": cell.unit},
+        **{"published": cell.value, "published_half_ulp": cell.half_ulp},
+        **{"reproduced_mean": found.mean, "reproduced_low": found.low},
+        **{"reproduced_high": found.high, "n": found.n},
         "relative_deviation": relative_deviation(found.mean, cell.value),
-        "verdict": ruling.verdict,
+        **{"verdict": ruling.verdict, "compatible": ruling.compatible},
         "reason_code": ruling.code or "",
-        "reason": " ".join(reasons),
-        "reasons": reasons,
-        "compatible": ruling.compatible,
+        **{"reason": " ".join(reasons), "reasons": reasons},
     }
 
 

@@ -20,6 +20,7 @@ else not testable if any part is not; `direction only` is what remains.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -71,12 +72,7 @@ INTERVAL_DECIDES = (RatioTest, ValueTest, EquivalenceTest)
 
 @dataclass(frozen=True)
 class Judgement:
-    """One claim on one engine: the last columns of claims.csv, and the reason in its parts.
-
-    `passing` is how many runs pass on their own, of a claim of several parts that of the part with
-    the least share; None without runs. `finding` says what was found, without spread and
-    expectation; `reasons` are sentences.
-    """
+    """One claim on one engine: the last columns of claims.csv, and the reason in its parts."""
 
     statistic: str
     observed: float
@@ -84,9 +80,12 @@ class Judgement:
     high: float
     margin: str
     verdict: Verdict
+    #: What was found, without spread and expectation.
     finding: str
+    #: Sentences.
     reasons: list[str]
     reason_code: ReasonCode | str = ""
+    #: How many runs pass on their own; of several parts that with the least share.
     passing: Share | None = None
 
     @property
@@ -98,66 +97,57 @@ class Judgement:
 def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]:
     """Judge a claim of the study on every engine of the design; rows of the typed table."""
     rows: list[Judged] = []
-    measurements = _Measurements(study, results)
+    coverage = Coverage(study, results)
     for engine in results.engines:
-        judgement = _judge_test(measurements, claim, engine)
+        judgement = _judge_claim(study, claim, coverage, engine)
         rows.append(
             {
-                "study": study.id,
-                "claim": claim.id,
-                "quote": claim.quote,
-                "place": claim.place,
-                "engine": engine,
-                "counted": claim.is_counted,
+                **{"study": study.id, "claim": claim.id, "engine": engine},
+                **{"quote": claim.quote, "place": claim.place, "counted": claim.is_counted},
                 **judgement.__dict__,
                 "reason": judgement.reason,
                 "runs_passing": str(judgement.passing or ""),
                 "statistic_unit": statistic_unit(claim),
                 "quantities": [wanted.model_dump_json() for wanted in claim.quantities()],
-                "points": measurements.coverage.points(engine, claim.quantities()),
+                "points": coverage.points(engine, claim.quantities()),
             }
         )
     return rows
 
 
 class _Measurements:
-    """Looks quantities up once for all engines, and remembers what was looked at."""
+    """Looks quantities up for the tests of one claim, and remembers what was looked at."""
 
-    def __init__(self, study: Study, results: Results) -> None:
+    def __init__(self, study: Study, results: Results, coverage: Coverage, engine: str) -> None:
         self.study = study
         self.results = results
-        self.coverage = Coverage(study, results)
-        self._looked_up: dict[tuple[str, str], tuple[Quantity, pd.DataFrame]] = {}
+        self.coverage = coverage
+        self.engine = engine
+        self._looked_up: dict[str, tuple[Quantity, pd.DataFrame]] = {}
 
-    def look_up(
-        self, engine: str, side: str, wanted: Quantity, places: Places | None = None
-    ) -> pd.DataFrame:
-        """Return replicate, factors, value on `engine`; values that are undefined are left out.
+    def look_up(self, side: str, wanted: Quantity, places: Places | None = None) -> pd.DataFrame:
+        """Return replicate, factors, value; values that are undefined are left out.
 
         Of a comparison of alternatives those at places with congestion.
         """
-        ours = values_on(self.results, engine, wanted)
+        ours = values_on(self.results, self.engine, wanted)
         if places is not None:
             ours = places.congested(ours)
-        self._looked_up[engine, side] = wanted, ours
+        self._looked_up[side] = wanted, ours
         defined = ours[ours["value"].notna()]
         if defined.empty:
             window = wanted.window_s
             span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
             why = UNDEFINED.get(wanted.metric, "")
             none = f"no run gives a {metric_label(wanted.metric)}{span}{why}."
-            raise UntestableError(" ".join([none, *self.coverage.notes(engine, wanted)]))
+            raise UntestableError(" ".join([none, *self.coverage.notes(self.engine, wanted)]))
         return defined
 
-    def notes(self, engine: str, prefix: str) -> set[str]:
-        """Return what is to be said of the values of the sides that begin with `prefix`."""
-        sides = [
-            looked_up
-            for (where, side), looked_up in self._looked_up.items()
-            if where == engine and side.startswith(prefix)
-        ]
+    def notes(self) -> set[str]:
+        """Return what is to be said of the values that were looked up."""
+        sides = self._looked_up.values()
         found = {said for side in sides for said in outcomes(self.study, *side)}
-        found |= {said for wanted, _ in sides for said in self.coverage.notes(engine, wanted)}
+        found |= {n for wanted, _ in sides for n in self.coverage.notes(self.engine, wanted)}
         count = sum(int(values["value"].isna().sum()) for _, values in sides)
         if count:
             why = "".join({UNDEFINED.get(wanted.metric, "") for wanted, _ in sides})
@@ -165,17 +155,15 @@ class _Measurements:
         return found
 
 
-def _judge_test(measurements: _Measurements, claim: Claim, engine: str) -> Judgement:
+def _judge_claim(study: Study, claim: Claim, coverage: Coverage, engine: str) -> Judgement:
     test = claim.test
     if isinstance(test, NotTestable):
         return _untestable("none", "none", ReasonCode.PAPER_GIVES_TOO_LITTLE, test.reason)
-    if not isinstance(test, AllTest):
-        return _judge(measurements, test, engine, "")
     parts = [
-        _judge(measurements, part, engine, f"part {number} ")
-        for number, part in enumerate(test.parts, start=1)
+        _judge(_Measurements(study, coverage.results, coverage, engine), part)
+        for part in claim.tests()
     ]
-    return judge_parts(parts)
+    return judge_parts(parts) if isinstance(test, AllTest) else parts[0]
 
 
 def judge_parts(parts: list[Judgement]) -> Judgement:
@@ -210,11 +198,12 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     )
 
 
-def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: str) -> Judgement:
-    study, coverage = measurements.study, measurements.coverage
+def _judge(measurements: _Measurements, test: SimpleTest) -> Judgement:
+    study, results, engine = measurements.study, measurements.results, measurements.engine
+    coverage, compared = measurements.coverage, sides(test)
     expect, direction = conditions(test)
     words = wording(study, test)
-    places = compared_places(study, test, measurements.results, engine)
+    places = compared_places(study, test, results, engine)
     if places is not None and places.too_few:
         why = (
             f"Congestion at only {places}. Elsewhere no packet is lost, and either the window "
@@ -223,31 +212,27 @@ def _judge(measurements: _Measurements, test: SimpleTest, engine: str, prefix: s
         )
         return _untestable(words.statistic, words.asked(expect), ReasonCode.NO_CONGESTION, why)
     try:
-        comparison = compare(
-            study,
-            test,
-            lambda side, wanted: measurements.look_up(engine, prefix + side, wanted, places),
-        )
+        look_up = functools.partial(measurements.look_up, places=places)
+        comparison = compare(study, test, look_up)
     except UntestableError as error:
-        code = coverage.lack(engine, sides(test))
         why = f"Not testable on {engine}: {error}"
-        return _untestable(words.statistic, words.asked(expect), code, why)
+        lack = coverage.lack(engine, compared)
+        return _untestable(words.statistic, words.asked(expect), lack, why)
     if isinstance(expect, PublishedRun):
-        designed = coverage.replicates(engine, sides(test))
-        runs = fingerprints(measurements.results, engine, sides(test), designed)
-        counts = all(one.metric in COUNTS for one in sides(test)) and isinstance(test, ValueTest)
+        runs = fingerprints(results, engine, compared, coverage.replicates(engine, compared))
+        counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
         judgement = _judge_run(comparison, expect, direction, words, runs, counts)
     else:
         decides = isinstance(test, INTERVAL_DECIDES)
         judgement = judge_statistic(comparison, expect, direction, words, decides)
-    gone = left_out(coverage, engine, sides(test), comparison.values.index)
+    gone = left_out(coverage, engine, compared, comparison.values.index)
     verdict = judgement.verdict
     if gone.too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
-    notes = [*([gone.sentence] if gone.count else []), *sorted(measurements.notes(engine, prefix))]
+    notes = [*([gone.sentence] if gone.count else []), *sorted(measurements.notes())]
     if places is not None and places.left_out:
         notes.insert(0, f"Taken over {places}: the others have no congestion.")
-    if note := starved_note(starved(measurements.results, engine, sides(test))):
+    if note := starved_note(starved(results, engine, compared)):
         notes.append(note)
     return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *notes])
 

@@ -11,6 +11,7 @@ side gives, or both give alike, narrows the factor and leaves it matched.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -65,31 +66,31 @@ def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
 
     UntestableError where nothing was run for a side, or no replicate has every point.
     """
-    handlers: dict[type, Callable[..., Comparison]] = {
-        RatioTest: _ratio,
-        EquivalenceTest: _ratio,
-        ShareTest: _share,
-        TrendTest: _along,
-        StepsTest: _along,
-        CrossoverTest: _crossover,
-        OrderingTest: _ordering,
-        ValueTest: _value,
-    }
-    return handlers[type(test)](study, test, look_up)
+    match test:
+        case RatioTest() | EquivalenceTest():
+            return _ratio(study, test, look_up)
+        case ShareTest():
+            return _share(study, test, look_up)
+        case TrendTest() | StepsTest():
+            return _along(study, test, look_up)
+        case CrossoverTest():
+            return _crossover(study, test, look_up)
+        case OrderingTest():
+            return _ordering(test, look_up)
+        case ValueTest():
+            return _value(test, look_up)
 
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:
     """Return the factors in which points of the two sides must agree."""
-    ours, theirs = (
-        [factor.id for factor in study.experiment(wanted.experiment).axes]
-        for wanted in (test.left, test.right)
-    )
+    ours, theirs = (study.experiment(one.experiment).axes for one in (test.left, test.right))
+    shared = {factor.id for factor in theirs}
     over = test.over if isinstance(test, CrossoverTest) else None
     return [
-        factor
+        factor.id
         for factor in ours
-        if factor == over
-        or (factor in theirs and _matches(test.left.where, test.right.where, factor))
+        if factor.id == over
+        or (factor.id in shared and _matches(test.left.where, test.right.where, factor.id))
     ]
 
 
@@ -137,16 +138,13 @@ def _count(frame: pd.DataFrame, *values: str) -> int:
 
 def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
     """Return left/right; 0/0 is 1 (equal), anything else over 0 infinite."""
-    left, right = pairs["left"].to_numpy(dtype=float), pairs["right"].to_numpy(dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where((left == 0) & (right == 0), 1.0, left / right)
-    return pd.Series(ratios, index=pairs.index)
+    left, right = pairs["left"].astype(float), pairs["right"].astype(float)
+    return (left / right).mask((left == 0) & (right == 0), 1.0)
 
 
 def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd.Series[float]:
     reducer = {"minimum": "min", "maximum": "max"}.get(how, "mean")
-    reduced: pd.Series[float] = values.groupby(replicate).agg(reducer)
-    return reduced
+    return values.groupby(replicate).agg(reducer)
 
 
 def _ratio(study: Study, test: RatioTest | EquivalenceTest, look_up: Lookup) -> Comparison:
@@ -162,17 +160,13 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, look_up: Lookup) -> 
 
 
 def _mean_pairs(test: RatioTest | EquivalenceTest, look_up: Lookup) -> tuple[pd.DataFrame, int]:
-    frames = {
-        side: complete(look_up(side, wanted))
-        for side, wanted in (("left", test.left), ("right", test.right))
-    }
-    means = pd.DataFrame(
-        {side: frame.groupby("replicate")["value"].mean() for side, frame in frames.items()}
-    ).dropna()
+    sides = {"left": test.left, "right": test.right}
+    frames = {side: complete(look_up(side, wanted)) for side, wanted in sides.items()}
+    means = pd.DataFrame({s: f.groupby("replicate")["value"].mean() for s, f in frames.items()})
+    means = means.dropna()
     if means.empty:
         raise UntestableError("no replicate has every point of both sides.")
-    points = sum(_count(frame, "value") for frame in frames.values())
-    return means.reset_index(), points
+    return means.reset_index(), sum(_count(frame, "value") for frame in frames.values())
 
 
 def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
@@ -243,35 +237,32 @@ def _crossover(study: Study, test: CrossoverTest, look_up: Lookup) -> Comparison
 def crossing(axis: Any, difference: Any) -> float:
     """Return where `difference` first turns from positive to negative, interpolated linearly.
 
-    NaN where it never does or starts negative. A zero counts as crossed only if what follows is
-    negative: the crossing is then at the first zero. `axis` has increasing numbers.
+    NaN where it never does or starts negative. Zeros count as crossed only if what follows is
+    negative: the crossing is then at the first. `axis` has increasing numbers.
     """
     x, d = np.asarray(axis, dtype=float), np.asarray(difference, dtype=float)
-    signs = np.flatnonzero(d != 0)
-    if not signs.size or d[signs[0]] < 0:
-        return float("nan")
     negative = np.flatnonzero(d < 0)
     if not negative.size:
         return float("nan")
     after = int(negative[0])
-    before = int(np.flatnonzero(d[:after] > 0)[-1])
+    positive = np.flatnonzero(d[:after] > 0)
+    if not positive.size:
+        return float("nan")
+    before = int(positive[-1])
     if before + 1 < after:
         return float(x[before + 1])
     return float(x[before] + (x[after] - x[before]) * d[before] / (d[before] - d[after]))
 
 
-def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
+def _ordering(test: OrderingTest, look_up: Lookup) -> Comparison:
     narrowed = {factor for item in test.order for factor in item}
-    listed = []
+    tables = []
     for rank, item in enumerate(test.order):
         frame = complete(look_up(f"order {rank + 1}", test.of.at(item)))
         keys = [c for c in frame if c != "value" and c not in narrowed]
-        listed.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
-    table = listed[0]
-    for frame in listed[1:]:
-        table = table.merge(frame)
+        tables.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
     ranks = list(range(len(test.order)))
-    table = complete(table, tuple(ranks))  # type: ignore[arg-type]
+    table = complete(functools.reduce(pd.merge, tables), tuple(ranks))  # type: ignore[arg-type]
     falling = [-rank for rank in ranks]
     taus = pd.Series(
         [kendall(falling, ranked(row, test.tie)) for row in table[ranks].to_numpy(dtype=float)],
@@ -281,7 +272,7 @@ def _ordering(study: Study, test: OrderingTest, look_up: Lookup) -> Comparison:
     return Comparison(values, len(table) // len(values), lowest=-1, highest=1)
 
 
-def _value(study: Study, test: ValueTest, look_up: Lookup) -> Comparison:
+def _value(test: ValueTest, look_up: Lookup) -> Comparison:
     frame = complete(look_up("of", test.of))
     values = _reduce(frame["value"], frame["replicate"], test.reduce)
     most = largest(test.of.metric, test.of.aggregate)

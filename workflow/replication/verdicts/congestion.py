@@ -23,7 +23,7 @@ import pandas as pd
 
 from replication.metrics.metric import monitored_links
 from replication.metrics.metric_model import METRICS
-from replication.metrics.results import Feature, Results
+from replication.metrics.results import Results
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW
 from replication.study.claim_model import (
     OrderingTest,
@@ -64,9 +64,9 @@ def _held(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
     if tcp.empty:
         return tcp[RUN]
     flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
-    shares = results.values(Feature(SHARE_AT_WINDOW), flows).groupby(RUN)["value"].min()
+    shares = results.values(SHARE_AT_WINDOW, None, flows).groupby(RUN)["value"].min()
     links = monitored_links(results, tcp)
-    queues = results.values(Feature("queue_mean_packets"), links).groupby(RUN)["value"].max()
+    queues = results.values("queue_mean_packets", None, links).groupby(RUN)["value"].max()
     found = pd.DataFrame({"share": shares, "queue": queues})
     held = (found["share"] > LIMITED_SHARE) | (found["queue"] < STANDING_PACKETS)
     return found.index[held].to_frame(index=False)
@@ -104,15 +104,15 @@ def compared_places(study: Study, test: SimpleTest, results: Results, engine: st
     compared = sides(test)
     if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
         return None
-    factors = _matched(study, test)
-    runs = pd.concat(
-        [
-            results.runs(wanted.experiment, wanted.where).assign(side=number)
-            for number, wanted in enumerate(compared)
-        ],
-        ignore_index=True,
-    )
-    runs = runs[(runs["engine"] == engine) & runs["supported"]]
+    if isinstance(test, OrderingTest):
+        narrowed = {factor for item in test.order for factor in item}
+        axes = study.experiment(test.of.experiment).axes
+        factors = [factor.id for factor in axes if factor.id not in narrowed]
+    else:
+        factors = matched_factors(study, test)
+    sides_run = (results.runs(one.experiment, one.where, engine) for one in compared)
+    runs = pd.concat([own.assign(side=n) for n, own in enumerate(sides_run)], ignore_index=True)
+    runs = runs[runs["supported"]]
     if runs.empty:
         return None
     idle = runs_without_congestion(results)
@@ -138,15 +138,6 @@ def _are_alternatives(compared: Sequence[Quantity]) -> bool:
         and all(one.flows not in ("cbr", "all") for one in compared)
         and all((one.metric, one.window_s) == (first.metric, first.window_s) for one in compared)
     )
-
-
-def _matched(study: Study, test: SimpleTest) -> list[str]:
-    if isinstance(test, OrderingTest):
-        narrowed = {factor for item in test.order for factor in item}
-        axes = study.experiment(test.of.experiment).axes
-        return [factor.id for factor in axes if factor.id not in narrowed]
-    assert not isinstance(test, ValueTest | TrendTest | StepsTest)
-    return matched_factors(study, test)
 
 
 def _places(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:

@@ -23,11 +23,7 @@ from replication.verdicts.published_run import CENTRAL
 from replication.verdicts.verdict_table import Judged
 
 #: What is counted, and its words on a page.
-WHAT = {
-    "printed": "printed numbers",
-    "trace": "statistics of published traces",
-    "claims": "claims",
-}
+WHAT = {"printed": "printed numbers", "trace": "statistics of published traces", "claims": "claims"}
 #: Stands for all studies, each on the engine whose verdicts are its headline.
 ALL_STUDIES = ""
 #: The table of all counts.
@@ -106,10 +102,7 @@ class Numbers(Tally):
 
 
 def tallies(cells: Iterable[Judged], claims: Iterable[Judged]) -> dict[str, Tally]:
-    """Return the counts of rows of the verdict table, of one engine a study, by what is counted.
-
-    What no row is of has an empty tally.
-    """
+    """Return the counts of rows of the verdict table, of one engine a study, by what is counted."""
     cells = list(cells)
     return {
         "printed": Numbers(row for row in cells if row["kind"] == "printed"),
@@ -123,12 +116,7 @@ def count_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of counts.csv: each study on each engine, then all on their primary engines.
 
-    Parameters
-    ----------
-    cells, claims
-        Rows of the verdict table.
-    primary
-        Of each study the engine whose verdicts are its headline.
+    `primary` is of each study the engine whose verdicts are its headline.
     """
     engines = {row["engine"] for row in (*cells, *claims)} - {""}
     counted = [
@@ -143,12 +131,8 @@ def count_rows(
         for what, tally in tallies(own_cells, own_claims).items():
             if tally.total:
                 yield {
-                    "study": study,
-                    "engine": engine,
-                    "what": what,
-                    "total": tally.total,
-                    "tested": tally.tested,
+                    **{"study": study, "engine": engine, "what": what},
+                    **{"total": tally.total, "tested": tally.tested},
                     **{word.replace(" ", "_"): n for word, n in tally.by_verdict.items()},
-                    "compared": tally.outside.whole,
-                    "outside": tally.outside.part,
+                    **{"compared": tally.outside.whole, "outside": tally.outside.part},
                 }

@@ -82,14 +82,8 @@ def judge_published(
 ) -> Ruling:
     """Judge a number of one published run by our runs; the rule is in the module's docstring.
 
-    Parameters
-    ----------
-    values
-        What our runs gave: one value for each run that has it, at least one.
-    runs
-        What tells each run from others (`fingerprints`).
-    show
-        Puts a value in words.
+    `values` has one for each run that has it, at least one; `runs` is what tells each run from
+    others (`fingerprints`); `show` puts a value in words.
     """
     sample = np.sort(np.asarray(values, dtype=float))
     mean, distinct = float(sample.mean()), len(set(runs))
@@ -127,14 +121,12 @@ def fingerprints(
 ) -> list[Hashable]:
     """Return what each replicate's runs counted, flow by flow, at the points of the quantities.
 
-    It is of the runs, not of what a table makes of them: the same runs are independent or not in
-    every table.
+    The same runs are independent or not in every table.
     """
     found: dict[int, list[tuple[object, ...]]] = {number: [] for number in sorted(replicates)}
     names = ["replicate", "point", "flow", *_COUNTED]
     for wanted in quantities:
-        runs = results.runs(wanted.experiment, wanted.where)
-        runs = runs[runs["engine"] == engine]
+        runs = results.runs(wanted.experiment, wanted.where, engine)
         rows = runs.merge(results.flows, on=["scenario", "engine"]).sort_values(["point", "flow"])
         for number, *counted in rows[names].itertuples(index=False, name=None):
             if number in found:

@@ -13,7 +13,6 @@ stays, and its reason says so.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 import math
@@ -30,7 +29,7 @@ from replication.metrics.metric_model import COUNTS, metric_label
 from replication.metrics.results import Results
 from replication.metrics.sampled import RUN
 from replication.metrics.statistic import two_outcomes, wilson_interval
-from replication.study.claim_model import Quantity
+from replication.study.claim_model import Quantity, Where
 from replication.study.scenario import Scenario
 from replication.study.storage.table import COMPLETION
 from replication.study.study import Study
@@ -60,13 +59,16 @@ class Coverage:
     def __init__(self, study: Study, results: Results) -> None:
         self.study = study
         self.results = results
-        self._full_duration_s = functools.cache(self._duration_of)
-        self._known_runs: dict[str, pd.DataFrame] = {}
-        self._known = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
+        self._durations_s: dict[str, float] = {}
+        self._known = set(results.flows[RUN].itertuples(index=False, name=None))
+
+    def _ran(self, engine: str, wanted: Quantity) -> pd.DataFrame:
+        runs = self.results.runs(wanted.experiment, wanted.where, engine)
+        return runs[runs["supported"]]
 
     def notes(self, engine: str, wanted: Quantity) -> Iterator[str]:
         """Yield what `engine` left out of a quantity's points, in sentences."""
-        runs = self._runs(engine, wanted)
+        runs = self.results.runs(wanted.experiment, wanted.where, engine)
         supported, refused = runs[runs["supported"]], runs[~runs["supported"]]
         needed, designed = points_of(self.study, wanted), runs["point"].nunique()
         gone = []
@@ -78,7 +80,7 @@ class Coverage:
         if gone:
             ran = supported["point"].nunique()
             yield f"{ran} of {needed} points were run: {'; '.join(gone)}."
-        pairs = zip(supported["scenario"], supported["engine"], strict=True)
+        pairs = supported[RUN].itertuples(index=False, name=None)
         if failed := sum(pair not in self._known for pair in pairs):
             yield f"{failed} of {len(supported)} runs have no result."
         short, full = self.shortened(engine, wanted)
@@ -87,12 +89,12 @@ class Coverage:
 
     def points(self, engine: str, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
         """Return the points of the quantities that `engine` ran, each once, as the table's rows."""
-        found: dict[tuple[str, str], None] = {}
-        for wanted in quantities:
-            runs = self._runs(engine, wanted)
-            points = runs.loc[runs["supported"], "point"]
-            found |= dict.fromkeys((wanted.experiment, str(point)) for point in points)
-        return [{"experiment": experiment, "point": point} for experiment, point in found]
+        found = (
+            (wanted.experiment, str(point))
+            for wanted in quantities
+            for point in self._ran(engine, wanted)["point"]
+        )
+        return [{"experiment": one, "point": point} for one, point in dict.fromkeys(found)]
 
     def shortened(
         self, engine: str, wanted: Quantity, replicate: int | None = None
@@ -101,48 +103,34 @@ class Coverage:
 
         With `replicate`, of the runs of that replicate alone.
         """
-        runs = self._runs(engine, wanted)
+        runs = self._ran(engine, wanted)
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
-        scenarios = runs.loc[runs["supported"], "scenario"].unique()
-        full = self._full_duration_s(_points_key(wanted))
-        durations = [float(self.results.scenarios[s]["duration_s"]) for s in scenarios]
-        return min([full, *durations]), full
+        key = json.dumps([wanted.experiment, wanted.where])
+        if key not in self._durations_s:
+            own_s = durations_s(self.study, wanted.experiment, wanted.where)
+            self._durations_s[key] = min(own_s)
+        full = self._durations_s[key]
+        ran = runs["scenario"].unique()
+        return min([full, *(float(self.results.scenarios[s]["duration_s"]) for s in ran)]), full
 
     def lack(self, engine: str, quantities: Iterable[Quantity]) -> ReasonCode:
         """Return why nothing can be made of the runs of these: by the engine, or by the tier."""
-        quantities = list(quantities)
-        if all(self._runs(engine, wanted)["supported"].all() for wanted in quantities):
-            for wanted in quantities:
+        asked = [(one, self.results.runs(one.experiment, one.where, engine)) for one in quantities]
+        if all(runs["supported"].all() for _, runs in asked):
+            for wanted, runs in asked:
                 short, full = self.shortened(engine, wanted)
-                points = self._runs(engine, wanted)["point"].nunique()
-                if short < full or points < points_of(self.study, wanted):
+                if short < full or runs["point"].nunique() < points_of(self.study, wanted):
                     return ReasonCode.TOO_FEW_RUNS
         return ReasonCode.ENGINE_LACKS_IT
 
-    def replicates(self, engine: str, quantities: Sequence[Quantity]) -> set[int]:
+    def replicates(self, engine: str, quantities: Iterable[Quantity]) -> set[int]:
         """Return the replicates that the design has at every point that `engine` supports."""
         found = []
-        for wanted in quantities:
-            runs = self._runs(engine, wanted)
-            runs = runs[runs["supported"]]
+        for runs in (self._ran(engine, wanted) for wanted in quantities):
             points = runs.groupby("replicate")["point"].nunique()
             found.append({int(n) for n in points.index[points == runs["point"].nunique()]})
         return set.intersection(*found)
-
-    def _runs(self, engine: str, wanted: Quantity) -> pd.DataFrame:
-        key = _points_key(wanted)
-        if key not in self._known_runs:
-            self._known_runs[key] = self.results.runs(wanted.experiment, wanted.where)
-        runs = self._known_runs[key]
-        return runs[runs["engine"] == engine]
-
-    def _duration_of(self, points: str) -> float:
-        return min(durations_s(self.study, *json.loads(points)))
-
-
-def _points_key(wanted: Quantity) -> str:
-    return json.dumps([wanted.experiment, wanted.where], sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -185,18 +173,25 @@ def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]
     undefined = frame[frame["value"].isna() & frame["replicate"].isin(missing)]
     if undefined.empty:
         return
-    sent = wanted.model_copy(
-        update={"metric": "packets_sent", "aggregate": "sum", "window_s": None, "links": None}
+    sent = Quantity(
+        experiment=wanted.experiment,
+        metric="packets_sent",
+        flows=wanted.flows,
+        aggregate="sum",
+        where=wanted.where,
     )
     keys = [column for column in undefined if column != "value"]
     counted = undefined[keys].merge(values_on(coverage.results, engine, sent), on=keys, how="left")
-    for row in counted.to_dict("records"):
-        no_packet = " (no packet sent)" if row.pop("value") == 0 else ""
-        silent = no_packet or UNDEFINED.get(wanted.metric, "")
-        row.pop("replicate")
-        levels = {str(factor): [str(key)] for factor, key in row.items()}
-        where = levels_in_words(coverage.study, wanted.experiment, levels)
-        yield f"no {metric_label(wanted.metric)} at {where}{silent}"
+    for packets, where in zip(counted["value"], _levels(counted), strict=True):
+        silent = " (no packet sent)" if packets == 0 else UNDEFINED.get(wanted.metric, "")
+        at = levels_in_words(coverage.study, wanted.experiment, where)
+        yield f"no {metric_label(wanted.metric)} at {at}{silent}"
+
+
+def _levels(values: pd.DataFrame) -> list[Where]:
+    """Return the levels of each row of values of a quantity."""
+    rows = values.drop(columns=["replicate", "value"], errors="ignore").to_dict("records")
+    return [{str(factor): [str(key)] for factor, key in row.items()} for row in rows]
 
 
 def values_on(results: Results, engine: str, wanted: Quantity) -> pd.DataFrame:
@@ -212,14 +207,13 @@ def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[s
     """
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     least = 1.0 if wanted.metric in COUNTS else 0.0
-    for levels, group in values.groupby(keys, sort=False) if keys else [((), values)]:
+    for _, group in values.groupby(keys, sort=False) if keys else [((), values)]:
         found = two_outcomes(group["value"].to_numpy(dtype=float), least)
         if found is None:
             continue
-        where = {key: [str(level)] for key, level in zip(keys, levels, strict=True)}
         total = found.low_count + found.high_count
         low, high = (100 * end for end in wilson_interval(found.high_count, total))
-        at = levels_in_words(study, wanted.experiment, where)
+        at = levels_in_words(study, wanted.experiment, _levels(group.head(1))[0])
         ends = amount(wanted, found.high_mean), amount(wanted, found.low_mean)
         yield (
             f"The {metric_label(wanted.metric)} of {at} has two outcomes: {ends[0]} "
@@ -241,8 +235,7 @@ def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.D
     """
     found = []
     for wanted in compared if len(compared) > 1 else []:
-        runs = results.runs(wanted.experiment, wanted.where)
-        runs = runs[(runs["engine"] == engine) & runs["supported"]]
+        runs = results.runs(wanted.experiment, wanted.where, engine)
         flows = chosen_flows(results, runs, wanted.flows)
         flows = flows.loc[flows["kind"] == "tcp", [*RUN, "flow", "throughput_bps"]]
         found.append(runs[["replicate", *RUN]].merge(flows, on=RUN))
@@ -250,10 +243,8 @@ def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.D
     if not found:
         return pd.DataFrame(columns=[*columns, "fair_bps"])
     every = pd.concat(found)[columns].drop_duplicates()
-    fair = [
-        _fair_shares(scenario, results.scenarios[scenario])[flow]
-        for scenario, flow in zip(every["scenario"], every["flow"], strict=True)
-    ]
+    pairs = every[["scenario", "flow"]].itertuples(index=False, name=None)
+    fair = [_fair_shares(scenario, results.scenarios[scenario])[flow] for scenario, flow in pairs]
     every = every.assign(fair_bps=fair, share=every["throughput_bps"] / fair)
     every = every[every["share"] < STARVED_SHARE].sort_values(["share", "scenario", "flow"])
     return every.drop(columns="share")

@@ -17,7 +17,6 @@ one of its points. Of a test in parts those count that can be had.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -66,7 +65,8 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
     InputError where a raw trace is not one, or has another number of flows than its table rows.
     """
     design: list[dict[str, Any]] = []
-    samples: dict[tuple[str, str], pd.DataFrame] = {}
+    series: list[pd.DataFrame] = []
+    flows: list[dict[str, Any]] = []
     scenarios: dict[str, dict[str, Any]] = {}
     for table in study.tables:
         trace = table.id.removeprefix(TABLE_PREFIX)
@@ -78,16 +78,17 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
         run = {"point": trace, "replicate": twins, "engine": PUBLISHED, "scenario": trace}
         design.append({**point, **run, "supported": True, "reason": ""})
         raw = read_flows(files[trace], list(table.rows or {}))
-        series = _series(trace, {_name(table, row): one for row, one in raw.items()})
-        samples |= {(trace, flow): one for flow, one in series.items()}
-        scenarios[trace] = _scenario(series)
-    flows = [_totals(trace, flow, one) for (trace, flow), one in samples.items()]
+        first_s = min(float(samples["time_s"].min()) for samples in raw.values())
+        own = [_series(trace, _name(table, row), samples, first_s) for row, samples in raw.items()]
+        series += own
+        flows += [_totals(one) for one in own]
+        scenarios[trace] = _scenario(own)
     return SampledResults(
         study_id=study.id,
         design=pd.DataFrame(design),
         flows=pd.DataFrame(flows, columns=list(FLOW_COLUMNS)),
         scenarios=scenarios,
-        read_series=partial(pd.concat, samples.values(), ignore_index=True),
+        read_series=partial(pd.concat, series, ignore_index=True),
     )
 
 
@@ -97,55 +98,45 @@ def _name(table: Table, row: str) -> str:
     return flows[0] if isinstance(flows, list) and len(flows) == 1 else row
 
 
-def _series(trace: str, raw: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return the samples of each flow in the columns of a series, in s from the trace's first."""
-    first_s = min(float(samples["time_s"].min()) for samples in raw.values())
-    return {
-        flow: pd.DataFrame(
-            {
-                "scenario": trace,
-                "engine": PUBLISHED,
-                "time_s": samples["time_s"] - first_s,
-                "flow": flow,
-                "cwnd_bytes": samples["cwnd_segments"],
-                "ssthresh_bytes": samples["ssthresh_segments"],
-                "throughput_bps": _rates(samples),
-                "rtt_s": samples.get("rtt_s"),
-                "retransmissions": samples["retransmissions"].fillna(0).diff().fillna(0),
-            }
-        ).reindex(columns=list(SERIES_COLUMNS))
-        for flow, samples in raw.items()
-    }
+def _series(trace: str, flow: str, samples: pd.DataFrame, first_s: float) -> pd.DataFrame:
+    """Return the samples of a flow in the columns of a series, in s from the trace's first."""
+    rates = None
+    if "delivery_rate_bps" in samples:
+        rates = samples["delivery_rate_bps"].fillna(0)
+    return pd.DataFrame(
+        {
+            **{"scenario": trace, "engine": PUBLISHED, "flow": flow},
+            "time_s": samples["time_s"] - first_s,
+            "cwnd_bytes": samples["cwnd_segments"],
+            "ssthresh_bytes": samples["ssthresh_segments"],
+            "throughput_bps": rates,
+            "rtt_s": samples.get("rtt_s"),
+            "retransmissions": samples["retransmissions"].fillna(0).diff().fillna(0),
+        }
+    ).reindex(columns=list(SERIES_COLUMNS))
 
 
-def _rates(samples: pd.DataFrame) -> pd.Series[float] | None:
-    """Return the delivery rates, zero where none is printed; None for a trace that has none."""
-    return samples["delivery_rate_bps"].fillna(0) if "delivery_rate_bps" in samples else None
-
-
-def _totals(trace: str, flow: str, series: pd.DataFrame) -> dict[str, Any]:
+def _totals(series: pd.DataFrame) -> dict[str, Any]:
     rates = series["throughput_bps"].to_numpy(dtype=float)
     # A rate is of what was delivered before its sample.
     rate = np.average(rates[1:], weights=np.diff(series["time_s"]))
-    run = {"scenario": trace, "engine": PUBLISHED, "flow": flow, "kind": "tcp"}
-    return {**run, **dict.fromkeys(RATES, rate), "retransmissions": series["retransmissions"].sum()}
+    run = {name: series[name].iloc[0] for name in ("scenario", "engine", "flow")}
+    counted = {"kind": "tcp", "retransmissions": series["retransmissions"].sum()}
+    return {**run, **counted, **dict.fromkeys(RATES, rate)}
 
 
-def _scenario(series: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+def _scenario(flows: Sequence[pd.DataFrame]) -> dict[str, Any]:
     """Return what a scenario says that results are read with; windows are in segments.
 
     Flows that were first sampled together are in the order of their ports, in which they connected.
     """
-    pace_s = max(float(one["time_s"].diff().median()) for one in series.values())
-    first = {flow: float(one["time_s"].min()) for flow, one in series.items()}
-    starts = {flow: start if start > pace_s else 0.0 for flow, start in first.items()}
-    return {
-        "duration_s": max(float(one["time_s"].max()) for one in series.values()),
-        "flows": [
-            {"id": flow, "kind": "tcp", "segment_bytes": 1, "start_s": start}
-            for flow, start in starts.items()
-        ],
-    }
+    pace_s = max(float(one["time_s"].diff().median()) for one in flows)
+    documents = []
+    for one in flows:
+        first_s = float(one["time_s"].min())
+        start = {"start_s": first_s if first_s > pace_s else 0.0, "segment_bytes": 1}
+        documents.append({"id": one["flow"].iloc[0], "kind": "tcp", **start})
+    return {"duration_s": max(float(one["time_s"].max()) for one in flows), "flows": documents}
 
 
 class OwnNumbers:
@@ -168,19 +159,18 @@ class OwnNumbers:
             if len(texts) > 1:
                 texts = [f"({n}) {text}" for n, text in enumerate(texts, start=1)]
             reason = "" if result == NONE else " ".join(texts)
-            known = {"study": self.study.id, "claim": claim.id}
-            yield {**known, "result": result, "reason": reason}
+            names = {"study": self.study.id, "claim": claim.id}
+            yield {**names, "result": result, "reason": reason}
 
     def _part(self, test: SimpleTest) -> tuple[str, str]:
         """Return the word on one test, and what was found."""
         expect, direction = conditions(test)
         if isinstance(expect, PublishedRun):
             return NONE, "The published value is what our runs are held against."
-        alone = isinstance(test, ValueTest)
         sources: set[str] = set()
 
         def look_up(side: str, wanted: Quantity) -> pd.DataFrame:
-            source, frame = self._values(wanted, alone)
+            source, frame = self._values(wanted, isinstance(test, ValueTest))
             sources.add(source)
             return frame
 
@@ -193,9 +183,8 @@ class OwnNumbers:
             words = replace(words, sample="printing")
         decides = isinstance(test, INTERVAL_DECIDES)
         judgement = judge_statistic(comparison, expect, direction, words, decides)
-        where = " and ".join(sorted(sources))
         word = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
-        return word, f"By the {where}: {' '.join(judgement.reasons)}"
+        return word, f"By the {' and '.join(sorted(sources))}: {judgement.reason}"
 
     def _values(self, wanted: Quantity, alone: bool) -> tuple[str, pd.DataFrame]:
         """Return the source of a quantity's values, and the values: replicate, factors, value.
@@ -248,20 +237,16 @@ def printed_numbers(
         twins.append({**points, "replicate": number, "value": cell.value})
 
     def look_up(wanted: Quantity) -> pd.DataFrame:
-        found = [
-            row
-            for row in numbers.get(_kind(wanted), [])
-            if all(row[factor] in keys for factor, keys in wanted.where.items())
-        ]
-        return pd.DataFrame(found)
+        rows = numbers.get(_kind(wanted), [])
+        where = wanted.where.items()
+        return pd.DataFrame([row for row in rows if all(row[f] in keys for f, keys in where)])
 
     return look_up
 
 
 def _kind(wanted: Quantity) -> str:
     kept = {"experiment", "metric", "flows", "window_s", "links"}
-    found = wanted.model_dump(mode="json", include=kept) | {"jain": wanted.aggregate == "jain"}
-    return json.dumps(found, sort_keys=True)
+    return f"{wanted.model_dump_json(include=kept)} {wanted.aggregate == 'jain'}"
 
 
 def write_self_consistency(root: Path, data: Path, study: str, kept: Sequence[Row] = ()) -> None:

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -72,10 +71,7 @@ DEFAULT = "ns3"
 
 
 def write_verdicts(folder: Path, cells: Rows, claims: Rows) -> None:
-    """Write the rows of cells and of claims as a typed table.
-
-    Numbers have as many digits as in the CSV files, so that either gives the same page.
-    """
+    """Write the rows of cells and of claims as a typed table, with the digits of CSV files."""
     judged = [
         {KIND: kind} | {column: _plain(row[column]) for column in COLUMNS[kind]}
         for kind, rows in (("cells", cells), ("claims", claims))
@@ -123,8 +119,7 @@ def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
         write_table(out_dir / f"{kind}.csv", rows, columns)
 
 
-@dataclass(frozen=True)
-class Participation:
+class Participation(NamedTuple):
     """One engine's part in a study: how many points it ran and refused, and each reason once."""
 
     engine: str
@@ -156,28 +151,22 @@ def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participati
     for row in design:
         refusal = "" if is_supported(row) else row["reason"]
         refusals.setdefault(row["engine"], {})[row["experiment"], row["point"]] = refusal
-    return {
-        engine: Participation(
-            engine=engine,
-            ran=[*answers.values()].count(""),
-            refused=sum(map(bool, answers.values())),
-            reasons=tuple(dict.fromkeys(filter(None, answers.values()))),
-        )
-        for engine, answers in refusals.items()
-    }
+    found = {}
+    for engine, answers in refusals.items():
+        reasons = [reason for reason in answers.values() if reason]
+        ran = len(answers) - len(reasons)
+        found[engine] = Participation(engine, ran, len(reasons), tuple(dict.fromkeys(reasons)))
+    return found
 
 
-@dataclass(frozen=True)
-class Headline:
-    """Whose verdicts stand for a study.
+class Headline(NamedTuple):
+    """Whose verdicts stand for a study: empty where no engine was asked.
 
-    `engine` is empty where no engine was asked; `original` is the family that the paper ran; `mark`
-    says what a reader must know of a fallback.
+    `mark` says what a reader must know of a fallback.
     """
 
     engine: str
-    original: str
-    mark: str
+    mark: str = ""
 
 
 def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
@@ -186,20 +175,21 @@ def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
     if not ran:
         asked = next(iter(parts), "")
         why = f"; {asked} {parts[asked].why_not()}" if asked else ""
-        return Headline(asked, original, f"No engine ran this study{why}.")
+        return Headline(asked, f"No engine ran this study{why}.")
     if original in ran:
-        return Headline(original, original, "")
+        return Headline(original)
     engine = DEFAULT if DEFAULT in ran else ran[0]
     why = parts[original].why_not() if original in parts else "did not run here"
     said = f"the paper ran {family_of(original)}, which {why}"
-    return Headline(engine, original, f"Verdicts of {engine}; {said}.")
+    return Headline(engine, f"Verdicts of {engine}; {said}.")
 
 
 def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str, str]:
     """Return of each study the engine whose verdicts are its headline, by the design in `data`."""
-    found = {}
-    for study in studies:
+
+    def primary(study: str) -> str:
         design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
         original = load_study(root, study).original_system.engine
-        found[study] = headline(original, participations(design)).engine
-    return found
+        return headline(original, participations(design)).engine
+
+    return {study: primary(study) for study in studies}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replication.metrics.metric_model import METRICS, capitalised, display_unit, metric_label
@@ -33,6 +33,9 @@ from replication.study.study import Study
 _NUMBERED = re.compile(r"[A-Z]?[\d.]+[a-z]?|[IVXLC]+")
 _HOW = {"maximum": "largest", "minimum": "smallest", "sum": "total"}
 _HOW_MANY = {"maximum": "most", "minimum": "fewest", "sum": "total"}
+_REDUCED = {"minimum": ", smallest ratio", "maximum": ", largest ratio"} | {
+    "ratio_of_means": ", ratio of the means"
+}
 
 
 def table_names(study: Study) -> dict[str, str]:
@@ -57,17 +60,15 @@ def statistic_unit(claim: Claim) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """A test in words.
+    """A test in words."""
 
-    `statistic` says what it measures and begins with a capital; its value times `factor` is shown
-    in `unit`. `counts` says what a share is a share of ("points"): it is shown as so many of so
-    many where that is known. `sample` is what of the values is counted.
-    """
-
+    #: What it measures, beginning with a capital; its value times `factor` is shown in `unit`.
     statistic: str
     factor: float = 1.0
     unit: str = ""
+    #: What a share is a share of ("points"): it is shown as so many of so many where known.
     counts: str = ""
+    #: What of the values is counted.
     sample: str = "run"
 
     def value(self, statistic: float, points: int = 0) -> str:
@@ -125,80 +126,53 @@ def figure(value: float) -> str:
 
 def wording(study: Study, test: SimpleTest) -> Wording:
     """Return a test of a study in words."""
-    makers: dict[type, Callable[..., Wording]] = {
-        RatioTest: _ratio,
-        EquivalenceTest: _equivalence,
-        ShareTest: _share,
-        TrendTest: _trend,
-        StepsTest: _steps,
-        CrossoverTest: _crossover,
-        OrderingTest: _ordering,
-        ValueTest: _value,
-    }
-    return makers[type(test)](_Words(study), test)
+    if isinstance(test, TrendTest | StepsTest | OrderingTest | ValueTest):
+        return _of_one(study, test)
+    left, right, shared = _sides(study, test.left, test.right)
+    match test:
+        case RatioTest():
+            said = f"{left} divided by {right}{shared}{_REDUCED.get(test.reduce, '')}"
+            return Wording(capitalised(said), unit="times")
+        case EquivalenceTest():
+            which = {"maximum": "Largest difference", "mean": "Mean difference"}
+            said = f"{which.get(test.reduce, 'Difference')} of {left} from {right}{shared}"
+            means = ", means over all points" if test.reduce == "ratio_of_means" else ""
+            return Wording(said + means, 100.0, "%")
+        case ShareTest():
+            factor = "" if test.factor == 1 else f"{test.factor:g} times "
+            said = f"{left} {test.relation} {factor}{right}{shared}{_tied(test.tie)}"
+            return Wording(capitalised(said), 100.0, "%", counts="points")
+        case CrossoverTest():
+            over = study.experiment(test.left.experiment).factor(test.over)
+            said = f"{over.label} at which {left} and {right} cross{shared}"
+            return Wording(said, unit="" if over.unit == "1" else over.unit)
 
 
-def _ratio(words: _Words, test: RatioTest) -> Wording:
-    left, right, shared = words.sides(test.left, test.right)
-    how = {
-        "minimum": ", smallest ratio",
-        "maximum": ", largest ratio",
-        "ratio_of_means": ", ratio of the means",
-    }
-    said = f"{left} divided by {right}{shared}{how.get(test.reduce, '')}"
-    return Wording(capitalised(said), unit="times")
-
-
-def _equivalence(words: _Words, test: EquivalenceTest) -> Wording:
-    left, right, shared = words.sides(test.left, test.right)
-    which = {"maximum": "Largest difference", "mean": "Mean difference"}
-    said = f"{which.get(test.reduce, 'Difference')} of {left} from {right}{shared}"
-    means = ", means over all points" if test.reduce == "ratio_of_means" else ""
-    return Wording(said + means, 100.0, "%")
-
-
-def _share(words: _Words, test: ShareTest) -> Wording:
-    left, right, shared = words.sides(test.left, test.right)
-    factor = "" if test.factor == 1 else f"{test.factor:g} times "
-    said = f"{left} {test.relation} {factor}{right}{shared}{_tied(test.tie)}"
-    return Wording(capitalised(said), 100.0, "%", counts="points")
-
-
-def _trend(words: _Words, test: TrendTest) -> Wording:
-    which = "Worst" if test.worst else "Mean"
-    over = words.factor(test.of, test.over)
-    return Wording(
-        f"{which} rank correlation of {words.phrase(test.of)} with the {over}{_tied(test.tie)}"
-    )
-
-
-def _steps(words: _Words, test: StepsTest) -> Wording:
-    size = 100 * abs(test.factor - 1)
-    beyond = f" by more than {size:.3g} %" if size > 1e-9 else ""
-    over = words.factor(test.of, test.over)
-    said = f"{words.phrase(test.of)} {test.relation}{beyond} from one {over} to the next"
-    least = ", the worst series" if test.worst else ""
-    return Wording(capitalised(f"{said}{least}"), 100.0, "%", counts="steps")
-
-
-def _crossover(words: _Words, test: CrossoverTest) -> Wording:
-    left, right, shared = words.sides(test.left, test.right)
-    over = words.study.experiment(test.left.experiment).factor(test.over)
-    said = f"{over.label} at which {left} and {right} cross{shared}"
-    return Wording(said, unit="" if over.unit == "1" else over.unit)
-
-
-def _ordering(words: _Words, test: OrderingTest) -> Wording:
-    order = ", ".join(words.levels(test.of.experiment, item) for item in test.order)
-    said = f"Agreement of {words.phrase(test.of)} with the order {order}{_tied(test.tie)}"
-    return Wording(f"{said} (1 all alike, −1 reversed)")
-
-
-def _value(words: _Words, test: ValueTest) -> Wording:
-    unit, factor = _shown_in(test.of)
-    how = {"minimum": ", smallest of the points", "maximum": ", largest of the points"}
-    said = words.phrase(test.of) + how.get(test.reduce, "")
-    return Wording(capitalised(said), factor, unit)
+def _of_one(study: Study, test: TrendTest | StepsTest | OrderingTest | ValueTest) -> Wording:
+    phrase = _phrase(study, test.of)
+    over = ""
+    if isinstance(test, TrendTest | StepsTest):
+        over = lower(study.experiment(test.of.experiment).factor(test.over).label)
+    match test:
+        case TrendTest():
+            which, tied = "Worst" if test.worst else "Mean", _tied(test.tie)
+            return Wording(f"{which} rank correlation of {phrase} with the {over}{tied}")
+        case StepsTest():
+            size = 100 * abs(test.factor - 1)
+            beyond = f" by more than {size:.3g} %" if size > 1e-9 else ""
+            said = f"{phrase} {test.relation}{beyond} from one {over} to the next"
+            least = ", the worst series" if test.worst else ""
+            return Wording(capitalised(f"{said}{least}"), 100.0, "%", counts="steps")
+        case OrderingTest():
+            order = ", ".join(
+                levels_in_words(study, test.of.experiment, item) for item in test.order
+            )
+            said = f"Agreement of {phrase} with the order {order}{_tied(test.tie)}"
+            return Wording(f"{said} (1 all alike, −1 reversed)")
+        case ValueTest():
+            unit, factor = _shown_in(test.of)
+            how = {"minimum": ", smallest of the points", "maximum": ", largest of the points"}
+            return Wording(capitalised(phrase + how.get(test.reduce, "")), factor, unit)
 
 
 def _shown_in(wanted: Quantity) -> tuple[str, float]:
@@ -226,13 +200,14 @@ def lower(label: str) -> str:
 
 
 def levels_in_words(study: Study, experiment: str, where: Where) -> str:
-    """Return levels by factor in words: "CUBIC, bottleneck delay 40 to 80 ms"."""
-    return _Words(study).levels(experiment, where)
+    """Return levels by factor in words, names before numbers: "CUBIC, delay 40 to 80 ms"."""
+    named, numeric = _split(study, experiment, where)
+    return ", ".join([*named, *numeric])
 
 
 def qualifier(study: Study, wanted: Quantity) -> str:
     """Return the flows, levels, links and window of a quantity in words."""
-    levels = _Words(study).levels(wanted.experiment, wanted.where)
+    levels = levels_in_words(study, wanted.experiment, wanted.where)
     parts = (_flows(wanted), levels, _links(wanted).strip(), _window(wanted).strip())
     return ", ".join(part for part in parts if part)
 
@@ -247,68 +222,60 @@ def _window(wanted: Quantity) -> str:
     return f" from {wanted.window_s[0]:g} to {wanted.window_s[1]:g} s"
 
 
-@dataclass(frozen=True)
-class _Words:
-    study: Study
+def _sides(study: Study, left: Quantity, right: Quantity) -> tuple[str, str, str]:
+    """Return two quantities and, once, the levels that both have."""
+    shared = {k: v for k, v in left.where.items() if right.where.get(k) == v}
+    if left.experiment != right.experiment:
+        shared = {}
+    words = levels_in_words(study, left.experiment, shared)
+    names = _noun(study, left), _noun(study, right)
+    ours, theirs = _of(study, left, shared), _of(study, right, shared)
+    second = "that" if names[0] == names[1] and theirs else names[1]
+    return f"{names[0]}{ours}", f"{second}{theirs}", f", {words}" if words else ""
 
-    def factor(self, wanted: Quantity, name: str) -> str:
-        """Return a factor's label for the middle of a sentence."""
-        return lower(self.study.experiment(wanted.experiment).factor(name).label)
 
-    def sides(self, left: Quantity, right: Quantity) -> tuple[str, str, str]:
-        """Return two quantities and, once, the levels that both have."""
-        shared = {k: v for k, v in left.where.items() if right.where.get(k) == v}
-        if left.experiment != right.experiment:
-            shared = {}
-        words = self.levels(left.experiment, shared)
-        names = self._noun(left), self._noun(right)
-        ours, theirs = self._of(left, shared), self._of(right, shared)
-        second = "that" if names[0] == names[1] and theirs else names[1]
-        return f"{names[0]}{ours}", f"{second}{theirs}", f", {words}" if words else ""
+def _phrase(study: Study, wanted: Quantity) -> str:
+    """Return a quantity: what, of whom, where."""
+    return f"{_noun(study, wanted)}{_of(study, wanted, {})}"
 
-    def phrase(self, wanted: Quantity) -> str:
-        """Return a quantity: what, of whom, where."""
-        return f"{self._noun(wanted)}{self._of(wanted, {})}"
 
-    def _of(self, wanted: Quantity, shared: Where) -> str:
-        """Return of whom and where: " of CUBIC at bottleneck delay 80 ms"."""
-        own = {k: v for k, v in wanted.where.items() if k not in shared}
-        named, numeric = self._split(wanted.experiment, own)
-        who = ", ".join(part for part in (_flows(wanted), *named) if part)
-        return (f" of {who}" if who else "") + (f" at {_joined(numeric)}" if numeric else "")
+def _of(study: Study, wanted: Quantity, shared: Where) -> str:
+    """Return of whom and where: " of CUBIC at bottleneck delay 80 ms"."""
+    own = {k: v for k, v in wanted.where.items() if k not in shared}
+    named, numeric = _split(study, wanted.experiment, own)
+    who = ", ".join(part for part in (_flows(wanted), *named) if part)
+    return (f" of {who}" if who else "") + (f" at {_joined(numeric)}" if numeric else "")
 
-    def _noun(self, wanted: Quantity) -> str:
-        """Return what is measured, and over which flows it is taken."""
-        label, metric = metric_label(wanted.metric), METRICS[wanted.metric]
-        how = wanted.aggregate
-        if how == "jain":
-            label = f"Jain's index of the flows' {label}"
-        elif metric.source not in ("queue", "fairness") and self._several(wanted):
-            if how in _HOW:
-                of = " of any flow" if how != "sum" else ""
-                label = f"{(_HOW_MANY if metric.counts else _HOW)[how]} {label}{of}"
-            else:
-                label += " over all packets" if how == "pooled" else " per flow"
-        return f"{label}{_links(wanted)}{_window(wanted)}"
 
-    def _several(self, wanted: Quantity) -> bool:
-        if isinstance(wanted.flows, StartOrder):
-            return False
-        if isinstance(wanted.flows, list):
-            return len(wanted.flows) > 1
-        flows = self.study.experiment(wanted.experiment).flows
-        own = [flow for flow in flows if wanted.flows in ("all", flow.get("kind"))]
-        return len(own) > 1 or any("repeat" in flow for flow in own)
+def _noun(study: Study, wanted: Quantity) -> str:
+    """Return what is measured, and over which flows it is taken."""
+    label, metric = metric_label(wanted.metric), METRICS[wanted.metric]
+    how = wanted.aggregate
+    if how == "jain":
+        label = f"Jain's index of the flows' {label}"
+    elif metric.source not in ("queue", "fairness") and _has_several(study, wanted):
+        if how in _HOW:
+            of = " of any flow" if how != "sum" else ""
+            label = f"{(_HOW_MANY if metric.counts else _HOW)[how]} {label}{of}"
+        else:
+            label += " over all packets" if how == "pooled" else " per flow"
+    return f"{label}{_links(wanted)}{_window(wanted)}"
 
-    def levels(self, experiment: str, where: Where) -> str:
-        """Return levels in words, names before numbers."""
-        named, numeric = self._split(experiment, where)
-        return ", ".join([*named, *numeric])
 
-    def _split(self, experiment: str, where: Where) -> tuple[list[str], list[str]]:
-        factors = [f for f in self.study.experiment(experiment).factors if f.id in where]
-        named = [_levels(f, where[f.id]) for f in factors if not _is_numeric(f)]
-        return named, [_levels(f, where[f.id]) for f in factors if _is_numeric(f)]
+def _has_several(study: Study, wanted: Quantity) -> bool:
+    if isinstance(wanted.flows, StartOrder):
+        return False
+    if isinstance(wanted.flows, list):
+        return len(wanted.flows) > 1
+    flows = study.experiment(wanted.experiment).flows
+    own = [flow for flow in flows if wanted.flows in ("all", flow.get("kind"))]
+    return len(own) > 1 or any("repeat" in flow for flow in own)
+
+
+def _split(study: Study, experiment: str, where: Where) -> tuple[list[str], list[str]]:
+    factors = [f for f in study.experiment(experiment).factors if f.id in where]
+    named = [_levels(f, where[f.id]) for f in factors if not _is_numeric(f)]
+    return named, [_levels(f, where[f.id]) for f in factors if _is_numeric(f)]
 
 
 def _flows(wanted: Quantity) -> str:
