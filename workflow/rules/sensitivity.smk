@@ -75,7 +75,6 @@ rule explain_study:
         mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code.judge,
-        traces=lambda wildcards: (PIPE.traces if wildcards.study in PIPE.traced else ""),
         machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
     script:
         "../scripts/explain_study.py"

@@ -65,7 +65,7 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     search = Search.begin(root, causes, machine)
     trials, found = search.run(), list[tuple[dict[str, Any], Finding]]()
     for called, one in zip((_BEST, _ALTERNATIVE), trials, strict=False):
-        finding = judge_finding(root, search, one)
+        finding = judge_finding(search, one)
         # Where nothing is found there is no second explanation.
         if not found or result_of(finding)[0] != NONE_FOUND:
             found.append((_account(search, called, one, finding), finding))
@@ -139,7 +139,7 @@ def _account(search: Search, name: str, best: Trial, found: Finding) -> dict[str
     not_compared = search.not_compared(best)
     is_coupled = search.is_coupled(best.configuration)
     bits = {(one.cause, one.level): one.bits for one in found.leaving}
-    document = {
+    return {
         "explanation": name,
         "coupled": search.coupled.title if search.coupled and is_coupled else "",
         "result": result,
@@ -161,7 +161,6 @@ def _account(search: Search, name: str, best: Trial, found: Finding) -> dict[str
         "not_compared": not_compared,
         "identified": not found.rivals and not not_compared,
     }
-    return document | ({"distances": found.distances} if found.distances else {})
 
 
 def _row(document: Mapping[str, Any], found: Finding) -> dict[str, object]:

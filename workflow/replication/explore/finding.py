@@ -1,12 +1,6 @@
 """What a search's best explanation comes to: numbers that match, claims, bounds and traces.
 
 What the search did not see is judged too: held-out numbers and claims.
-
-A figure of a trace is one number of one run that chance decides too. Here all of a flow's samples
-are compared with ours: the first Wasserstein distance between their distributions, for the window
-as in `metrics.cwnd`, for the round trip over the whole run (`ss` prints the smoothed one, our
-series the last sample), and for the count of retransmissions, which is one number, the mean
-distance of our replicates' from it. Nothing of that is scored: it judges what was found.
 """
 
 from __future__ import annotations
@@ -15,12 +9,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from replication.compare.trace_comparison import TraceComparison, compare_flows, published_flows
 from replication.explore.permutation_test import cells_p, claims_p
 from replication.explore.score import Choice, Combination, Numbers, matches
 from replication.explore.search import EQUALLY_GOOD_BITS, Search, kinds
@@ -33,12 +25,8 @@ from replication.explore.trial import (
     is_held_out,
     verdicts,
 )
-from replication.metrics.cwnd import DISTANCE
 from replication.metrics.results import Results
-from replication.metrics.sampled import SampledResults
-from replication.metrics.trace import trace_files
 from replication.study.claim_model import Claim
-from replication.study.published import published_path
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
@@ -93,18 +81,17 @@ class Finding:
     cells: Sequence[dict[str, object]] = ()
     impossible: Mapping[str, list[str]] = field(default_factory=lambda: {"before": [], "after": []})
     rivals: Sequence[Trial] = ()
-    distances: Sequence[dict[str, Any]] = ()
 
 
-def judge_finding(root: Path, search: Search, best: Trial) -> Finding:
+def judge_finding(search: Search, best: Trial) -> Finding:
     """Return how a search's best does, by the study's numbers or by its claims."""
     judge = search.judge
     if isinstance(judge, CellJudge):
-        return _by_cells(root, search, judge, best)
+        return _by_cells(search, judge, best)
     return _by_claims(search, judge, best)
 
 
-def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Finding:
+def _by_cells(search: Search, judge: CellJudge, best: Trial) -> Finding:
     runner, whole, both = search.runner, search.whole, (DEFAULTS, best.configuration)
     before, after = (search.evaluate([one], whole)[0] for one in both)
     stated = replace(search.defaults, readings=(Choice({}),) * len(best.readings))
@@ -120,10 +107,6 @@ def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Find
         _judged_claims(runner.study, runner.results([one], whole), read)
         for one, read in zip(both, ({}, _table_readings(judge, best)), strict=True)
     )
-    found: Sequence[dict[str, Any]] = ()
-    if files := trace_files(root, runner.study.id):
-        replicates = (runner.replicated(one, whole, REPLICATES) for one in both)
-        found = distances(runner.study, published_path(root, runner.study.id), files, *replicates)
     return Finding(
         gain_bits=judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
         p=cells_p(search, judge, on_first),
@@ -138,7 +121,6 @@ def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Find
             for when, own in (("before", broken_before), ("after", broken))
         },
         rivals=[*search.rivals(best), *_other_readings(search, judge, best)],
-        distances=found,
     )
 
 
@@ -348,46 +330,3 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str,
         for place, combination in _readings(judge, trial).items()
     ]
     return impossible_cells(audit_study(study, read, assumed=assumed))
-
-
-def distances(
-    study: Study,
-    published: Path,
-    files: Mapping[str, Path],
-    before: SampledResults,
-    after: SampledResults,
-) -> list[dict[str, Any]]:
-    """Return the distances of replicates of the defaults and of the explanation to raw traces.
-
-    `files` has the traces by name; what is not there is left out. `own` is the distance between the
-    trace's own flows of one kind, a yardstick.
-    """
-    flows = [flow for flow in published_flows(study, published, files) if flow.samples is not None]
-    found = []
-    for one, two in zip(compare_flows(before, flows), compare_flows(after, flows), strict=True):
-        for (metric, unit, first), (_, _, second) in zip(_of(one), _of(two), strict=True):
-            if math.isfinite(first) and math.isfinite(second):
-                own = one.own_distance() if metric == "window" else math.nan
-                found.append(
-                    {
-                        "trace": one.published.trace,
-                        "flow": one.published.flow,
-                        "metric": metric,
-                        "unit": unit,
-                        "before": first,
-                        "after": second,
-                        "own": own if math.isfinite(own) else None,
-                    }
-                )
-    return found
-
-
-def _of(comparison: TraceComparison) -> list[tuple[str, str, float]]:
-    """Return metric, unit and distance, mean over replicates; NaN where the trace has it not."""
-    (engine,) = comparison.engines
-    window = float(np.mean(comparison.reproduced(DISTANCE, engine)))
-    return [
-        ("window", "segments", window),
-        ("round trip", "s", comparison.rtt_distance()),
-        ("retransmissions", "packets", comparison.retransmission_distance()),
-    ]

@@ -100,14 +100,6 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
         raise InputError(f"{TODAY}: {name}: {error}") from None
 
 
-def forecast_modern(root: Path, name: str, tier: str) -> tuple[str, float]:
-    """Return what a study should cost on the modern kernel, as a line and in seconds of CPU."""
-    _, runs = plan_modern(root, name, tier)
-    ran, cost_s = sum(not run.refusal for run in runs), Costs().further_s(runs)
-    line = f"{name} on a modern kernel: {ran} of {len(runs)} runs, about {cost_s:.0f} s of CPU"
-    return line, cost_s
-
-
 def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
     modern, (study, runs) = load_modern(root), plan_modern(root, name, tier)

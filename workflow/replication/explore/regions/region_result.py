@@ -16,7 +16,6 @@ from replication.design.config import load_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.design.study_check import check_claims
 from replication.engines.model import Engine
-from replication.engines.ns3 import NS3_VERSION
 from replication.explore.machine import Machine
 from replication.explore.modern_kernel import JUDGED
 from replication.explore.regions.explore import Exploration
@@ -208,24 +207,6 @@ def _share(value: float) -> float:
 
 def _mean(values: Sequence[float]) -> float | None:
     return round(float(np.mean(values)), 4) if values else None
-
-
-def forecast(
-    root: Path, name: str, engine: str, tier: str, ns3_version: str = NS3_VERSION
-) -> tuple[str, float]:
-    """Return what a region may cost on an engine, as a line and in seconds of CPU."""
-    found, spending, settings = _load(root, name, tier)
-    space = Space(found, load_study(root, found.study), engine, ns3_version)
-    runs = [run for panel in space.panels for run in space.runs(Point(panel, 0.5, 0.5))]
-    ran = [run for run in runs if not run.refusal]
-    if not ran:
-        why = f"refused: {runs[0].refusal}" if runs else "no runs"
-        return f"{name} on {engine}: {why}", 0.0
-    # Its budget, or the first design of one panel where that costs more.
-    first = spending.first_points * settings.replicates
-    first_s = first * sum(run.cost_s for run in ran) / len(space.panels)
-    cpu_s = max(first_s, found.cpu_budget_s * spending.budget_factor)
-    return f"{name} on {engine}: at most about {cpu_s:.0f} s of CPU", cpu_s
 
 
 def check_region(root: Path, name: str) -> str:
