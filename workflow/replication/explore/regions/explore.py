@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -78,10 +78,12 @@ class Exploration:
         """Return the share of the drawn area that is undecided."""
         return float(np.mean([one.shares()[2] for one in self.surfaces.values()] or [1.0]))
 
+    def _replicated(self, points: Iterable[Point]) -> list[Trial]:
+        return [(point, n) for point in points for n in range(self.settings.replicates)]
+
     def _start(self, panel: Panel) -> None:
         drawn = qmc.Sobol(2, rng=self.settings.seed).random(self.spending.first_points)
-        points = [Point(panel, round(float(x), 4), round(float(y), 4)) for x, y in drawn]
-        trials = [(point, n) for point in points for n in range(self.settings.replicates)]
+        trials = self._replicated(_place(panel, *at) for at in drawn)
         # A first look is always had: a region without a point would say nothing.
         if self.results and self.sampler.cost_s(trials) > self._left_s():
             self.left_out.append(panel)
@@ -135,19 +137,18 @@ class Exploration:
 
     def _validate(self) -> None:
         """Run random points of the whole area, and compare them with what is predicted there."""
-        panels, replicates = list(self.surfaces), self.settings.replicates
+        panels = list(self.surfaces)
         if not panels:
             return
         seed = int.from_bytes(sha256(self.name.encode()).digest()[:4], "big")
         random = np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
-        drawn = []
-        for _ in range(self._validation_points()):
-            panel = panels[int(random.integers(len(panels)))]
-            x, y = (round(float(share), 4) for share in random.random(2))
-            drawn.append(Point(panel, x, y))
-        found = self.sampler.sample([(point, n) for point in drawn for n in range(replicates)])
+        drawn = [
+            _place(panels[int(random.integers(len(panels)))], *random.random(2))
+            for _ in range(self._validation_points())
+        ]
+        found = self.sampler.sample(self._replicated(drawn))
         for point in drawn:
-            runs = [found[point, n] for n in range(replicates)]
+            runs = [found[trial] for trial in self._replicated([point])]
             if not any(math.isnan(one.value) for one in runs):
                 self.validation.append(self._compared(point, runs))
 
@@ -160,6 +161,10 @@ class Exploration:
         probability = float(surface.bounds.holds(means, sds)[0])
         holds, covered = low <= observed <= high, abs(deviations) <= surface.reach
         return Validated(point, runs, deviations, probability, holds, covered)
+
+
+def _place(panel: Panel, x: float, y: float) -> Point:
+    return Point(panel, round(float(x), 4), round(float(y), 4))
 
 
 def _noise(runs: Sequence[tuple[Point, PointResult]]) -> float:

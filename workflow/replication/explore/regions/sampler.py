@@ -53,41 +53,30 @@ class Clause:
 
     @classmethod
     def of(cls, test: SimpleTest) -> Clause:
-        """Return a test as a clause.
-
-        Raises
-        ------
-        InputError
-            No single quantity decides it at a point.
-        """
-        low, high, reduce = -math.inf, math.inf, "mean"
+        """Return a test as a clause; InputError where no single quantity decides it at a point."""
         if isinstance(test, RatioTest | ValueTest) and isinstance(test.expect, Condition):
-            if test.expect.at_least is not None:
-                low = math.log(test.expect.at_least)
-            if test.expect.at_most is not None:
-                high = math.log(test.expect.at_most)
-            return cls(test, Bounds(low, high))
+            least, most = test.expect.at_least, test.expect.at_most
+            low = -math.inf if least is None else math.log(least)
+            return cls(test, Bounds(low, math.inf if most is None else math.log(most)))
+        reduce = "mean"
         if isinstance(test, EquivalenceTest):
-            low, high = math.log(1 - test.margin), math.log(1 + test.margin)
+            bounds = Bounds(math.log(1 - test.margin), math.log(1 + test.margin))
         elif not isinstance(test, ShareTest) or test.expect.at_least != 1:
             raise InputError(
                 f"claim: a test of kind {test.kind!r} has no quantity with a threshold"
             )
         elif test.relation == "above":
-            low, reduce = math.log(test.factor * (1 + test.tie)), "minimum"
+            bounds, reduce = Bounds(low=math.log(test.factor * (1 + test.tie))), "minimum"
         else:
-            high, reduce = math.log(test.factor * (1 - test.tie)), "maximum"
-        ratio = RatioTest.model_construct(
-            kind="ratio", left=test.left, right=test.right, reduce=reduce
-        )
-        return cls(ratio, Bounds(low, high))
+            bounds, reduce = Bounds(high=math.log(test.factor * (1 - test.tie))), "maximum"
+        sides = {"left": test.left, "right": test.right}
+        return cls(RatioTest.model_construct(kind="ratio", reduce=reduce, **sides), bounds)
 
     def values(self, study: Study, results: Results) -> pd.Series[float]:
         """Return the logarithm of the quantity in each replicate; one without any is left out."""
 
         def look_up(side: str, wanted: Quantity):  # type: ignore[no-untyped-def]
-            frame = quantity(results, wanted).drop(columns="engine")
-            return frame[frame["value"].notna()]
+            return quantity(results, wanted).drop(columns="engine").dropna(subset="value")
 
         try:
             found = compare(study, self.test, look_up).values.dropna()
@@ -166,17 +155,18 @@ class Sampler:
     def sample(self, trials: Sequence[Trial]) -> dict[Trial, PointResult]:
         """Return what is found in trials; run what lacks."""
         designed = {trial: self._runs(trial) for trial in trials}
-        ran = {trial: runs for trial, (runs, _) in designed.items() if runs}
-        self.costs.count(run for runs in ran.values() for run in runs)
+        ran = [trial for trial, (runs, _) in designed.items() if runs]
+        self.costs.count(run for trial in ran for run in designed[trial][0])
         values: dict[int, float] = {}
         notes: dict[int, str] = {}
         if ran:
-            results = self.machine.results(self.space.base.id, list(ran.values()))
+            results = self.machine.results(
+                self.space.base.id, [designed[trial][0] for trial in ran]
+            )
             values = self.compared.values(self.space.study, results)
             wanted = [one for test in self.space.claim.tests() for one in sides(test)]
             hungry = starved(results, self.machine.engine, wanted)
-            for place, own in hungry.groupby(hungry["replicate"].astype(int)):
-                notes[int(str(place))] = starved_note(own)
+            notes = {int(str(n)): starved_note(own) for n, own in hungry.groupby("replicate")}
         number = {trial: place for place, trial in enumerate(ran)}
         found = {}
         for trial, (runs, refusal) in designed.items():
@@ -190,12 +180,11 @@ class Sampler:
     def _runs(self, trial: Trial) -> tuple[list[Run], str]:
         if trial not in self._designed:
             point, replicate = trial
-            at = replicate_point(point, replicate, self.offset)
             try:
-                runs, refusal = self.space.runs(at, replicate), ""
+                runs = self.space.runs(replicate_point(point, replicate, self.offset), replicate)
+                refusal = next(filter(None, map(self.machine.refusal, runs)), "")
             except InputError as error:
                 runs, refusal = [], str(error)
-            refusal = next(filter(None, map(self.machine.refusal, runs)), refusal)
             self._designed[trial] = ([] if refusal else runs, refusal)
         return self._designed[trial]
 
