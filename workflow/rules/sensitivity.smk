@@ -50,7 +50,7 @@ rule measure_robustness:
         code=PIPE.code.judge,
         ns3_version=PIPE.config.ns3_version,
         # Compared with the tier's verdicts, if there are any.
-        tier=PIPE.content(PATHS.data / "claims.csv", PATHS.data / "cells.csv"),
+        tier=PIPE.content(PATHS.data / "claims.csv"),
     script:
         "../scripts/measure_robustness.py"
 

@@ -69,8 +69,10 @@ class Clause:
             bounds, reduce = Bounds(low=math.log(test.factor * (1 + test.tie))), "minimum"
         else:
             bounds, reduce = Bounds(high=math.log(test.factor * (1 - test.tie))), "maximum"
-        sides = {"left": test.left, "right": test.right}
-        return cls(RatioTest.model_construct(kind="ratio", reduce=reduce, **sides), bounds)
+        ratio = RatioTest.model_construct(
+            kind="ratio", left=test.left, right=test.right, reduce=reduce
+        )
+        return cls(ratio, bounds)
 
     def values(self, study: Study, results: Results) -> pd.Series[float]:
         """Return the logarithm of the quantity in each replicate; one without any is left out."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from pydantic import JsonValue
 
 from replication.design.design import Run, design_study
@@ -326,7 +326,7 @@ def _segments(
 Segments = list[tuple[float, float, float, float]]
 
 
-def contour(values: ArrayLike, steps: Sequence[float]) -> Segments:
+def contour(values: ArrayLike, steps: Sequence[float] | NDArray[np.float64]) -> Segments:
     """Return where values change their sign: a row a y, a column an x, both at `steps`.
 
     Marching squares: a crossing of a cell's edge is interpolated, and joined to the next.
