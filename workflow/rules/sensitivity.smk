@@ -82,12 +82,8 @@ rule explain_study:
 
 rule merge_sensitivity:
     input:
-        made_from=expand(rules.measure_robustness.output.made_from, study=PIPE.studies),
         explained=expand(rules.explain_study.output.tables, study=PIPE.explained),
     output:
-        robustness=[
-            f"{PATHS.sensitivity}/{part}.csv" for part in ("points", *ROBUSTNESS)
-        ],
         explained=[f"{PATHS.data}/{part}.csv" for part in EXPLAINED],
     log:
         f"{PATHS.data}/logs/merge_sensitivity.log",
@@ -96,7 +92,6 @@ rule merge_sensitivity:
     localrule: True
     params:
         code=PIPE.code.judge,
-        studies=PIPE.studies,
         explained=PIPE.explained,
     script:
         "../scripts/merge_sensitivity.py"
@@ -124,6 +119,7 @@ rule execute_sensitivity_notebook:
 
 rule explain:
     input:
+        expand(rules.measure_robustness.output.made_from, study=PIPE.studies),
         rules.merge_sensitivity.output,
         # It tells of an explanation: a study without causes has none.
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.explained),
