@@ -1,20 +1,35 @@
-"""What a search's best explanation comes to: numbers that match, claims, bounds.
+"""What a search's best explanation comes to: numbers that match, claims, bounds, and its chance.
 
 What the search did not see is judged too: held-out numbers and claims.
+
+The permutation test says how often a search over the same runs does as well on shuffled data. For
+numbers, the deviations of the defaults are the noise: their labels are shuffled over the cells and
+their signs drawn, which leaves how large they are and takes away what they belong to. For claims,
+each claim's verdicts are shuffled over the configurations, which leaves how often each holds and
+takes away what holds together. Then the best of all configurations that were tried, under the best
+of all readings, is searched again.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from replication.explore.permutation_test import cells_p, claims_p
-from replication.explore.score import Choice, Combination, Numbers, matches
+from replication.explore.score import (
+    MOST_LOG_RATIO,
+    Choice,
+    Combination,
+    FamilyScore,
+    Numbers,
+    deviations,
+    log_values,
+    matches,
+)
 from replication.explore.search import EQUALLY_GOOD_BITS, Search, kinds
 from replication.explore.trial import (
     DEFAULTS,
@@ -34,6 +49,8 @@ from replication.verdicts.cause import Reading, as_read
 
 #: By chance one number in ten lies outside of the range of 19 replicates.
 REPLICATES = 19
+#: Configurations, best by the readings that tables share, of which exceptions are tried too.
+_SEARCHED = 4
 #: A number by table, row and column.
 Key = tuple[str, str, str]
 
@@ -52,13 +69,13 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
     (on_first,) = search.evaluate([best.configuration], search.stages[0])
     if isinstance(judge, CellJudge):
         found, rows = _by_cells(search, judge, best)
-        found["null_p"] = cells_p(search, judge, on_first)
+        found["null_p"] = _cells_p(search, judge, on_first)
         rivals = [*search.rivals(best), *_other_readings(search, judge, best)]
     else:
         found, rows = _by_claims(search, judge, best), []
-        found["null_p"] = claims_p(search, judge, on_first)
+        found["null_p"] = _claims_p(search, judge, on_first)
         rivals = search.rivals(best)
-    near = [scored(trial, best) for trial in sorted(rivals, key=lambda trial: trial.rank)]
+    near = [scored(trial, best) for trial in sorted(rivals)]
     return found | {"equally_good": near, "not_compared": search.not_compared(best)}, rows
 
 
@@ -313,3 +330,71 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
         for place, combination in _readings(judge, trial).items()
     ]
     return impossible_cells(audit_study(study, read, assumed=assumed))
+
+
+def _cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
+    """Return the chance that deviations without a cause are explained as well as the best."""
+    stage = search.stages[0]
+    tried, scores = search.at_stage(stage), judge.scores(stage)
+    defaults = search.tried[DEFAULTS, stage.name]
+    gain = judge.stated_bits(defaults, stage) - best.total
+    names = np.array([judge.runner.bits(trial.configuration) for trial in tried])
+    start = [trial.configuration for trial in tried].index(DEFAULTS)
+    logs, ours, residuals = [], [], []
+    for number, score in enumerate(scores):
+        printed = np.stack([trial.printed[number] for trial in tried])
+        logs.append(log_values(printed, score.slack[:, None]))
+        ours.append(log_values(defaults.printed[number][:, 0], score.slack))
+        # What is undefined is as far off as counts.
+        residual = np.nan_to_num(score.published - ours[-1], nan=MOST_LOG_RATIO)
+        residuals.append(np.clip(residual, -MOST_LOG_RATIO, MOST_LOG_RATIO))
+
+    def as_good(random: np.random.Generator) -> bool:
+        false = []
+        for own, residual in zip(ours, residuals, strict=True):
+            signs = random.choice([-1.0, 1.0], size=len(residual))
+            false.append(np.nan_to_num(own) + random.permutation(residual) * signs)
+        return _null_gain(start, names, scores, logs, false) >= gain - 1e-9
+
+    return _chance(search, as_good)
+
+
+def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> float:
+    random = np.random.Generator(np.random.PCG64(search.settings.seed))
+    count = search.settings.explanation.permutations
+    return (1 + sum(as_good(random) for _ in range(count))) / (1 + count)
+
+
+def _null_gain(
+    start: int,
+    names: Numbers,
+    scores: Sequence[FamilyScore],
+    logs: Sequence[Numbers],
+    published: Sequence[Numbers],
+) -> float:
+    """Return the best gain over the defaults, which are trial `start`, at false numbers."""
+    totals, errors, stated = names.copy(), [], 0.0
+    for score, own, false in zip(scores, logs, published, strict=True):
+        errors.append(deviations(own, false[:, None]))
+        shared = score.shared_bits(errors[-1])
+        totals += shared.min(axis=-1)
+        stated += float(shared[start, 0])
+    chosen = {start, *np.argsort(totals, kind="stable")[:_SEARCHED].tolist()}
+    best = [
+        names[n] + sum(score.best(own[n]).total for score, own in zip(scores, errors, strict=True))
+        for n in chosen
+    ]
+    return float(stated - min(best))
+
+
+def _claims_p(search: Search, judge: ClaimJudge, best: Trial) -> float:
+    """Return the chance that claims that have nothing to do with one another hold together so."""
+    tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
+    names = np.array([trial.bits for trial in tried])
+    bits = np.array([[judge.cost_bits(t.verdicts[claim]) for claim in claims] for t in tried])
+
+    def as_good(random: np.random.Generator) -> bool:
+        totals = random.permuted(bits, axis=0).sum(axis=1) + names
+        return float(totals.min()) <= best.total + 1e-9
+
+    return _chance(search, as_good)

@@ -114,6 +114,12 @@ class Machine:
         )
 
 
+def by_replicate(runs: Sequence[Run]) -> list[list[Run]]:
+    """Return runs as points, each the runs of one replicate."""
+    count = max((run.replicate for run in runs), default=-1) + 1
+    return [[run for run in runs if run.replicate == number] for number in range(count)]
+
+
 def write_scenarios(path: Path, runs: Iterable[Run]) -> None:
     """Write the scenarios of runs, by their ids: `replicate run` starts any of them."""
     found = {run.scenario_id: run.scenario for run in runs if not run.refusal}

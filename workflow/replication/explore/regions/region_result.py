@@ -18,14 +18,13 @@ from replication.design.study_check import check_claims
 from replication.engines.model import Engine
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.modern_kernel import JUDGED
-from replication.explore.regions.explore import Exploration
+from replication.explore.regions.exploration import Compared, Exploration, PointResult, Sampler
 from replication.explore.regions.region_model import (
     DIGITS,
     load_region,
     load_settings,
     region_path,
 )
-from replication.explore.regions.sampler import Compared, PointResult, Sampler
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, TIE, Surface, middles
 from replication.metrics.metric_model import validate_study_metrics
