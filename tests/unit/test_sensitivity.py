@@ -224,12 +224,8 @@ def test_seeds_that_disagree_are_counted_and_a_change_by_the_reduced_scale_is_ma
 
 @pytest.mark.parametrize(("highest", "reached"), [(11.0, True), (9.9, False)])
 def test_a_cells_range_and_whether_the_published_value_lies_in_it(highest, reached):
-    records = [record(0, DEFAULT), record(0, SPACE_FILLING), record(1, SPACE_FILLING)]
-    points = pd.DataFrame(records)
-    cells = pd.DataFrame({"point": points["point"], "value": [8.0, 9.5, highest]})
-    cells = cells.assign(verdict="not reproduced", published=10.0)
-    cells = cells.assign(table="1", row="a", column="x", unit="s")
-    (row,) = cell_rows(points, cells)
+    cells = pd.DataFrame({"point": list("abcd"), "value": [8.0, 9.5, float("nan"), highest]})
+    (row,) = cell_rows(cells.assign(table="1", row="a", column="x", unit="s", published=10.0))
     assert (row["lowest"], row["highest"], row["designs"]) == (8.0, highest, 3)
     assert row["published_in_range"] == reached
 

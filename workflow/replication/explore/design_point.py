@@ -8,12 +8,13 @@ Kinds of points, all on one engine and with one replicate:
 
 Runs are whole: where the budget does not allow all points, the last of the design are left out. The
 study's own claims and cells are judged as those of a tier are. Cells are looked up for all points
-at once, each point a replicate, and judged one by one: looking up is what costs.
+at once, each point a replicate: looking up is what costs.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -43,8 +44,7 @@ from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import write_table
 from replication.study.study import Study
 from replication.study.variation import Assumption, Variation, apply, assumptions
-from replication.verdicts.audit import audit_study, impossible_cells
-from replication.verdicts.cell import judge_cell, replicate_means, untestable
+from replication.verdicts.cell import replicate_means, untestable
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
@@ -57,7 +57,7 @@ POINT_COLUMNS = (
 #: What is judged at every design point: Parquet files of these names, with their columns.
 JUDGED = {
     "claims": ("point", "claim", "verdict"),
-    "cells": ("point", "table", "row", "column", "unit", "published", "value", "verdict"),
+    "cells": ("point", "table", "row", "column", "unit", "published", "value"),
 }
 
 
@@ -123,22 +123,27 @@ def _point_row(point: DesignPoint) -> dict[str, object]:
 def _cells_at(
     root: Path, study: Study, points: Sequence[str], results: Results
 ) -> Iterator[dict[str, object]]:
-    """Yield a row for each published number and point, a replicate of the results each.
+    """Yield our value for each published number at each point, a replicate of the results each.
 
-    The study has its own defaults: what is expected does not change from point to point.
+    It is NaN where the number cannot be tested: a number of one published run takes many of ours.
     """
-    numbers = read_published(published_path(root, study.id))
-    cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
-    broken = impossible_cells(audit_study(study, cells))
     coverage = Coverage(study, results)
     (engine,) = results.engines
-    for cell in cells:
+    for cell in map_cells(study, read_published(published_path(root, study.id))):
+        if cell.is_spread:
+            continue
         means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
         for number, point in enumerate(points):
             found = estimate(means[means.index == number].to_numpy(dtype=float))
-            why_not = untestable(coverage, engine, cell, found.n, number)
-            row = judge_cell(study.id, cell, engine, found, why_not, broken.get(cell.key))
-            yield row | {"point": point, "value": found.mean}
+            why_not = cell.cell.tolerance.factor or untestable(
+                coverage, engine, cell, found.n, number
+            )
+            yield {
+                "point": point,
+                **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
+                "published": cell.value,
+                "value": math.nan if why_not else found.mean,
+            }
 
 
 def design_points(

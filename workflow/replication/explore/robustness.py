@@ -148,7 +148,7 @@ def measure_study(
     found = dict(_important(root, load_study(root, name), verdicts))
     rows = {
         "claims": claim_rows(verdicts, in_tier, found),
-        "cells": cell_rows(points, cells),
+        "cells": cell_rows(cells),
         "effects": effect_rows(verdicts),
     }
     for part, table in rows.items():
@@ -233,15 +233,10 @@ def _default(table: pd.DataFrame) -> str:
     return str(table.loc[table["kind"] == DEFAULT, "verdict"].iloc[0])
 
 
-def cell_rows(points: pd.DataFrame, cells: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Yield a row for each published number under the study's own reading.
-
-    The range is over all designs: the defaults, one at a time and space filling.
-    """
-    cells = cells.merge(points[["point"]])
-    found = cells["value"].where(cells["verdict"] != Verdict.NOT_TESTABLE)
+def cell_rows(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """Yield the range of each published number over all designs, under the study's own reading."""
     keys = ["table", "row", "column", "unit", "published"]
-    for key, values in found.groupby([cells[name] for name in keys], sort=False):
+    for key, values in cells.groupby(keys, sort=False)["value"]:
         own: dict[str, Any] = dict(zip(keys, key, strict=True))
         low, high, designs = float(values.min()), float(values.max()), int(values.count())
         within = low <= own["published"] <= high if designs else None
