@@ -112,7 +112,6 @@ def result_of(found: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 
 def _common(search: Search) -> dict[str, Any]:
-    """Return what a search says of all that it tried."""
     runner, causes = search.runner, search.runner.explanations
     tried = search.at_stage(search.stages[0])
     used = {cause for trial in search.tried.values() for cause, _ in trial.configuration}
@@ -136,7 +135,6 @@ def _common(search: Search) -> dict[str, Any]:
 
 
 def _account(search: Search, name: str, best: Trial, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a search says of one explanation."""
     result, reasons = result_of(found)
     causes, coupled = search.runner.explanations.by_id, search.coupled
     return {
@@ -161,8 +159,6 @@ def _described(cause: Cause, leaving: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{name: leaving[name] for name in ("cause", "level", "bits")},
         "title": title or cause.title,
-        "cause_title": cause.title,
-        "kind": cause.kind,
         **{key: text or "" for key, text in cause.model_dump(include=texts).items()},
     }
 

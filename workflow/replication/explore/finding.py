@@ -158,7 +158,6 @@ def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
 
 
 def _readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
-    """Return how each number is read at a trial, by its place."""
     cells, families = judge.cells, zip(judge.families, trial.readings, strict=True)
     return {
         place: choice.tables.get(cells[place].table, ())
@@ -227,7 +226,6 @@ def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> l
 def _share(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seen: bool
 ) -> dict[str, Any]:
-    """Return how many numbers match, before and after, and how far they are off."""
     found: dict[str, Any] = {"cells": sum(row["used_in_search"] is seen for row in after)}
     for when, rows in (("before", before), ("after", after)):
         own = [row for row in rows if row["used_in_search"] is seen]
@@ -333,7 +331,6 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
 
 
 def _cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
-    """Return the chance that deviations without a cause are explained as well as the best."""
     stage = search.stages[0]
     tried, scores = search.at_stage(stage), judge.scores(stage)
     defaults = search.tried[DEFAULTS, stage.name]
@@ -388,7 +385,6 @@ def _null_gain(
 
 
 def _claims_p(search: Search, judge: ClaimJudge, best: Trial) -> float:
-    """Return the chance that claims that have nothing to do with one another hold together so."""
     tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
     bits = np.array([[judge.cost_bits(t.verdicts[claim]) for claim in claims] for t in tried])

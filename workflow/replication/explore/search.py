@@ -285,7 +285,6 @@ class Search:
         return [with_cause(parent, cause, level) for cause, keys in tried for level in keys]
 
     def _refine(self) -> None:
-        """Try the neighbouring values of each number of the best configuration."""
         parent, neighbours = (self._best(self._second, 1) or [DEFAULTS])[0], []
         for cause, level in parent:
             own = self.runner.explanations.by_id[cause].range

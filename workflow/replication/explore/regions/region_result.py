@@ -167,7 +167,6 @@ def _panel(
 
 
 def _crossed(surface: Surface, warped: Any) -> Segments:
-    """Return where values on the warped scale cross the bounds."""
     ends = [end for end in surface.bounds.ends() if math.isfinite(end)]
     return [segment for end in ends for segment in contour(warped - end, middles(CELLS))]
 

@@ -125,7 +125,6 @@ class Space:
 
     @cached_property
     def _part(self) -> StudyPart:
-        """The part of the study that the claim is about."""
         wanted = {quantity.experiment for quantity in self.claim.quantities()}
         return StudyPart("region", levels={name: self.region.keep.get(name, {}) for name in wanted})
 
