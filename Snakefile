@@ -84,7 +84,7 @@ rule engines:
 
 
 onstart:
-    # The sensitivity analysis and the regions have a plan of their own.
+    # The plan is the report's: the sensitivity analysis and the regions choose as they go.
     if not {"explain", "regions"} & set(workflow.dag_settings.targets):
         write_goal(PATHS.goal, PIPE.plan.goal(PIPE.stores))
         for line in PIPE.summary():

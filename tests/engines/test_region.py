@@ -9,10 +9,9 @@ import pytest
 from replication.design.config import load_study
 from replication.explore.machine import Machine
 from replication.explore.modern_kernel import run_modern
-from replication.explore.regions.explore import Exploration
+from replication.explore.regions.exploration import Exploration, Sampler
 from replication.explore.regions.region_model import Region, Spending, load_region, load_settings
 from replication.explore.regions.region_result import run_region
-from replication.explore.regions.sampler import Sampler
 from replication.explore.regions.space import Space
 from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from replication.design.config import load_study
 from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, result_of
-from replication.explore.finding import Finding, Leaving, Share, impossible
+from replication.explore.finding import impossible
 from replication.explore.score import Choice, FamilyScore
 from replication.explore.search import Search
 from replication.explore.trial import DEFAULTS, CellJudge, StudyPart, Trial, TrialRunner
@@ -25,7 +25,11 @@ from replication.verdicts.cause import (
 
 from tests.unit.conftest import ROOT
 
-PAYS = [Leaving("a", "1", 12.0, 8), Leaving("b", "1", 3.0, 12)]
+PAYS = [{"cause": "a", "bits": 12.0}, {"cause": "b", "bits": 3.0}]
+
+
+def share(cells, before, after):
+    return {"cells": cells, "before": before, "after": after}
 
 
 @pytest.mark.parametrize(
@@ -33,18 +37,18 @@ PAYS = [Leaving("a", "1", 12.0, 8), Leaving("b", "1", 3.0, 12)]
     [
         ({}, EXPLANATION),
         ({"gain_bits": 0.0}, NONE_FOUND),
-        ({"p": 0.06}, NONE_FOUND),
+        ({"null_p": 0.06}, NONE_FOUND),
         # Half of the share that matches of what was seen, 0.8, must match.
-        ({"held_out": Share(10, 2, 3)}, BEST_GUESS),
-        ({"held_out": Share(10, 2, 4)}, EXPLANATION),
-        ({"held_out": Share(10, 7, 6)}, BEST_GUESS),
-        ({"leaving": [*PAYS, Leaving("c", "1", 1.9, 16)]}, BEST_GUESS),
+        ({"held_out": share(10, 2, 3)}, BEST_GUESS),
+        ({"held_out": share(10, 2, 4)}, EXPLANATION),
+        ({"held_out": share(10, 7, 6)}, BEST_GUESS),
+        ({"leaving": [*PAYS, {"cause": "c", "bits": 1.9}]}, BEST_GUESS),
     ],
 )
 def test_what_falls_short_is_called_less(change, called):
-    seen, held_out = Share(20, 4, 16), Share(10, 2, 8)
-    found = {"gain_bits": 30.0, "p": 0.005, "seen": seen, "held_out": held_out, "leaving": PAYS}
-    result, reasons = result_of(Finding(**found | change, claims_before={}, claims_after={}))
+    found = {"gain_bits": 30.0, "null_p": 0.005, "leaving": PAYS}
+    found |= {"seen": share(20, 4, 16), "held_out": share(10, 2, 8)}
+    result, reasons = result_of(found | change)
     assert result == called and bool(reasons) is (result != EXPLANATION)
 
 

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 import yaml
 from replication.design.config import load_study
-from replication.explore.regions.explore import Exploration
+from replication.explore.regions.exploration import (
+    Clause,
+    Compared,
+    Exploration,
+    PointResult,
+    replicate_point,
+)
 from replication.explore.regions.region_model import RegionSettings, load_region, region_names
 from replication.explore.regions.region_result import check_region
-from replication.explore.regions.sampler import Clause, Compared, PointResult, replicate_point
 from replication.explore.regions.space import (
     Point,
     Space,

@@ -17,7 +17,7 @@ from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, example, soup
 
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
-CAUSE = {"reason": "r", "source": "s", "kind": "set-up", "outside_ledger": ""}
+CAUSE = {"reason": "r", "source": "s", "outside_ledger": ""}
 SLIP = {"plausibility": "possible slip", "evidence": "Table I has 9 <b>packets</b>.", "bits": 12.5}
 
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from operator import itemgetter
 
 import pandas as pd
 import pytest
 from replication.compare.trace_comparison import compare_traces, nearness
 from replication.design.config import load_study
-from replication.explore.finding import distances
-from replication.metrics.collect import load_sampled
 from replication.metrics.cwnd import FIGURES
 from replication.metrics.trace import FOLDER, SOURCES, fetch_traces
 from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
-from replication.study.storage.table import SERIES_NUMBERS, TRACE_COLUMNS
+from replication.study.storage.table import TRACE_COLUMNS
 
 from tests.unit.conftest import ROOT, SEGMENT_BYTES, tolerance
 
@@ -35,11 +31,11 @@ def tooth(second: int) -> float:
     return 20.0 + 2 * (second % 10)
 
 
-def trace_text(above=0, sampled=""):
+def trace_text(above=0):
     """Return a trace of two flows by `tooth`, the second `above` it; none has a slow start."""
     windows = ((s, flow, tooth(s) + above * flow) for s in range(DURATION_S) for flow in (0, 1))
     return "".join(
-        f"{1.6e9 + second},10.0.0.1:{500 + flow},{sampled}0,1,{window:.0f},20\n"
+        f"{1.6e9 + second},10.0.0.1:{500 + flow},0,1,{window:.0f},20\n"
         for second, flow, window in windows
     )
 
@@ -122,26 +118,6 @@ def test_distance_is_the_shift_beside_that_between_the_papers_own_flows(project)
         assert found["published"] == pytest.approx(3)
         assert found["reproduced_mean"] == pytest.approx(shift)
         assert found["relative_deviation"] == pytest.approx(shift / 3 - 1)
-
-
-def test_an_explanation_is_judged_by_distributions_of_what_a_trace_samples(project):
-    # A pair's trace has round trips too: 0.1 s.
-    path = project.write(TRACE, trace_text(sampled="1000,100,"))
-    study = load_study(project.root, "synthetic")
-    results = load_sampled(project.data, "synthetic", SERIES_NUMBERS)
-    before, after = (
-        replace(results, design=results.design[results.design["engine"] == engine], memo={})
-        for engine in ("ns3", "linux")
-    )
-    published = project.root / "data/published/synthetic.csv"
-    found = distances(study, published, {"made-up": path}, before, after)
-    assert [one["metric"] for one in found] == ["window", "round trip", "retransmissions"] * 2
-    window, round_trip, retransmissions = found[:3]
-    values = itemgetter("before", "after", "own")
-    assert values(window) == pytest.approx((5.1, 1.1, 0))
-    assert values(round_trip) == (pytest.approx(0.051), pytest.approx(0.011), None)
-    # Eight of ours beside the nine that were published.
-    assert values(retransmissions) == (1, 1, None)
 
 
 def test_our_window_beside_a_first_sample_is_as_old_as_the_published_data(project):

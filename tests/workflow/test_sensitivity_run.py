@@ -57,7 +57,7 @@ def table(project, name):
 
 
 def test_every_point_was_designed_and_judged(explored):
-    points = table(explored, "sensitivity/points.csv")
+    points = table(explored, "sensitivity/saxena/points.csv")
     # Each assumption has one end that is not its default, and the window two.
     kinds = {"default": 1, "seed": 2, "one at a time": 3, "space filling": 8}
     assert points["kind"].value_counts().to_dict() == kinds
@@ -66,10 +66,12 @@ def test_every_point_was_designed_and_judged(explored):
 
 
 def test_claims_and_cells_on_what_was_run_have_a_share_and_the_others_none(explored):
-    claims = table(explored, "sensitivity/claims.csv").set_index("claim")[["designs", "word"]]
+    claims = table(explored, "sensitivity/saxena/claims.csv").set_index("claim")[
+        ["designs", "word"]
+    ]
     assert tuple(claims.loc["c05"]) == (8, "too few designs")
     assert tuple(claims.loc["c01"]) == (0, "not testable")
-    cells = table(explored, "sensitivity/cells.csv")
+    cells = table(explored, "sensitivity/saxena/cells.csv")
     assert set(cells.loc[cells["designs"] > 0, "table"]) == {"III"}
 
 

@@ -12,43 +12,12 @@ wildcard_constraints:
 
 # Every region of the chosen studies on each of its engines that is there, and the studies that are judged on a
 # modern kernel.
-chosen_regions = lambda: [
-    (name, engine)
+regions_to_explore = lambda wildcards: [
+    f"{name}/{engine}"
     for name, engine in regions_or_exit(REPO, PIPE.engines)
     if load_region(REPO, name).study in PIPE.studies
 ]
-regions_to_explore = lambda wildcards: [
-    f"{name}/{engine}" for name, engine in chosen_regions()
-]
 judged_on_today = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engines)
-
-
-rule plan_regions:
-    input:
-        regions=lambda wildcards: sorted(
-            {f"configs/regions/{name}.yaml" for name, _ in chosen_regions()}
-        ),
-        settings="configs/regions.yaml",
-        today="configs/today.yaml",
-    output:
-        forecast=f"{PATHS.regions}/forecast.txt",
-    log:
-        f"{PATHS.data}/logs/plan_regions.log",
-    benchmark:
-        f"{PATHS.data}/benchmarks/plan_regions.tsv"
-    # Says what all cost before any runs: first of all, and alone. It is no region's input, not as `ancient` either:
-    # where it is made anew, Snakemake looks for no other reason to make the regions.
-    priority: 1000
-    localrule: True
-    threads: workflow.cores
-    params:
-        code=PIPE.code.judge,
-        regions=regions_to_explore,
-        today=judged_on_today,
-        tier=PIPE.config.tier,
-        ns3_version=PIPE.config.ns3_version,
-    script:
-        "../scripts/plan_regions.py"
 
 
 rule explore_region:
@@ -121,6 +90,5 @@ rule merge_regions:
 
 rule regions:
     input:
-        rules.plan_regions.output.forecast,
         rules.merge_regions.output.table,
     localrule: True

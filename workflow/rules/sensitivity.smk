@@ -50,7 +50,7 @@ rule measure_robustness:
         code=PIPE.code.judge,
         ns3_version=PIPE.config.ns3_version,
         # Compared with the tier's verdicts, if there are any.
-        tier=PIPE.content(PATHS.data / "claims.csv", PATHS.data / "cells.csv"),
+        tier=PIPE.content(PATHS.data / "claims.csv"),
     script:
         "../scripts/measure_robustness.py"
 
@@ -75,7 +75,6 @@ rule explain_study:
         mem_mb=PIPE.memory_mb,
     params:
         code=PIPE.code.judge,
-        traces=lambda wildcards: (PIPE.traces if wildcards.study in PIPE.traced else ""),
         machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
     script:
         "../scripts/explain_study.py"
@@ -83,12 +82,8 @@ rule explain_study:
 
 rule merge_sensitivity:
     input:
-        made_from=expand(rules.measure_robustness.output.made_from, study=PIPE.studies),
         explained=expand(rules.explain_study.output.tables, study=PIPE.explained),
     output:
-        robustness=[
-            f"{PATHS.sensitivity}/{part}.csv" for part in ("points", *ROBUSTNESS)
-        ],
         explained=[f"{PATHS.data}/{part}.csv" for part in EXPLAINED],
     log:
         f"{PATHS.data}/logs/merge_sensitivity.log",
@@ -97,7 +92,6 @@ rule merge_sensitivity:
     localrule: True
     params:
         code=PIPE.code.judge,
-        studies=PIPE.studies,
         explained=PIPE.explained,
     script:
         "../scripts/merge_sensitivity.py"
@@ -125,6 +119,7 @@ rule execute_sensitivity_notebook:
 
 rule explain:
     input:
+        expand(rules.measure_robustness.output.made_from, study=PIPE.studies),
         rules.merge_sensitivity.output,
         # It tells of an explanation: a study without causes has none.
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.explained),

@@ -66,7 +66,7 @@ def validate(studies: Studies = None) -> None:
     """
     from replication.design.design import design_study, repeat_warnings
     from replication.design.new_study import TO_FILL_IN
-    from replication.explore.modern_kernel import forecast_modern, load_modern
+    from replication.explore.modern_kernel import load_modern, plan_modern
     from replication.explore.regions.region_model import load_settings, region_names
     from replication.explore.regions.region_result import check_region
     from replication.study.sensitivity_settings import load_sensitivity
@@ -98,7 +98,9 @@ def validate(studies: Studies = None) -> None:
     load_settings(ROOT)
     if everything:
         for name in sorted(set(load_modern(ROOT).studies) & set(study_ids(ROOT))):
-            print(f"{forecast_modern(ROOT, name, 'paper')[0]}: valid")
+            _, runs = plan_modern(ROOT, name, "paper")
+            ran = sum(not run.refusal for run in runs)
+            print(f"{name} on a modern kernel: {ran} of {len(runs)} runs: valid")
         for name in region_names(ROOT):
             print(f"{name}: {check_region(ROOT, name)}: valid")
 

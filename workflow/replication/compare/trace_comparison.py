@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from scipy.stats import wasserstein_distance
 
 from replication.compare.raw_samples import SAMPLES, read_transcribed, sample_rows
 from replication.design.config import load_study
@@ -184,19 +183,6 @@ class TraceComparison:
         if metric == "slow_start_share":
             return window.slow_start_share(self.by_threshold)
         return FIGURES[metric][2](window)
-
-    def rtt_distance(self) -> float:
-        """Return the mean Wasserstein distance of our round trips to the trace's, in s; or NaN."""
-        theirs = self.published.rtt_s
-        if theirs is None or not theirs.size:
-            return math.nan
-        ours = [flow.rtt_s for flow, _ in self.ours if flow.rtt_s.size]
-        return _mean([float(wasserstein_distance(rtt_s, theirs)) for rtt_s in ours])
-
-    def retransmission_distance(self) -> float:
-        """Return how far our counts of retransmissions are from the published one, on average."""
-        theirs = self.published.summary.get("retransmissions", math.nan)
-        return _mean([abs(flow.retransmissions - theirs) for flow, _ in self.ours])
 
     def published_figures(self) -> dict[str, float]:
         """Return metric to published figure; the distance is that of the paper's own like flows."""

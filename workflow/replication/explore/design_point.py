@@ -7,14 +7,14 @@ Kinds of points, all on one engine and with one replicate:
 - `space filling`: all assumptions at once, by a Sobol' design.
 
 Runs are whole: where the budget does not allow all points, the last of the design are left out. The
-study's own claims and cells are judged as they always are: `evaluate_claim` and `judge_cell` take
-the results of a design point as they take those of a tier. Cells are looked up for all points at
-once, each point a replicate, and judged one by one: looking up is what costs.
+study's own claims and cells are judged as those of a tier are. Cells are looked up for all points
+at once, each point a replicate: looking up is what costs.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -44,28 +44,21 @@ from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import write_table
 from replication.study.study import Study
 from replication.study.variation import Assumption, Variation, apply, assumptions
-from replication.verdicts.audit import audit_study, impossible_cells
-from replication.verdicts.cell import judge_cell, replicate_means, untestable, within_tolerance
+from replication.verdicts.cell import replicate_means, untestable
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
-DEFAULT = "default"
-SEED = "seed"
-ONE_AT_A_TIME = "one at a time"
-SPACE_FILLING = "space filling"
+DEFAULT, SEED = "default", "seed"
+ONE_AT_A_TIME, SPACE_FILLING = "one at a time", "space filling"
 POINT_COLUMNS = (
     *("study", "point", "kind", "changed", "values", "engine", "scenarios", "refused"),
     "reason",
 )
 #: What is judged at every design point: Parquet files of these names, with their columns.
 JUDGED = {
-    "claims": ("point", "claim", "engine", "observed", "verdict"),
-    "cells": (
-        *("point", "table", "row", "column", "engine", "unit", "published", "value", "inside"),
-        "verdict",
-    ),
+    "claims": ("point", "claim", "verdict"),
+    "cells": ("point", "table", "row", "column", "unit", "published", "value"),
 }
-_NUMBERS = {"observed", "published", "value"}
 
 
 @dataclass(frozen=True)
@@ -107,22 +100,20 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
             rows["claims"] += [row | {"point": point.id} for row in judged]
     for part, columns in JUDGED.items():
         table = pd.DataFrame(rows[part], columns=list(columns))
-        table = table.astype({column: float for column in columns if column in _NUMBERS})
+        table = table.astype(dict.fromkeys({"published", "value"} & set(columns), float))
         packed = pa.Table.from_pandas(table, preserve_index=False)
         write_parquet(packed, folder / f"{part}.parquet")
-    described = (_point_row(name, machine.engine, point) for point in points)
+    described = ({"study": name, "engine": machine.engine} | _point_row(one) for one in points)
     write_table(folder / "points.csv", described, POINT_COLUMNS)
 
 
-def _point_row(study: str, engine: str, point: DesignPoint) -> dict[str, object]:
+def _point_row(point: DesignPoint) -> dict[str, object]:
     refusals = [run.refusal for run in point.runs if run.refusal]
     return {
-        "study": study,
         "point": point.id,
         "kind": point.kind,
         "changed": point.changed,
         "values": json.dumps(point.values, sort_keys=True),
-        "engine": engine,
         "scenarios": len(point.runs) - len(refusals),
         "refused": len(refusals),
         "reason": point.refusal or "; ".join(sorted(set(refusals))),
@@ -132,23 +123,27 @@ def _point_row(study: str, engine: str, point: DesignPoint) -> dict[str, object]
 def _cells_at(
     root: Path, study: Study, points: Sequence[str], results: Results
 ) -> Iterator[dict[str, object]]:
-    """Yield a row for each published number and point, a replicate of the results each.
+    """Yield our value for each published number at each point, a replicate of the results each.
 
-    The study has its own defaults: what is expected does not change from point to point.
+    It is NaN where the number cannot be tested: a number of one published run takes many of ours.
     """
-    numbers = read_published(published_path(root, study.id))
-    cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
-    broken = impossible_cells(audit_study(study, cells))
     coverage = Coverage(study, results)
     (engine,) = results.engines
-    for cell in cells:
+    for cell in map_cells(study, read_published(published_path(root, study.id))):
+        if cell.is_spread:
+            continue
         means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
         for number, point in enumerate(points):
             found = estimate(means[means.index == number].to_numpy(dtype=float))
-            why_not = untestable(coverage, engine, cell, found.n, number)
-            row = judge_cell(study.id, cell, engine, found, why_not, broken.get(cell.key))
-            own = {"value": found.mean, "inside": within_tolerance(cell, found.mean)}
-            yield row | {"point": point, **own}
+            why_not = cell.cell.tolerance.factor or untestable(
+                coverage, engine, cell, found.n, number
+            )
+            yield {
+                "point": point,
+                **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
+                "published": cell.value,
+                "value": math.nan if why_not else found.mean,
+            }
 
 
 def design_points(
@@ -185,7 +180,6 @@ def design_points(
 
 
 def _explored(study: Study, scale: Scale) -> Study:
-    """Return the study without the experiments that the scale leaves out."""
     kept = [e for e in study.experiments if e.id in (scale.experiments or [e.id])]
     unknown = set(scale.experiments or ()) - {experiment.id for experiment in kept}
     if unknown:
@@ -199,10 +193,7 @@ def _explored(study: Study, scale: Scale) -> Study:
 def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
     """Return the assumptions with an alternative that the settings let vary.
 
-    Raises
-    ------
-    InputError
-        The settings hold what is not an assumption of the study.
+    InputError where the settings hold what is not an assumption of the study.
     """
     found, held = assumptions(study), settings.of(study.id).held
     unknown = sorted(held.keys() - {assumption.key for assumption in found})
@@ -215,7 +206,7 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
 
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
-    """Return the defaults with several seeds; the first of them is the default point."""
+    # The first of them is the default point.
     runs = _designed(study, explored_tier(scale.levels, count), engine)
     points = []
     for number in range(count):
@@ -226,7 +217,6 @@ def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[Desig
 
 
 def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> DesignPoint:
-    """Return a design point with its runs, or with why it has none."""
     try:
         changed = apply(study, Variation(defaults=point.values))
         return replace(point, runs=_designed(changed, tier, engine))
@@ -247,10 +237,5 @@ def positions(count: int, settings: Sensitivity) -> npt.NDArray[np.float64]:
 
 def explored_tier(levels: Literal["all", "quick"], replicates: int = 1) -> Tier:
     """Return the tier by which runs are designed: whole ones, at all of a study's levels or few."""
-    return Tier(
-        id="sensitivity",
-        title="sensitivity",
-        replicates=[Replicates(count=replicates)],
-        levels=levels,
-        batch_cost_s=60.0,
-    )
+    counts, name = [Replicates(count=replicates)], "sensitivity"
+    return Tier(id=name, title=name, replicates=counts, levels=levels, batch_cost_s=60.0)

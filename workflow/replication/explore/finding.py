@@ -1,28 +1,35 @@
-"""What a search's best explanation comes to: numbers that match, claims, bounds and traces.
+"""What a search's best explanation comes to: numbers that match, claims, bounds, and its chance.
 
 What the search did not see is judged too: held-out numbers and claims.
 
-A figure of a trace is one number of one run that chance decides too. Here all of a flow's samples
-are compared with ours: the first Wasserstein distance between their distributions, for the window
-as in `metrics.cwnd`, for the round trip over the whole run (`ss` prints the smoothed one, our
-series the last sample), and for the count of retransmissions, which is one number, the mean
-distance of our replicates' from it. Nothing of that is scored: it judges what was found.
+The permutation test says how often a search over the same runs does as well on shuffled data. For
+numbers, the deviations of the defaults are the noise: their labels are shuffled over the cells and
+their signs drawn, which leaves how large they are and takes away what they belong to. For claims,
+each claim's verdicts are shuffled over the configurations, which leaves how often each holds and
+takes away what holds together. Then the best of all configurations that were tried, under the best
+of all readings, is searched again.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from replication.compare.trace_comparison import TraceComparison, compare_flows, published_flows
-from replication.explore.permutation_test import cells_p, claims_p
-from replication.explore.score import Choice, Combination, Numbers, matches
+from replication.explore.score import (
+    MOST_LOG_RATIO,
+    Choice,
+    Combination,
+    FamilyScore,
+    Numbers,
+    deviations,
+    log_values,
+    matches,
+)
 from replication.explore.search import EQUALLY_GOOD_BITS, Search, kinds
 from replication.explore.trial import (
     DEFAULTS,
@@ -33,12 +40,8 @@ from replication.explore.trial import (
     is_held_out,
     verdicts,
 )
-from replication.metrics.cwnd import DISTANCE
 from replication.metrics.results import Results
-from replication.metrics.sampled import SampledResults
-from replication.metrics.trace import trace_files
 from replication.study.claim_model import Claim
-from replication.study.published import published_path
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
@@ -46,126 +49,106 @@ from replication.verdicts.cause import Reading, as_read
 
 #: By chance one number in ten lies outside of the range of 19 replicates.
 REPLICATES = 19
+#: Configurations, best by the readings that tables share, of which exceptions are tried too.
+_SEARCHED = 4
+#: A number by table, row and column.
+Key = tuple[str, str, str]
 
 
-@dataclass(frozen=True)
-class Share:
-    """How many of the numbers match, before and after, and how far they are off."""
+def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return how a search's best does, and its rows of explained_cells.csv (none for claims).
 
-    cells: int
-    before: int
-    after: int
-    median_before: float | None = None
-    median_after: float | None = None
-
-
-@dataclass(frozen=True)
-class Leaving:
-    """By how many bits the description gets longer without a cause, and the matches left.
-
-    Columns are read anew without a cause that is simulated; without one that reads them otherwise
-    all other causes stay. An exception for a table is `cause@table`.
-    """
-
-    cause: str
-    level: str
-    bits: float
-    matches: int
-
-
-@dataclass(frozen=True)
-class Finding:
-    """How a study's best explanation does.
-
-    `gain_bits` is by how much it is shorter than the defaults and `p` the chance of that; `seen`
-    and `held_out` are on what the search saw and did not; `impossible` has the printed numbers that
-    cannot be, before (as the study reads them) and after; `rivals` fit as well without one of its
+    As explanation.json has it: `gain_bits` is by how much it is shorter than the defaults and
+    `null_p` the chance of that; `seen` and `held_out` count matches before and after, of what the
+    search saw and did not; `leaving` says how much longer the description gets without each cause
+    (an exception for a table is `cause@table`); `impossible` has the printed numbers that cannot
+    be, as the study reads them and as it does; `equally_good` fit as well without one of its
     causes.
     """
-
-    gain_bits: float
-    p: float
-    seen: Share
-    held_out: Share
-    leaving: Sequence[Leaving]
-    claims_before: Mapping[str, str]
-    claims_after: Mapping[str, str]
-    cells: Sequence[dict[str, object]] = ()
-    impossible: Mapping[str, list[str]] = field(default_factory=lambda: {"before": [], "after": []})
-    rivals: Sequence[Trial] = ()
-    distances: Sequence[dict[str, Any]] = ()
-
-
-def judge_finding(root: Path, search: Search, best: Trial) -> Finding:
-    """Return how a search's best does, by the study's numbers or by its claims."""
     judge = search.judge
+    (on_first,) = search.evaluate([best.configuration], search.stages[0])
     if isinstance(judge, CellJudge):
-        return _by_cells(root, search, judge, best)
-    return _by_claims(search, judge, best)
+        found, rows = _by_cells(search, judge, best)
+        found["null_p"] = _cells_p(search, judge, on_first)
+        rivals = [*search.rivals(best), *_other_readings(search, judge, best)]
+    else:
+        found, rows = _by_claims(search, judge, best), []
+        found["null_p"] = _claims_p(search, judge, on_first)
+        rivals = search.rivals(best)
+    near = [scored(trial, best) for trial in sorted(rivals)]
+    return found | {"equally_good": near, "not_compared": search.not_compared(best)}, rows
 
 
-def _by_cells(root: Path, search: Search, judge: CellJudge, best: Trial) -> Finding:
+def scored(trial: Trial, best: Trial) -> dict[str, Any]:
+    """Return a trial's causes and bits, and by how many it is worse than the best."""
+    return {
+        "causes": [list(pair) for pair in trial.pairs],
+        "bits": round(trial.total, 3),
+        "worse_by_bits": round(trial.total - best.total, 3),
+    }
+
+
+def _by_cells(
+    search: Search, judge: CellJudge, best: Trial
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     runner, whole, both = search.runner, search.whole, (DEFAULTS, best.configuration)
     before, after = (search.evaluate([one], whole)[0] for one in both)
     stated = replace(search.defaults, readings=(Choice({}),) * len(best.readings))
     rows_before = _cell_rows(judge, stated, before, whole)
     rows = _cell_rows(judge, best, after, whole)
-    (on_first,) = search.evaluate([best.configuration], search.stages[0])
-    broken = impossible(judge, best, assumed=True)
-    broken_before = impossible(judge, stated, assumed=False)
+    broken = {
+        "before": impossible(judge, stated, assumed=False),
+        "after": impossible(judge, best, assumed=True),
+    }
     for row in rows:
-        if why := broken.get((str(row["table"]), str(row["row"]), str(row["column"]))):
-            row["reason"] = f"{row['reason']} Impossible in this set-up: {why}"
+        if why := broken["after"].get((row["table"], row["row"], row["column"])):
+            row["reason"] += f" Impossible in this set-up: {why}"
     claims_before, claims_after = (
         _judged_claims(runner.study, runner.results([one], whole), read)
         for one, read in zip(both, ({}, _table_readings(judge, best)), strict=True)
     )
-    found: Sequence[dict[str, Any]] = ()
-    if files := trace_files(root, runner.study.id):
-        replicates = (runner.replicated(one, whole, REPLICATES) for one in both)
-        found = distances(runner.study, published_path(root, runner.study.id), files, *replicates)
-    return Finding(
-        gain_bits=judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
-        p=cells_p(search, judge, on_first),
-        seen=_share(rows_before, rows, seen=True),
-        held_out=_share(rows_before, rows, seen=False),
-        leaving=_leaving_out(search, judge, best),
-        claims_before=claims_before,
-        claims_after=claims_after,
-        cells=rows,
-        impossible={
+    found = {
+        "gain_bits": judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
+        "seen": _share(rows_before, rows, seen=True),
+        "held_out": _share(rows_before, rows, seen=False),
+        "leaving": _leaving_out(search, judge, best),
+        "claims_before": claims_before,
+        "claims_after": claims_after,
+        "impossible": {
             when: [" ".join((*key[:2], why)) for key, why in own.items()]
-            for when, own in (("before", broken_before), ("after", broken))
+            for when, own in broken.items()
         },
-        rivals=[*search.rivals(best), *_other_readings(search, judge, best)],
-        distances=found,
-    )
+    }
+    return found, rows
 
 
-def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> Finding:
+def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> dict[str, Any]:
     hidden = set(search.runner.explanations.held_out.claims)
     before, after = (
         judge.verdicts(search.runner.results([trial.configuration], search.whole), search.whole)
         for trial in (search.defaults, best)
     )
 
-    def held(claims: set[str]) -> Share:
-        return Share(len(claims), holding(before, claims), holding(after, claims))
+    def share(claims: set[str]) -> dict[str, Any]:
+        counts = {"before": holding(before, claims), "after": holding(after, claims)}
+        return {"cells": len(claims), **counts, "median_before": None, "median_after": None}
 
-    (on_first,) = search.evaluate([best.configuration], search.stages[0])
-    return Finding(
-        gain_bits=search.defaults.total - best.total,
-        p=claims_p(search, judge, on_first),
-        seen=held(set(before) - hidden),
-        held_out=held(set(before) & hidden),
-        leaving=[
-            Leaving(*pair, trial.total - best.total, holding(trial.verdicts))
+    return {
+        "gain_bits": search.defaults.total - best.total,
+        "seen": share(set(before) - hidden),
+        "held_out": share(set(before) & hidden),
+        "leaving": [
+            _leaving(pair, trial.total - best.total, holding(trial.verdicts))
             for pair, trial in zip(best.configuration, search.waterfall(best), strict=True)
         ],
-        claims_before=before,
-        claims_after=after,
-        rivals=search.rivals(best),
-    )
+        "claims_before": before,
+        "claims_after": after,
+        "impossible": {"before": [], "after": []},
+    }
+
+
+def _leaving(pair: tuple[str, str], bits: float, matching: int) -> dict[str, Any]:
+    return {"cause": pair[0], "level": pair[1], "bits": bits, "matches": matching}
 
 
 def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
@@ -175,7 +158,6 @@ def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
 
 
 def _readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
-    """Return how each number is read at a trial, by its place."""
     cells, families = judge.cells, zip(judge.families, trial.readings, strict=True)
     return {
         place: choice.tables.get(cells[place].table, ())
@@ -199,9 +181,7 @@ def _matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
     return sum(bool(matches(judge.cells[place], own)) for place, own in values)
 
 
-def _cell_rows(
-    judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart
-) -> list[dict[str, object]]:
+def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> list[dict[str, Any]]:
     """Return a row of explained_cells.csv for each number, under the readings of a trial.
 
     A number of one published run is judged by the range of replicates. The trial's readings
@@ -217,7 +197,7 @@ def _cell_rows(
             for place, values in _values(judge, trial, arrays, part)
             if cells[place].cell.tolerance.factor is not None
         }
-    rows: list[dict[str, object]] = []
+    rows = []
     for place, values in _values(judge, trial, ran.printed, part):
         cell, value = cells[place], float(values)
         off = value / cell.value - 1 if cell.value else math.nan
@@ -231,11 +211,8 @@ def _cell_rows(
         rows.append(
             {
                 "study": runner.study.id,
-                "table": cell.table,
-                "row": cell.row,
-                "column": cell.column,
+                **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
                 "engine": runner.machine.engine,
-                "unit": cell.unit,
                 "published": cell.value,
                 "reproduced_mean": value,
                 "matches": matched,
@@ -248,34 +225,37 @@ def _cell_rows(
 
 def _share(
     before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seen: bool
-) -> Share:
-    counts, medians = [], []
-    for rows in (before, after):
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"cells": sum(row["used_in_search"] is seen for row in after)}
+    for when, rows in (("before", before), ("after", after)):
         own = [row for row in rows if row["used_in_search"] is seen]
         off = [abs(r["reproduced_mean"] / r["published"] - 1) for r in own if r["published"]]
         median = float(np.nanmedian(off)) if off else math.nan
-        counts.append(sum(bool(row["matches"]) for row in own))
-        medians.append(None if math.isnan(median) else median)
-    return Share(len(own), *counts, *medians)
+        found[when] = sum(row["matches"] for row in own)
+        found[f"median_{when}"] = None if math.isnan(median) else median
+    return found
 
 
-def _leaving_out(search: Search, judge: CellJudge, best: Trial) -> list[Leaving]:
-    """Return what leaving each cause out does, readings included, on what was seen."""
+def _leaving_out(search: Search, judge: CellJudge, best: Trial) -> list[dict[str, Any]]:
+    """Return what leaving each cause out does, on what was seen.
+
+    Columns are read anew without a cause that is simulated; without one that reads them otherwise
+    all other causes stay.
+    """
     stage, waterfall = search.stages[-1], search.waterfall(best)
     leaving = [
-        Leaving(cause, level, trial.total - best.total, _matches(judge, trial, stage))
-        for (cause, level), trial in zip(best.configuration, waterfall, strict=True)
+        _leaving(pair, trial.total - best.total, _matches(judge, trial, stage))
+        for pair, trial in zip(best.configuration, waterfall, strict=True)
     ]
     scores = judge.scores(stage)
     for pair in dict.fromkeys(pair for choice in best.readings for pair in choice.pairs):
         lost, choices = 0.0, []
         for score, printed, choice in zip(scores, best.printed, best.readings, strict=True):
-            errors = score.errors(printed)
-            less = dict(score.without_each(choice, errors)).get(pair, choice)
+            less = dict(score.without_each(choice, score.errors(printed))).get(pair, choice)
             lost += less.total - choice.total
             choices.append(less)
         without = replace(best, readings=tuple(choices))
-        leaving.append(Leaving(*pair, lost, _matches(judge, without, stage)))
+        leaving.append(_leaving(pair, lost, _matches(judge, without, stage)))
     return leaving
 
 
@@ -296,7 +276,7 @@ def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial
 
 
 def _judged_claims(
-    study: Study, results: Results, readings: Mapping[tuple[str, str, str], Reading]
+    study: Study, results: Results, readings: Mapping[Key, Reading]
 ) -> dict[str, str]:
     """Return the verdict on each claim whose experiments were run.
 
@@ -312,7 +292,7 @@ def _judged_claims(
     return verdicts(study, read, results)
 
 
-def _with_readings(value: Any, readings: Mapping[tuple[str, str, str], Reading]) -> Any:
+def _with_readings(value: Any, readings: Mapping[Key, Reading]) -> Any:
     if isinstance(value, list):
         return [_with_readings(item, readings) for item in value]
     if not isinstance(value, dict):
@@ -325,9 +305,9 @@ def _with_readings(value: Any, readings: Mapping[tuple[str, str, str], Reading])
     return value | reading.model_dump(mode="json", include=changed, exclude_none=True)
 
 
-def _table_readings(judge: CellJudge, trial: Trial) -> dict[tuple[str, str, str], Reading]:
+def _table_readings(judge: CellJudge, trial: Trial) -> dict[Key, Reading]:
     """Return what tables are read as, by what the study says they are; the first of a kind."""
-    found: dict[tuple[str, str, str], Reading] = {}
+    found: dict[Key, Reading] = {}
     for place, combination in _readings(judge, trial).items():
         reading, wanted = judge.reading(combination), judge.cells[place].quantity
         if reading is not None:
@@ -335,7 +315,7 @@ def _table_readings(judge: CellJudge, trial: Trial) -> dict[tuple[str, str, str]
     return found
 
 
-def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str, str, str], str]:
+def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
     """Return the printed numbers that break a bound of a trial's set-up as it reads them, and why.
 
     With `assumed` the bounds are the configuration's own, else only what the paper states.
@@ -350,44 +330,67 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str,
     return impossible_cells(audit_study(study, read, assumed=assumed))
 
 
-def distances(
-    study: Study,
-    published: Path,
-    files: Mapping[str, Path],
-    before: SampledResults,
-    after: SampledResults,
-) -> list[dict[str, Any]]:
-    """Return the distances of replicates of the defaults and of the explanation to raw traces.
+def _cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
+    stage = search.stages[0]
+    tried, scores = search.at_stage(stage), judge.scores(stage)
+    defaults = search.tried[DEFAULTS, stage.name]
+    gain = judge.stated_bits(defaults, stage) - best.total
+    names = np.array([judge.runner.bits(trial.configuration) for trial in tried])
+    start = [trial.configuration for trial in tried].index(DEFAULTS)
+    logs, ours, residuals = [], [], []
+    for number, score in enumerate(scores):
+        printed = np.stack([trial.printed[number] for trial in tried])
+        logs.append(log_values(printed, score.slack[:, None]))
+        ours.append(log_values(defaults.printed[number][:, 0], score.slack))
+        # What is undefined is as far off as counts.
+        residual = np.nan_to_num(score.published - ours[-1], nan=MOST_LOG_RATIO)
+        residuals.append(np.clip(residual, -MOST_LOG_RATIO, MOST_LOG_RATIO))
 
-    `files` has the traces by name; what is not there is left out. `own` is the distance between the
-    trace's own flows of one kind, a yardstick.
-    """
-    flows = [flow for flow in published_flows(study, published, files) if flow.samples is not None]
-    found = []
-    for one, two in zip(compare_flows(before, flows), compare_flows(after, flows), strict=True):
-        for (metric, unit, first), (_, _, second) in zip(_of(one), _of(two), strict=True):
-            if math.isfinite(first) and math.isfinite(second):
-                own = one.own_distance() if metric == "window" else math.nan
-                found.append(
-                    {
-                        "trace": one.published.trace,
-                        "flow": one.published.flow,
-                        "metric": metric,
-                        "unit": unit,
-                        "before": first,
-                        "after": second,
-                        "own": own if math.isfinite(own) else None,
-                    }
-                )
-    return found
+    def as_good(random: np.random.Generator) -> bool:
+        false = []
+        for own, residual in zip(ours, residuals, strict=True):
+            signs = random.choice([-1.0, 1.0], size=len(residual))
+            false.append(np.nan_to_num(own) + random.permutation(residual) * signs)
+        return _null_gain(start, names, scores, logs, false) >= gain - 1e-9
+
+    return _chance(search, as_good)
 
 
-def _of(comparison: TraceComparison) -> list[tuple[str, str, float]]:
-    """Return metric, unit and distance, mean over replicates; NaN where the trace has it not."""
-    (engine,) = comparison.engines
-    window = float(np.mean(comparison.reproduced(DISTANCE, engine)))
-    return [
-        ("window", "segments", window),
-        ("round trip", "s", comparison.rtt_distance()),
-        ("retransmissions", "packets", comparison.retransmission_distance()),
+def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> float:
+    random = np.random.Generator(np.random.PCG64(search.settings.seed))
+    count = search.settings.explanation.permutations
+    return (1 + sum(as_good(random) for _ in range(count))) / (1 + count)
+
+
+def _null_gain(
+    start: int,
+    names: Numbers,
+    scores: Sequence[FamilyScore],
+    logs: Sequence[Numbers],
+    published: Sequence[Numbers],
+) -> float:
+    """Return the best gain over the defaults, which are trial `start`, at false numbers."""
+    totals, errors, stated = names.copy(), [], 0.0
+    for score, own, false in zip(scores, logs, published, strict=True):
+        errors.append(deviations(own, false[:, None]))
+        shared = score.shared_bits(errors[-1])
+        totals += shared.min(axis=-1)
+        stated += float(shared[start, 0])
+    chosen = {start, *np.argsort(totals, kind="stable")[:_SEARCHED].tolist()}
+    best = [
+        names[n] + sum(score.best(own[n]).total for score, own in zip(scores, errors, strict=True))
+        for n in chosen
     ]
+    return float(stated - min(best))
+
+
+def _claims_p(search: Search, judge: ClaimJudge, best: Trial) -> float:
+    tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
+    names = np.array([trial.bits for trial in tried])
+    bits = np.array([[judge.cost_bits(t.verdicts[claim]) for claim in claims] for t in tried])
+
+    def as_good(random: np.random.Generator) -> bool:
+        totals = random.permuted(bits, axis=0).sum(axis=1) + names
+        return float(totals.min()) <= best.total + 1e-9
+
+    return _chance(search, as_good)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,7 +20,8 @@ from replication.simulate.process import Limits
 from replication.simulate.run import open_job, run_job
 from replication.simulate.runtime import Launch
 from replication.simulate.store import Store
-from replication.study.scenario import Host, Scenario
+from replication.study.files import write_text
+from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
 
 #: Runs scenarios into the store.
@@ -110,3 +112,20 @@ class Machine:
                 self.store, wanted, self.engine, "", "series.csv", SERIES_NUMBERS
             ).to_pandas(),
         )
+
+
+def by_replicate(runs: Sequence[Run]) -> list[list[Run]]:
+    """Return runs as points, each the runs of one replicate."""
+    count = max((run.replicate for run in runs), default=-1) + 1
+    return [[run for run in runs if run.replicate == number] for number in range(count)]
+
+
+def write_scenarios(path: Path, runs: Iterable[Run]) -> None:
+    """Write the scenarios of runs, by their ids: `replicate run` starts any of them."""
+    found = {run.scenario_id: run.scenario for run in runs if not run.refusal}
+    write_json(path, {name: one.model_dump(mode="json") for name, one in found.items()})
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write what JSON can hold in the one form that hashes are taken of."""
+    write_text(path, canonical_json(value) + "\n")

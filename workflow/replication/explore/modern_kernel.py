@@ -18,11 +18,10 @@ from replication.design.config import Replicates, Tier, load_study
 from replication.design.design import Run, design_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
-from replication.explore.machine import Costs, Machine
+from replication.explore.machine import Costs, Machine, by_replicate, write_json
 from replication.study.errors import InputError, leave
-from replication.study.files import read_json, read_model, write_text
+from replication.study.files import read_json, read_model
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
-from replication.study.scenario import canonical_json
 from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.claim import evaluate_claim
@@ -100,19 +99,10 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
         raise InputError(f"{TODAY}: {name}: {error}") from None
 
 
-def forecast_modern(root: Path, name: str, tier: str) -> tuple[str, float]:
-    """Return what a study should cost on the modern kernel, as a line and in seconds of CPU."""
-    _, runs = plan_modern(root, name, tier)
-    ran, cost_s = sum(not run.refusal for run in runs), Costs().further_s(runs)
-    line = f"{name} on a modern kernel: {ran} of {len(runs)} runs, about {cost_s:.0f} s of CPU"
-    return line, cost_s
-
-
 def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
     modern, (study, runs) = load_modern(root), plan_modern(root, name, tier)
-    replicates = sorted({run.replicate for run in runs})
-    points = [[run for run in runs if run.replicate == n] for n in replicates]
+    points = by_replicate(runs)
     results = machine.results(name, points)
     judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     shown = ("claim", "verdict", "reason_code", "reason")
@@ -120,16 +110,16 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         "study": name,
         "engine": modern.engine,
         "tier": tier,
-        "replicates": len(replicates),
+        "replicates": len(points),
         "reasons": modern.studies[name].reasons,
         "refusals": Counter(run.refusal for run in runs if run.refusal),
         "claims": [{key: str(row[key]) for key in shown} for row in judged],
         "cpu_s": round(Costs().further_s(runs), 3),
         "made_from": made_from(root, name, machine.exact_engine),
     }
-    write_text(folder / f"{name}{SCENARIOS}", canonical_json(results.scenarios) + "\n")
+    write_json(folder / f"{name}{SCENARIOS}", results.scenarios)
     path = folder / f"{name}{JUDGED}"
-    write_text(path, canonical_json(document) + "\n")
+    write_json(path, document)
     return path
 
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,58 +37,42 @@ from replication.explore.design_point import (
     SPACE_FILLING,
     varied,
 )
+from replication.explore.machine import write_json
 from replication.metrics.statistic import wilson_interval
-from replication.study.claim_model import Claim, NotTestable
-from replication.study.files import read_json, write_text
-from replication.study.scenario import canonical_json
-from replication.study.sensitivity_settings import Scale, load_sensitivity
+from replication.study.files import read_json
+from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.storage.parquet import read_parquet
-from replication.study.storage.table import (
-    CELL_COLUMNS,
-    CLAIM_COLUMNS,
-    Row,
-    read_rows,
-    write_table,
-)
+from replication.study.storage.table import CLAIM_COLUMNS, Row, read_rows, write_table
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 
-#: Tables of a study's folder, which are merged under the same names.
+#: Tables of a study's folder.
 TABLES: dict[str, tuple[str, ...]] = {
     "points": POINT_COLUMNS,
     "claims": (
         *("study", "claim", "engine", "verdict_tier", "verdict_default", "reduced_scale_differs"),
-        *("seeds", "seeds_alike", "designs", "holds", "share", "low", "high", "share_direction"),
+        *("seeds", "seeds_alike", "designs", "holds", "share", "low", "high"),
         *("word", "tested_alone", "flipped_by", "important", "r2"),
     ),
     "cells": (
-        *("study", "table", "row", "column", "engine", "unit", "published", "verdict_tier"),
-        *("default", "inside_default", "seed_low", "seed_high", "designs", "lowest", "highest"),
-        *("published_in_range", "share_inside"),
+        *("study", "table", "row", "column", "engine", "unit", "published"),
+        *("designs", "lowest", "highest", "published_in_range"),
     ),
-    "effects": (
-        *("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
-        *("importance", "deviation"),
-    ),
+    "effects": ("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
 }
 MADE_FROM = "made_from.json"
 #: Shares of designs from which on a claim is robust, and up to which it is fragile. With fewer
 #: designs than unanimity needs for Wilson's interval to lie beyond them (35) no word is given.
 ROBUST_AT_LEAST, FRAGILE_AT_MOST = 0.9, 0.1
+ROBUST, CONDITIONAL, FRAGILE, TOO_FEW = "robust", "conditional", "fragile", "too few designs"
 #: Fewer points, or fewer of either outcome, teach nothing.
-LEAST_POINTS = 16
-LEAST_OF_EACH = 4
+LEAST_POINTS, LEAST_OF_EACH = 16, 4
 #: The regression, its permutations of each assumption, and the folds of its cross-validation.
 TREES, REPEATS, FOLDS = 100, 5, 4
 #: Below this share of explained variance on held-out points no parameter is important. Coin tosses
 #: over 64 points in 6 and 20 dimensions reached 0.07 at most (24 trials).
 LEAST_R2 = 0.2
 Numbers = npt.NDArray[np.float64]
-
-ROBUST = "robust"
-CONDITIONAL = "conditional"
-FRAGILE = "fragile"
-TOO_FEW = "too few designs"
 
 
 def robustness_word(holds: int, designs: int) -> str:
@@ -102,30 +86,14 @@ def robustness_word(holds: int, designs: int) -> str:
     return FRAGILE if holds / designs <= FRAGILE_AT_MOST else CONDITIONAL
 
 
-@dataclass(frozen=True)
-class Importances:
-    """Explained variance on held-out points, and each assumption's importance with its spread."""
-
-    r2: float
-    mean: dict[str, float]
-    deviation: dict[str, float]
-
-    @property
-    def important(self) -> list[str]:
-        """The assumptions above twice their spread, the most important first."""
-        if not self.r2 >= LEAST_R2:
-            return []
-        ranked = sorted(self.mean, key=lambda key: (-self.mean[key], key))
-        return [k for k in ranked if self.mean[k] > max(2 * self.deviation[k], 0.01)]
-
-
-def importances(
+def important(
     matrix: Numbers, outcome: Numbers, names: Sequence[str], seed: int
-) -> Importances | None:
-    """Return the importances of the columns of `matrix` for `outcome`.
+) -> tuple[list[str], float] | None:
+    """Return which columns of `matrix` decide `outcome`, most important first, and the R².
 
     `matrix` has a row a point and a column an assumption; points whose outcome is NaN are left out.
-    None where there is too little to learn from: few points, or nearly always one outcome.
+    R² is on held-out points; a column is important above twice its spread over the folds. None
+    where there is too little to learn from: few points, or nearly always one outcome.
     """
     from sklearn.ensemble import ExtraTreesRegressor
     from sklearn.inspection import permutation_importance
@@ -151,13 +119,11 @@ def importances(
         )
         drops.append(drop.importances_mean)
     variance = float(outcome.var())
+    r2 = 1.0 - errors / (variance * len(outcome))
     shares = np.array(drops) / variance
     spread = shares.std(axis=0, ddof=1) / np.sqrt(len(drops))
-    return Importances(
-        r2=1.0 - errors / (variance * len(outcome)),
-        mean=dict(zip(names, shares.mean(axis=0).tolist(), strict=True)),
-        deviation=dict(zip(names, spread.tolist(), strict=True)),
-    )
+    ranked = sorted(zip(-shares.mean(axis=0), names, 2 * spread, strict=True))
+    return [name for low, name, twice in ranked if r2 >= LEAST_R2 and -low > max(twice, 0.01)], r2
 
 
 def measure_study(
@@ -171,45 +137,39 @@ def measure_study(
     points = pd.DataFrame(robustness_table(folder, "points"))
     points["values"] = points["values"].map(json.loads)
     engine = str(points["engine"].iloc[0])
-    judged = {part: read_parquet(folder / f"{part}.parquet").to_pandas() for part in JUDGED}
-    verdicts = verdicts_by_claim(points, judged["claims"])
-    found = dict(_importances(root, load_study(root, name), points, verdicts))
-    in_tier: dict[tuple[str, ...], str] = {}
-    for file, columns, item in (
-        ("claims.csv", CLAIM_COLUMNS, ("claim",)),
-        ("cells.csv", CELL_COLUMNS, ("table", "row", "column")),
-    ):
-        for row in read_rows(data / file, columns) if (data / file).is_file() else []:
-            if (row["study"], row["engine"]) == (name, engine):
-                in_tier[tuple(row[column] for column in item)] = row["verdict"]
+    claims, cells = (read_parquet(folder / f"{part}.parquet").to_pandas() for part in JUDGED)
+    verdicts = verdicts_by_claim(points, claims)
+    path = data / "claims.csv"
+    in_tier = {
+        row["claim"]: row["verdict"]
+        for row in (read_rows(path, CLAIM_COLUMNS) if path.is_file() else [])
+        if (row["study"], row["engine"]) == (name, engine)
+    }
+    found = dict(_important(root, load_study(root, name), verdicts))
     rows = {
         "claims": claim_rows(verdicts, in_tier, found),
-        "cells": cell_rows(points, judged["cells"], in_tier),
-        "effects": effect_rows(verdicts, found),
+        "cells": cell_rows(cells),
+        "effects": effect_rows(verdicts),
     }
     for part, table in rows.items():
         own = ({"study": name, "engine": engine} | row for row in table)
         write_table(folder / f"{part}.csv", own, TABLES[part])
-    hashes = made_from(root, name, chosen_engine(engine, ns3_version))
-    write_text(folder / MADE_FROM, canonical_json(hashes) + "\n")
+    write_json(folder / MADE_FROM, made_from(root, name, chosen_engine(engine, ns3_version)))
 
 
-def _importances(
-    root: Path, study: Study, points: pd.DataFrame, verdicts: Mapping[str, pd.DataFrame]
-) -> Iterator[tuple[str, Importances]]:
+def _important(
+    root: Path, study: Study, verdicts: Mapping[str, pd.DataFrame]
+) -> Iterator[tuple[str, tuple[list[str], float]]]:
     """Yield what makes each claim hold or not; claims that hardly ever flip have none."""
     settings = load_sensitivity(root)
     axes = varied(study, settings)
-    filling = points.loc[points["kind"] == SPACE_FILLING, "values"]
-    rows = [[axis.position(values[axis.key]) for axis in axes] for values in filling]
-    matrix = np.array(rows, dtype=float).reshape(len(rows), len(axes))
     for claim, table in verdicts.items():
-        verdict = table.loc[table["kind"] == SPACE_FILLING, "verdict"]
-        undecided = verdict.isin(["", Verdict.NOT_TESTABLE])
-        outcome = (verdict == Verdict.REPRODUCED).astype(float).mask(undecided)
-        known = np.array(outcome, dtype=float)
-        found = importances(matrix, known, [axis.key for axis in axes], settings.seed)
-        if found is not None:
+        filling = table[table["kind"] == SPACE_FILLING]
+        rows = [[a.position(values[a.key]) for a in axes] for values in filling["values"]]
+        matrix = np.array(rows, dtype=float).reshape(len(rows), len(axes))
+        outcome = (filling["verdict"] == Verdict.REPRODUCED).astype(float)
+        known = np.asarray(outcome.where(_is_decided(filling)), dtype=float)
+        if found := important(matrix, known, [axis.key for axis in axes], settings.seed):
             yield claim, found
 
 
@@ -221,34 +181,36 @@ def verdicts_by_claim(points: pd.DataFrame, claims: pd.DataFrame) -> dict[str, p
     }
 
 
+def _is_decided(table: pd.DataFrame) -> pd.Series[bool]:
+    return ~table["verdict"].isin(["", Verdict.NOT_TESTABLE])
+
+
 def claim_rows(
     verdicts: Mapping[str, pd.DataFrame],
-    tier: Mapping[tuple[str, ...], str],
-    found: Mapping[str, Importances],
+    in_tier: Mapping[str, str],
+    found: Mapping[str, tuple[list[str], float]],
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each claim.
 
-    `tier` has the verdicts of the tier that the report shows, if one was run; `found` what decides
-    a claim.
+    `in_tier` has the verdicts of the tier that the report shows, if one was run; `found` what
+    decides a claim, as `important` returns it.
     """
     for claim, table in verdicts.items():
-        verdict, kind = table["verdict"], table["kind"]
-        decided = ~verdict.isin(["", Verdict.NOT_TESTABLE])
-        default, importance = _default(table) or str(Verdict.NOT_TESTABLE), found.get(claim)
-        seeds = verdict[kind.isin([DEFAULT, SEED]) & (verdict != "")]
-        filled = verdict[decided & (kind == SPACE_FILLING)]
+        default, tier = _default(table) or str(Verdict.NOT_TESTABLE), in_tier.get(claim, "")
+        seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
+        decided = table[_is_decided(table)]
+        filled = decided.loc[decided["kind"] == SPACE_FILLING, "verdict"]
         holds, designs = int((filled == Verdict.REPRODUCED).sum()), len(filled)
-        right = holds + int((filled == Verdict.DIRECTION_ONLY).sum())
         low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
-        alone = table[decided & (kind == ONE_AT_A_TIME)]
+        alone = decided[decided["kind"] == ONE_AT_A_TIME]
         flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)
         flipped = alone[flips & (default != Verdict.NOT_TESTABLE)]
-        in_tier = tier.get((claim,), "")
+        names, r2 = found.get(claim, ([], math.nan))
         yield {
             "claim": claim,
-            "verdict_tier": in_tier,
+            "verdict_tier": tier,
             "verdict_default": default,
-            "reduced_scale_differs": bool(in_tier) and in_tier != default,
+            "reduced_scale_differs": bool(tier) and tier != default,
             "seeds": len(seeds),
             "seeds_alike": int((seeds == default).sum()),
             "designs": designs,
@@ -256,15 +218,14 @@ def claim_rows(
             "share": holds / designs if designs else math.nan,
             "low": low,
             "high": high,
-            "share_direction": right / designs if designs else math.nan,
             "word": robustness_word(holds, designs),
             "tested_alone": len(alone),
             "flipped_by": "; ".join(
                 f"{key} = {value if isinstance(value := values[key], str) else json.dumps(value)}"
                 for key, values in zip(flipped["changed"], flipped["values"], strict=True)
             ),
-            "important": "; ".join(importance.important if importance else ()),
-            "r2": importance.r2 if importance else math.nan,
+            "important": "; ".join(names),
+            "r2": r2,
         }
 
 
@@ -272,57 +233,33 @@ def _default(table: pd.DataFrame) -> str:
     return str(table.loc[table["kind"] == DEFAULT, "verdict"].iloc[0])
 
 
-def cell_rows(
-    points: pd.DataFrame, cells: pd.DataFrame, tier: Mapping[tuple[str, ...], str]
-) -> Iterator[dict[str, object]]:
-    """Yield a row for each published number under the study's own reading.
-
-    The range is over all designs: the defaults, one at a time and space filling.
-    """
-    cells = cells.merge(points[["point", "kind"]])
-    for key, group in cells.groupby(["table", "row", "column"], sort=False):
-        table, row, column = (str(part) for part in key)
-        found = group[group["value"].notna() & (group["verdict"] != Verdict.NOT_TESTABLE)]
-        seeds = found.loc[found["kind"].isin((DEFAULT, SEED)), "value"]
-        default = found[found["kind"] == DEFAULT].to_dict("records")
-        filled = found.loc[found["kind"] == SPACE_FILLING, "inside"]
-        published = float(group["published"].iloc[0])
-        low, high = float(found["value"].min()), float(found["value"].max())
-        yield {
-            "table": table,
-            "row": row,
-            "column": column,
-            "unit": group["unit"].iloc[0],
-            "published": published,
-            "verdict_tier": tier.get((table, row, column), ""),
-            "default": default[0]["value"] if default else math.nan,
-            "inside_default": bool(default[0]["inside"]) if default else None,
-            "seed_low": float(seeds.min()),
-            "seed_high": float(seeds.max()),
-            "designs": len(found),
+def cell_rows(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """Yield the range of each published number over all designs, under the study's own reading."""
+    keys = ["table", "row", "column", "unit", "published"]
+    for key, values in cells.groupby(keys, sort=False)["value"]:
+        own: dict[str, Any] = dict(zip(keys, key, strict=True))
+        low, high, designs = float(values.min()), float(values.max()), int(values.count())
+        within = low <= own["published"] <= high if designs else None
+        yield own | {
+            "designs": designs,
             "lowest": low,
             "highest": high,
-            "published_in_range": low <= published <= high if len(found) else None,
-            "share_inside": float(filled.astype(bool).mean()) if len(filled) else math.nan,
+            "published_in_range": within,
         }
 
 
-def effect_rows(
-    verdicts: Mapping[str, pd.DataFrame], found: Mapping[str, Importances]
-) -> Iterator[dict[str, object]]:
-    """Yield the effect of each assumption on each claim: one at a time, and by permutation."""
-    columns = ("parameter", "method", "value", "before", "after", "importance", "deviation")
+def effect_rows(verdicts: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
+    """Yield the verdict on each claim before and after each change of one assumption."""
     for claim, table in verdicts.items():
-        alone = table.loc[table["kind"] == ONE_AT_A_TIME, ["changed", "values", "verdict"]]
-        rows: list[tuple[object, ...]] = [
-            (key, ONE_AT_A_TIME, json.dumps(values[key]), _default(table), after, None, None)
-            for key, values, after in alone.itertuples(index=False)
-        ]
-        if claim in found:
-            deviation = found[claim].deviation
-            for name, mean in found[claim].mean.items():
-                rows.append((name, "permutation", "", "", "", mean, deviation[name]))
-        yield from ({"claim": claim, **dict(zip(columns, row, strict=True))} for row in rows)
+        for one in table[table["kind"] == ONE_AT_A_TIME].to_dict("records"):
+            yield {
+                "claim": claim,
+                "parameter": one["changed"],
+                "method": ONE_AT_A_TIME,
+                "value": json.dumps(one["values"][one["changed"]]),
+                "before": _default(table),
+                "after": one["verdict"],
+            }
 
 
 def robustness_table(folder: Path, part: str) -> list[Row]:
@@ -349,50 +286,3 @@ def is_current(root: Path, data: Path, name: str) -> bool:
     """Return whether a study's tables in the folder of results are what would be made now."""
     then = read_made_from(data / "sensitivity" / name)
     return is_same(data, then, lambda engine: made_from(root, name, engine))
-
-
-def claim_sentence(row: Row, claim: Claim, scale: Scale) -> str:
-    """Return what the designs say of a claim: what makes it hold or fail, or why nothing does."""
-    if row["designs"] == "0" and row["tested_alone"] == "0":
-        return _undecided(claim, scale)
-    holds = row["verdict_default"] == Verdict.REPRODUCED
-    sentences = []
-    if row["designs"] != "0":
-        share, low, high = (f"{100 * float(row[name]):.0f} %" for name in ("share", "low", "high"))
-        of = f"{row['holds']} of {row['designs']}"
-        sentences.append(f"Holds in {of} designs ({share}, interval {low} to {high}).")
-    if row["word"] == TOO_FEW:
-        sentences.append("These are too few designs for one of the words.")
-    if row["reduced_scale_differs"] == "true":
-        sentences.append(
-            f"The reduced scale alone changes its verdict from {row['verdict_tier']} to "
-            f"{row['verdict_default']}. {scale.reason.strip() if holds else ''}".strip()
-        )
-    if row["flipped_by"]:
-        flipped = "Fails" if holds else "Made to hold"
-        sentences.append(f"{flipped} by one change alone: {row['flipped_by'].replace('_', ' ')}.")
-    else:
-        changed = "fail" if holds else "hold"
-        sentences.append(f"None of the {row['tested_alone']} single changes makes it {changed}.")
-    if row["seeds_alike"] != row["seeds"]:
-        alike = f"{row['seeds_alike']} of {row['seeds']} seeds agree with the first."
-        sentences.append(f"Chance alone moves it: {alike}")
-    if row["important"]:
-        r2 = f"R² {float(row['r2']):.2f}"
-        sentences.append(
-            f"What decides over all designs: {row['important'].replace('_', ' ')} ({r2})."
-        )
-    return " ".join(sentences)
-
-
-def _undecided(claim: Claim, scale: Scale) -> str:
-    if isinstance(claim.test, NotTestable):
-        return f"Not testable at any scale: {claim.test.reason}"
-    needed = {wanted.experiment for wanted in claim.quantities()}
-    absent = sorted(needed - set(scale.experiments or needed))
-    if absent:
-        return (
-            f"Not explored: experiment {', '.join(absent)}, which it needs, costs too much at "
-            "every design point and was left out. Nothing is known of its robustness."
-        )
-    return "Not testable at the reduced scale: no design runs the levels or the time that it needs."

@@ -31,6 +31,8 @@ from replication.verdicts.cause import Explanations, Reading, combined, refusal
 from replication.verdicts.cell import half_width
 
 Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
 #: Cause and level of the readings that are taken together.
 Combination = tuple[tuple[str, str], ...]
 #: The highest log ratio that counts: a factor of 7.4 off is as bad as any more.
@@ -149,7 +151,7 @@ class Reader:
         return np.array([reading.printed(float(value), less_s) for value in means])
 
 
-def matches(cell: MappedCell, printed: Numbers | float) -> npt.NDArray[np.bool_]:
+def matches(cell: MappedCell, printed: Numbers | float) -> Flags:
     """Return whether what would be printed lies inside a cell's tolerance."""
     width = half_width(cell.cell.tolerance, cell.value)
     if math.isnan(width):
@@ -159,7 +161,7 @@ def matches(cell: MappedCell, printed: Numbers | float) -> npt.NDArray[np.bool_]
 
 def log_values(values: Numbers, slack: Numbers) -> Numbers:
     """Return logarithms; what is below zero counts as zero, and zero as the last digit's half."""
-    return np.asarray(np.log(np.maximum(values, 0.0) + slack), dtype=float)
+    return np.asarray(np.log(np.maximum(values, 0.0) + slack))
 
 
 def deviations(logs: Numbers, published: Numbers) -> Numbers:
@@ -233,7 +235,7 @@ class FamilyScore:
         """Return the absolute log ratio to the published values, up to `MOST_LOG_RATIO`."""
         return deviations(log_values(printed, self.slack[:, None]), self.published[:, None])
 
-    def inside(self, printed: Numbers) -> npt.NDArray[np.bool_]:
+    def inside(self, printed: Numbers) -> Flags:
         """Return which numbers lie inside their tolerance: a row a cell, a column a reading."""
         found = [matches(cell, own) for cell, own in zip(self.cells, printed, strict=True)]
         return np.array(found, dtype=bool).reshape(printed.shape)
@@ -250,7 +252,7 @@ class FamilyScore:
             grouped[..., group, :] = errors[..., self.group_of == group, :].sum(axis=-2)
         return self.data_bits(np.moveaxis(grouped, -1, -2)) + self._shared
 
-    def best(self, errors: Numbers, inside: npt.NDArray[np.bool_] | None = None) -> Choice:
+    def best(self, errors: Numbers, inside: Flags | None = None) -> Choice:
         """Return the best reading: one that the tables share, but for exceptions that pay.
 
         `errors` have a row a cell and a column a reading. Every cause in it is worth `PAYS_BITS`
@@ -262,7 +264,7 @@ class FamilyScore:
         starts = np.argsort(self.shared_bits(errors), kind="stable")[:_STARTS]
         sums = self._by_table(errors)
         found = [self._with_exceptions(int(start), sums) for start in starts]
-        start, chosen, _ = min(found, key=lambda item: item[2])
+        _, start, chosen = min(found, key=lambda item: item[0])
         best = self._choice(start, chosen, sums)
         while True:
             idle = [
@@ -294,11 +296,7 @@ class FamilyScore:
         return found
 
     def _gains(
-        self,
-        pair: tuple[str, str],
-        best: Choice,
-        less: Choice,
-        inside: npt.NDArray[np.bool_] | None,
+        self, pair: tuple[str, str], best: Choice, less: Choice, inside: Flags | None
     ) -> bool:
         """Return whether an exception brings a number inside; a shared reading need not."""
         table = pair[0].partition("@")[2]
@@ -318,21 +316,22 @@ class FamilyScore:
         np.add.at(sums, self.table_of, errors)
         return sums
 
-    def _choice(self, start: int, chosen: npt.NDArray[np.int64], sums: Numbers) -> Choice:
+    def _grouped(self, chosen: Places, sums: Numbers) -> Numbers:
+        """Return the sums of errors by group, each table under its chosen reading."""
+        own = sums[np.arange(len(chosen)), chosen]
+        return np.bincount(self.group_of_table, own, len(self.sizes)).astype(float)
+
+    def _choice(self, start: int, chosen: Places, sums: Numbers) -> Choice:
         """Return the reading `start` with the one of each table."""
-        own: Numbers = sums[np.arange(len(chosen)), chosen]
-        grouped: Numbers = np.bincount(self.group_of_table, own, len(self.sizes)).astype(float)
-        data_bits = self.data_bits(grouped)
+        data_bits = self.data_bits(self._grouped(chosen, sums))
         naming = self._shared[start] + self._other[start, chosen].sum()
         shared, combinations = self.family.combinations[start], self.family.combinations
         tables = {t: combinations[n] for t, n in zip(self.tables, chosen, strict=True)}
         pairs = [*shared, *(p for t, c in tables.items() for p in _exceptions(t, shared, c))]
         return Choice(tables, shared, float(data_bits), float(naming), tuple(pairs))
 
-    def _with_exceptions(
-        self, start: int, sums: Numbers
-    ) -> tuple[int, npt.NDArray[np.int64], float]:
-        """Return a shared reading, that of each table with exceptions, and all bits."""
+    def _with_exceptions(self, start: int, sums: Numbers) -> tuple[float, int, Places]:
+        """Return all bits of a shared reading with exceptions, it, and that of each table."""
         chosen = np.full(len(self.tables), start)
         total = float(self._totals_with(start, chosen, sums, 0)[start])
         while len(self.tables) > 1:
@@ -343,22 +342,18 @@ class FamilyScore:
             if best >= total - 1e-9:
                 break
             chosen[table], total = place, best
-        return start, chosen, total
+        return total, start, chosen
 
-    def _totals_with(
-        self, start: int, chosen: npt.NDArray[np.int64], sums: Numbers, table: int
-    ) -> Numbers:
+    def _totals_with(self, start: int, chosen: Places, sums: Numbers, table: int) -> Numbers:
         """Return all bits with each reading of one table, the others as chosen."""
-        own: Numbers = sums[np.arange(len(chosen)), chosen]
-        grouped = np.bincount(self.group_of_table, own, len(self.sizes))
-        options: Numbers = np.repeat(grouped[None, :], sums.shape[1], axis=0).astype(float)
-        options[:, self.group_of_table[table]] += sums[table] - own[table]
+        options = np.tile(self._grouped(chosen, sums), (sums.shape[1], 1))
+        options[:, self.group_of_table[table]] += sums[table] - sums[table, chosen[table]]
         naming = self._shared[start] + self._other[start, chosen].sum()
         naming = naming - self._other[start, chosen[table]] + self._other[start]
         return np.asarray(self.data_bits(options) + naming)
 
 
-def _numbered(names: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[str]]:
+def _numbered(names: Sequence[str]) -> tuple[Places, list[str]]:
     """Return the number of each name, and the names in the order of their first place."""
     numbers, different = pd.factorize(np.array(names, dtype=object))
     return numbers, list(different)

@@ -79,7 +79,7 @@ def pairs(alone: Sequence[tuple[str, str]]) -> list[Configuration]:
 def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
     """Return the levels of each cause, the best alone first."""
     found: dict[str, list[str]] = {}
-    for trial in sorted(trials, key=lambda trial: trial.rank):
+    for trial in sorted(trials):
         ((cause, level),) = trial.configuration
         found.setdefault(cause, []).append(level)
     return found
@@ -172,7 +172,7 @@ class Search:
     def at_stage(self, stage: StudyPart) -> list[Trial]:
         """Return all trials on a stage, best first."""
         found = [trial for (_, name), trial in self.tried.items() if name == stage.name]
-        return sorted(found, key=lambda trial: trial.rank)
+        return sorted(found)
 
     @property
     def count(self) -> int:
@@ -190,8 +190,7 @@ class Search:
         self._say("each cause alone", first)
         coupled = self._couple(levels)
         best = [(cause, own[0]) for cause, own in levels.items()]
-        best = best[: self.settings.explanation.paired_causes]
-        self.evaluate(pairs(best), first, reserve_s)
+        self.evaluate(pairs(best[: self.settings.explanation.paired_causes]), first, reserve_s)
         self._say("pairs of the best", first)
         all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.budget_s
         every = [(cause, key) for cause, own in levels.items() for key in own[:LEVELS_EXTENDED]]
@@ -208,7 +207,7 @@ class Search:
         self.evaluate([*coupled, *finalists[:count]], last, reserve_s / 2)
         found = [self._settle(with_it) for with_it in ([False, True] if coupled else [False])]
         self._say("all that may be seen", last)
-        return sorted((one for one in found if one is not None), key=lambda trial: trial.rank)
+        return sorted(one for one in found if one is not None)
 
     def near(self, best: Trial) -> list[Configuration]:
         """Return what fits as well as the best on an earlier stage, with as many coupled causes."""
@@ -286,13 +285,11 @@ class Search:
         return [with_cause(parent, cause, level) for cause, keys in tried for level in keys]
 
     def _refine(self) -> None:
-        """Try the neighbouring values of each number of the best configuration."""
         parent, neighbours = (self._best(self._second, 1) or [DEFAULTS])[0], []
         for cause, level in parent:
             own = self.runner.explanations.by_id[cause].range
             values = own.values() if own else []
-            distances = [abs(value - float(level)) for value in values]
-            here = distances.index(min(distances)) if values else 0
+            here = min(range(len(values)), key=lambda n: abs(values[n] - float(level)), default=0)
             close = values[max(here - NEIGHBOURS, 0) : here + NEIGHBOURS + 1]
             neighbours += [with_cause(parent, cause, level_key(value)) for value in close]
         self.evaluate(neighbours, self.stages[0], 0.8 * self._reserve_s)
@@ -308,7 +305,7 @@ class Search:
         floor_s = max(self.runner.left_s - COUPLED_SHARE * self.runner.budget_s, self._reserve_s)
         found = self.evaluate(starts, first, floor_s)
         before: Trial | None = None
-        while found and (best := min(found, key=lambda trial: trial.rank)) is not before:
+        while found and (best := min(found)) is not before:
             before, parent = best, best.configuration
             tried = [*without_each(parent), *self._children(parent, levels)]
             tried = [parent, *filter(self.is_coupled, tried)]
@@ -340,17 +337,15 @@ class Search:
 
     def _first(self, trials: Sequence[Trial], coupled: bool) -> Trial | None:
         own = (one for one in trials if self.is_coupled(one.configuration) is coupled)
-        return min(own, key=lambda trial: trial.rank, default=None)
+        return min(own, default=None)
 
     def _say(self, what: str, stage: StudyPart) -> None:
-        runner, tried = self.runner, self.at_stage(stage)
-        defaults = self.tried.get((DEFAULTS, stage.name))
-        if not tried or defaults is None:
-            return
+        runner, (best, *_) = self.runner, self.at_stage(stage)
+        defaults = self.tried[DEFAULTS, stage.name]
         print(
             f"{runner.study.id}: {what}: {self.count} configurations, {stage.name}: "
-            f"{tried[0].total:.1f} bits (defaults {defaults.total:.1f}) by "
-            f"{in_words(tried[0].pairs)}; {runner.costs.spent_s:.0f} of {runner.budget_s:.0f} s of "
+            f"{best.total:.1f} bits (defaults {defaults.total:.1f}) by "
+            f"{in_words(best.pairs)}; {runner.costs.spent_s:.0f} of {runner.budget_s:.0f} s of "
             "CPU by the cost model",
             file=sys.stderr,
         )

@@ -5,18 +5,16 @@ A configuration is a set of causes that are simulated, each at one of its levels
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from replication.design.design import Run, design_study
 from replication.explore.design_point import explored_tier
-from replication.explore.machine import Costs, Machine
+from replication.explore.machine import Costs, Machine, by_replicate
 from replication.explore.score import Choice, FamilyScore, Numbers, Reader
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.results import Results
-from replication.metrics.sampled import SampledResults
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
 from replication.study.parameter import Factor
@@ -101,17 +99,13 @@ def parts(
         return stages, StudyPart("whole", claims=claims[-1], levels=found.stages[-1].levels)
     comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
     seen = [place for place in comparable if not is_held_out(found, cells[place])]
-    stages = [
-        _of_cells(
-            f"stage {n}",
-            [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])],
-            study,
-            cells,
-        )
+    named = {
+        f"stage {n}": [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])]
         for n, one in enumerate(found.stages)
-    ]
-    all_seen = _of_cells("all seen", seen, study, cells)
-    return [*stages, all_seen], _of_cells("whole", comparable, study, cells)
+    }
+    named |= {"all seen": seen, "whole": comparable}
+    *stages, whole = (_of_cells(name, places, study, cells) for name, places in named.items())
+    return stages, whole
 
 
 def is_held_out(found: Explanations, cell: MappedCell) -> bool:
@@ -132,14 +126,12 @@ def _claims(stage: Stage, study: Study) -> frozenset[str]:
 def _of_cells(
     name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]
 ) -> StudyPart:
-    levels: defaultdict[str, defaultdict[str, set[str]]]
-    levels = defaultdict(lambda: defaultdict(set))
-    for place in places:
-        wanted = cells[place].quantity
-        own = levels[wanted.experiment]
+    levels: dict[str, dict[str, set[str]]] = {}
+    for wanted in (cells[place].quantity for place in places):
+        own = levels.setdefault(wanted.experiment, {})
         for factor in study.experiment(wanted.experiment).factors:
             every = [level.key for level in factor.levels]
-            own[factor.id].update(wanted.where.get(factor.id, every))
+            own.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
     return StudyPart(name, cells=tuple(places), levels=levels)
 
 
@@ -184,21 +176,20 @@ class TrialRunner:
         """Return a configuration's runs; None where they make no scenario or are refused."""
         key = configuration, part.name
         if key not in self._designed:
-            try:
-                self._designed[key] = self._needed(configuration, part)
-            except InputError:
-                self._designed[key] = None
-            if configuration and self._is_refused(configuration, part):
-                self._designed[key] = None
+            self._designed[key] = self._accepted(configuration, part)
         return self._designed[key]
 
-    def _is_refused(self, configuration: Configuration, part: StudyPart) -> bool:
+    def _accepted(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
+        try:
+            runs = self._needed(configuration, part)
+        except InputError:
+            return None
+        if configuration == DEFAULTS:
+            return runs
         # What the engine refuses at the defaults too is not the configuration's.
         usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
-        runs = self._designed[configuration, part.name] or []
-        return any(
-            self.machine.refusal(run) and (run.experiment, run.point) not in usual for run in runs
-        )
+        refused = {(r.experiment, r.point) for r in runs if self.machine.refusal(r)}
+        return runs if refused <= usual else None
 
     def _needed(
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
@@ -209,18 +200,15 @@ class TrialRunner:
         runs = design_study(study, tier, [engine], version, whole_averages=False)
         return [run for run in runs if part.needs(run, self.cells)]
 
-    def results(self, configurations: Sequence[Configuration], part: StudyPart) -> SampledResults:
+    def results(self, configurations: Sequence[Configuration], part: StudyPart) -> Results:
         """Return the results of configurations, a replicate each; runs what lacks."""
         return self._results([self.runs(one, part) or [] for one in configurations])
 
-    def replicated(
-        self, configuration: Configuration, part: StudyPart, count: int
-    ) -> SampledResults:
+    def replicated(self, configuration: Configuration, part: StudyPart, count: int) -> Results:
         """Return the results of a configuration in so many replicates; runs what lacks."""
-        runs = self._needed(configuration, part, count)
-        return self._results([[run for run in runs if run.replicate == n] for n in range(count)])
+        return self._results(by_replicate(self._needed(configuration, part, count)))
 
-    def _results(self, points: Sequence[Sequence[Run]]) -> SampledResults:
+    def _results(self, points: Sequence[Sequence[Run]]) -> Results:
         self.costs.count(run for runs in points for run in runs)
         return self.machine.results(self.study.id, points)
 
@@ -251,6 +239,9 @@ class Trial:
     def rank(self) -> tuple[float, int, Configuration]:
         """What trials are sorted by: bits, then the fewer causes, then their names."""
         return round(self.total, 6), len(self.configuration), self.configuration
+
+    def __lt__(self, other: Trial) -> bool:
+        return self.rank < other.rank
 
     @cached_property
     def pairs(self) -> Configuration:
@@ -309,11 +300,9 @@ class ClaimJudge:
         """Return a trial of each configuration, in their order."""
         trials = []
         for number, one in enumerate(configurations):
-            verdicts = self.verdicts(results.alone(number), stage)
-            data_bits = sum(map(self.cost_bits, verdicts.values()))
-            trials.append(
-                Trial(one, stage.name, data_bits, self.runner.bits(one), verdicts=verdicts)
-            )
+            found = self.verdicts(results.alone(number), stage)
+            data_bits = sum(map(self.cost_bits, found.values()))
+            trials.append(Trial(one, stage.name, data_bits, self.runner.bits(one), verdicts=found))
         return trials
 
     def verdicts(self, results: Results, stage: StudyPart) -> dict[str, str]:

@@ -89,13 +89,9 @@ class Axis(Document):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Axis:
-        if (self.range is None) == (self.levels is None):
-            raise ValueError(f"axis {self.id}: give one of range and levels")
         takes = (self.set is not None) + (self.of_bdp is not None)
-        if takes != (0 if self.levels else 1):
-            raise ValueError(
-                f"axis {self.id}: with range give one of set and of_bdp, with levels neither"
-            )
+        if (self.range is None) == (self.levels is None) or takes != (0 if self.levels else 1):
+            raise ValueError(f"axis {self.id}: give levels, or range with one of set and of_bdp")
         unique((level.key for level in self.levels or []), f"level of axis {self.id}")
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +16,23 @@ from replication.design.config import load_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.design.study_check import check_claims
 from replication.engines.model import Engine
-from replication.engines.ns3 import NS3_VERSION
-from replication.explore.machine import Machine
+from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.modern_kernel import JUDGED
-from replication.explore.regions.explore import Exploration
+from replication.explore.regions.exploration import Compared, Exploration, PointResult, Sampler
 from replication.explore.regions.region_model import (
-    Region,
-    RegionSettings,
-    Spending,
+    DIGITS,
     load_region,
     load_settings,
     region_path,
 )
-from replication.explore.regions.sampler import Compared, PointResult, Sampler
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, TIE, Surface, middles
 from replication.metrics.metric_model import validate_study_metrics
 from replication.study.errors import InputError, describe
-from replication.study.files import read_json, write_text
-from replication.study.scenario import canonical_json
+from replication.study.files import read_json
 from replication.study.storage.table import write_table
 from replication.study.study import REGIONS_TABLE, Study
+from replication.study.variation import rounded
 from replication.verdicts.claim import conditions
 from replication.verdicts.wording import wording
 
@@ -78,8 +74,7 @@ def merge_regions(paths: Sequence[Path], data: Path) -> None:
 
 
 def _row(found: Mapping[str, Any]) -> dict[str, object]:
-    columns = {name: found[name] for name in REGION_COLUMNS if name in found}
-    return columns | {
+    return {name: found[name] for name in REGION_COLUMNS if name in found} | {
         "axes": "; ".join(axis["id"] for axis in (*found["axes"], *found["level_axes"])),
         "points": len(found["points"]),
         "cpu_minutes": round(found["cpu_s"] / 60, 2),
@@ -88,17 +83,18 @@ def _row(found: Mapping[str, Any]) -> dict[str, object]:
 
 def _document(space: Space, found: Exploration) -> dict[str, Any]:
     own, paper, checked = space.region, space.paper(), found.validation
-    tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
     bounds = found.sampler.compared.bounds
     shares = np.array([one.shares() for one in found.surfaces.values()] or [(0.0, 0.0, 1.0)])
-    every = [one.value for one in found.results.values() if not math.isnan(one.value)]
+    values = [one.value for one in found.results.values() if not math.isnan(one.value)]
     return {
         "region": own.id,
         **own.model_dump(mode="json", include={"title", "study"}),
         "claim": own.claim or "",
         **space.claim.model_dump(mode="json", include={"quote", "place", "reading"}),
         "asked": [
-            f"{words.statistic}: {words.asked(conditions(test)[0])}" for test, words in tests
+            f"{words.statistic}: {words.asked(conditions(test)[0])}"
+            for test in space.claim.tests()
+            for words in [wording(space.study, test)]
         ],
         "reason": own.reason or "",
         "engine": space.engine,
@@ -119,20 +115,22 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
             for a in own.level_axes
         ],
         "panels": [_panel(space, found, panel, paper) for panel in found.surfaces],
-        "left_out": [list(panel) for panel in found.left_out],
+        "left_out": found.left_out,
         "points": [_point(space, one) for one in found.results.values()],
         "validation": [
             {
-                **{"x": x, "y": y, "panel": list(one.point.panel)},
-                **{"holds": one.holds, "probability": round(one.probability, 4)},
-                **{"covered": one.covered, "deviations": _number(one.deviations)},
+                **dict(zip("xy", space.values(one.point), strict=True)),
+                "panel": one.point.panel,
+                "holds": one.holds,
+                "probability": round(one.probability, 4),
+                "covered": one.covered,
+                "deviations": _number(one.deviations),
                 "runs": [_point(space, single) for single in one.results],
             }
             for one in checked
-            for x, y in [space.values(one.point)]
         ],
-        "ties_everywhere": bool(every) and max(every) - min(every) <= TIE,
-        **dict(zip(("holds", "fails", "undecided"), map(_share, shares.mean(axis=0)), strict=True)),
+        "ties_everywhere": bool(values) and max(values) - min(values) <= TIE,
+        **_named(shares.mean(axis=0)),
         "coverage_90": _mean([one.covered for one in checked]),
         "brier": _mean([(one.probability - one.holds) ** 2 for one in checked]),
         "validation_points": len(checked),
@@ -144,18 +142,18 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
 def _panel(
     space: Space, found: Exploration, panel: Panel, paper: Mapping[str, float]
 ) -> dict[str, Any]:
-    surface, known = found.surfaces[panel], found.surfaces[panel].probability()
-    holds, fails, undecided = map(_share, surface.shares())
+    surface = found.surfaces[panel]
     mean, sd = (part.reshape(CELLS, CELLS) for part in surface.predict(GRID))
+    reach = Surface.reach * sd
     own = [one for (point, _), one in found.results.items() if point.panel == panel]
-    reached = Surface.reach * sd
     return {
-        "panel": list(panel),
-        **{"holds": holds, "fails": fails, "undecided": undecided, "ties": surface.model is None},
+        "panel": panel,
+        **_named(surface.shares()),
+        "ties": surface.model is None,
         "quantity": [[_number(v) for v in row] for row in np.exp(surface.bounds.unwarp(mean))],
-        "probability": [[round(float(v), 3) for v in row] for row in known],
+        "probability": surface.probability().round(3).tolist(),
         "contour": _crossed(surface, mean),
-        "band": [*_crossed(surface, mean - reached), *_crossed(surface, mean + reached)],
+        "band": [*_crossed(surface, mean - reach), *_crossed(surface, mean + reach)],
         "paper": _paper(space, surface, paper),
         "laws": drawn_laws(space, panel),
         "traits": [
@@ -168,19 +166,17 @@ def _panel(
     }
 
 
-def _crossed(surface: Surface, values: Any) -> Segments:
-    """Return where values on the warped scale cross the bounds."""
+def _crossed(surface: Surface, warped: Any) -> Segments:
     ends = [end for end in surface.bounds.ends() if math.isfinite(end)]
-    steps = [float(step) for step in middles(CELLS)]
-    return [segment for end in ends for segment in contour(values - end, steps)]
+    return [segment for end in ends for segment in contour(warped - end, middles(CELLS))]
 
 
 def _paper(space: Space, surface: Surface, paper: Mapping[str, float]) -> dict[str, Any] | None:
     """Return where the paper's own point lies, and the probability that the claim holds there."""
-    if len(paper) < len(space.region.ranges):
+    own = space.region
+    if len(paper) < len(own.ranges):
         return None
-    values = [paper[axis.id] for axis in space.region.ranges]
-    at = [span.position(v) for span, v in zip(space.region.spans, values, strict=True)]
+    at = [s.position(paper[a.id]) for a, s in zip(own.ranges, own.spans, strict=True)]
     probability = None
     if all(0 <= place <= 1 for place in at):
         (known,) = surface.bounds.holds(*surface.predict(np.array([at])))
@@ -189,43 +185,26 @@ def _paper(space: Space, surface: Surface, paper: Mapping[str, float]) -> dict[s
 
 
 def _point(space: Space, result: PointResult) -> dict[str, Any]:
-    x, y = space.values(result.at)
     return {
-        "panel": list(result.at.panel),
-        **{"x": x, "y": y, "quantity": _number(math.exp(result.value))},
+        **dict(zip("xy", space.values(result.at), strict=True)),
+        "panel": result.at.panel,
+        "quantity": _number(math.exp(result.value)),
         "scenarios": list(dict.fromkeys(run.scenario_id for run in result.runs)),
         "note": result.note,
     }
 
 
+def _named(shares: Iterable[float]) -> dict[str, float]:
+    names = ("holds", "fails", "undecided")
+    return {name: round(float(one), 6) for name, one in zip(names, shares, strict=True)}
+
+
 def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")
-
-
-def _share(value: float) -> float:
-    return round(float(value), 6)
+    return None if value is None or not math.isfinite(value) else rounded(value, DIGITS)
 
 
 def _mean(values: Sequence[float]) -> float | None:
     return round(float(np.mean(values)), 4) if values else None
-
-
-def forecast(
-    root: Path, name: str, engine: str, tier: str, ns3_version: str = NS3_VERSION
-) -> tuple[str, float]:
-    """Return what a region may cost on an engine, as a line and in seconds of CPU."""
-    found, spending, settings = _load(root, name, tier)
-    space = Space(found, load_study(root, found.study), engine, ns3_version)
-    runs = [run for panel in space.panels for run in space.runs(Point(panel, 0.5, 0.5))]
-    ran = [run for run in runs if not run.refusal]
-    if not ran:
-        why = f"refused: {runs[0].refusal}" if runs else "no runs"
-        return f"{name} on {engine}: {why}", 0.0
-    # Its budget, or the first design of one panel where that costs more.
-    first = spending.first_points * settings.replicates
-    first_s = first * sum(run.cost_s for run in ran) / len(space.panels)
-    cpu_s = max(first_s, found.cpu_budget_s * spending.budget_factor)
-    return f"{name} on {engine}: at most about {cpu_s:.0f} s of CPU", cpu_s
 
 
 def check_region(root: Path, name: str) -> str:
@@ -258,7 +237,11 @@ def check_region(root: Path, name: str) -> str:
 
 def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Explore a region on an engine; write its result and scenarios; return the result's file."""
-    region, spending, settings = _load(root, name, tier)
+    region, settings = load_region(root, name), load_settings(root)
+    if tier not in settings.tiers:
+        known = ", ".join(settings.tiers)
+        raise InputError(f"tier: configs/regions.yaml has none called {tier!r}; it has {known}")
+    spending = settings.tiers[tier]
     space = Space(region, load_study(root, region.study), machine.engine, machine.ns3_version)
     found = Exploration(
         name=f"{name} on {machine.engine}",
@@ -273,21 +256,10 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         found.run()
         document = _document(space, found)
     results = [*found.results.values(), *(r for one in found.validation for r in one.results)]
-    scenarios = {
-        run.scenario_id: run.scenario.model_dump(mode="json") for r in results for run in r.runs
-    }
-    write_text(folder / f"{machine.engine}{SCENARIOS}", canonical_json(scenarios) + "\n")
+    write_scenarios(
+        folder / f"{machine.engine}{SCENARIOS}", (run for one in results for run in one.runs)
+    )
     document |= {"tier": tier, "sources": sources(root, name, region.study, machine.exact_engine)}
     path = folder / f"{machine.engine}{FOUND}"
-    write_text(path, canonical_json(document) + "\n")
+    write_json(path, document)
     return path
-
-
-def _load(root: Path, name: str, tier: str) -> tuple[Region, Spending, RegionSettings]:
-    settings = load_settings(root)
-    if tier not in settings.tiers:
-        raise InputError(
-            f"tier: configs/regions.yaml has none called {tier!r}; it has "
-            f"{', '.join(settings.tiers)}"
-        )
-    return load_region(root, name), settings.tiers[tier], settings

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from pydantic import JsonValue
 
 from replication.design.design import Run, design_study
@@ -69,8 +69,7 @@ class TcpPath:
 
 def path_of(scenario: Scenario) -> TcpPath:
     """Return the path of the first TCP flow of a scenario."""
-    flows = [flow for flow in scenario.flows if isinstance(flow, TcpFlow)]
-    flow = flows[0]
+    flow, *_ = flows = [flow for flow in scenario.flows if isinstance(flow, TcpFlow)]
     way = FlowPaths(scenario).links(flow.source, flow.destination)
     slowest, direction = min(way, key=lambda hop: hop[0].rate_bps)
     kept = math.prod(1 - link.random_loss(direction) for link, direction in way)
@@ -126,7 +125,6 @@ class Space:
 
     @cached_property
     def _part(self) -> StudyPart:
-        """The part of the study that the claim is about."""
         wanted = {quantity.experiment for quantity in self.claim.quantities()}
         return StudyPart("region", levels={name: self.region.keep.get(name, {}) for name in wanted})
 
@@ -147,18 +145,15 @@ class Space:
     def paper(self) -> dict[str, float]:
         """Return the paper's own value on each axis where it has one."""
         with self._named():
-            values = {
-                axis.id: self._default(axis) if axis.paper is None else axis.paper
-                for axis in self.region.ranges
-            }
-        return {name: value for name, value in values.items() if value is not None}
+            found = [(a.id, self._own(a)) for a in self.region.ranges]
+        return {name: value for name, value in found if value is not None}
 
     def _at(self, point: Point) -> Study:
         """Return the part of the study that the claim is about, as it is at a point."""
         study = self.study
         for axis, key in zip(self.region.level_axes, point.panel, strict=True):
-            level = next(level for level in axis.levels or [] if level.key == key)
-            study = study if level.set is None else apply(study, level.set)
+            (change,) = (level.set for level in axis.levels or [] if level.key == key)
+            study = study if change is None else apply(study, change)
         study = self._part.study(study)
         axes = list(zip(self.region.ranges, self.region.spans, self.values(point), strict=True))
         for axis, span, value in axes:
@@ -177,12 +172,10 @@ class Space:
 
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
         wanted = list(self.claim.quantities())
-        runs = design_study(
-            study, explored_tier("all", replicate + 1), [self.engine], self.ns3_version
-        )
+        tier = explored_tier("all", replicate + 1)
         return [
             run
-            for run in runs
+            for run in design_study(study, tier, [self.engine], self.ns3_version)
             if run.replicate == replicate
             and any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
         ]
@@ -194,12 +187,12 @@ class Space:
         except InputError as error:
             raise InputError(f"{region_path(Path(), self.region.id).as_posix()}: {error}") from None
 
-    def _default(self, axis: Axis) -> float | None:
-        """Return the study's own default on an axis; None where no single number is set there."""
+    def _own(self, axis: Axis) -> float | None:
+        """Return the paper's value, or the default of the one number that the axis sets."""
         names = [axis.of_bdp.parameter] if axis.of_bdp else []
         names += axis.set.parameters if axis.set else []
-        if len(names) != 1:
-            return None
+        if axis.paper is not None or len(names) != 1:
+            return axis.paper
         scope, _, name = names[0].rpartition("/")
         experiment = self.base.experiment(scope or next(iter(self._part.levels)))
         known = parameters_of(self.base, experiment)
@@ -209,17 +202,18 @@ class Space:
         if axis.of_bdp is None:
             return value / axis.scale
         path = path_of(self._runs(self._part.study(self.base))[0].scenario)
-        in_bytes = axis.of_bdp.counted_in == "bytes"
-        packets = value / path.packet_bytes if in_bytes else float(value)
+        packets = value / _unit_bytes(axis.of_bdp, path)
         is_factor = axis.of_bdp.amount == "times"
         return packets / path.bdp_packets if is_factor else packets - path.bdp_packets
 
 
+def _unit_bytes(of: OfBdp, path: TcpPath) -> int:
+    return path.packet_bytes if of.counted_in == "bytes" else 1
+
+
 def _bdp_amount(of: OfBdp, value: float, path: TcpPath) -> int:
-    """Return the number that a value on an axis of bandwidth and delay gives its parameter."""
     packets = value * path.bdp_packets if of.amount == "times" else path.bdp_packets + value
-    counted = packets * path.packet_bytes if of.counted_in == "bytes" else packets
-    return round(max(counted, of.least))
+    return round(max(packets * _unit_bytes(of, path), of.least))
 
 
 #: Points along each axis at which a law is computed, and the value drawn for an infinite share.
@@ -270,14 +264,8 @@ def ware(law: Law, path: TcpPath) -> float:
     return (1 - others) * max(0.0, path.active_s - probe_s) / path.active_s
 
 
-def room(law: Law, path: TcpPath) -> float:
-    """Return the room of the queue over the law's packets."""
-    assert law.value is not None
-    return path.queue_packets / law.value
-
-
 _LAWS: dict[str, Callable[[Law, TcpPath], float]] = {
-    "room": room,
+    "room": lambda law, path: path.queue_packets / (law.value or math.nan),
     "mathis": mathis,
     "cubic_response": cubic_response,
     "ware": ware,
@@ -311,9 +299,8 @@ def _segments(
     region: Region, law: Law, paths: Sequence[Sequence[TcpPath]], steps: Sequence[float]
 ) -> Segments:
     if law.kind == "line":
-        assert law.value is not None
         is_x = law.axis == region.ranges[0].id
-        at = round(region.spans[0 if is_x else 1].position(law.value), 4)
+        at = round(region.spans[0 if is_x else 1].position(law.value or 0.0), 4)
         ends = (at, 0.0, at, 1.0) if is_x else (0.0, at, 1.0, at)
         return [ends] if 0 <= at <= 1 else []
     wanted = 1.0 if law.share is None else law.share
@@ -326,23 +313,22 @@ def _segments(
 Segments = list[tuple[float, float, float, float]]
 
 
-def contour(values: ArrayLike, steps: Sequence[float]) -> Segments:
+def contour(values: ArrayLike, steps: Sequence[float] | NDArray[np.float64]) -> Segments:
     """Return where values change their sign: a row a y, a column an x, both at `steps`.
 
     Marching squares: a crossing of a cell's edge is interpolated, and joined to the next.
     """
     table = np.asarray(values, dtype=float)
     found: Segments = []
-    for j in range(len(steps) - 1):
-        for i in range(len(steps) - 1):
-            corners = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
-            crossed = []
-            for (a, b), (c, d) in zip(corners, [*corners[1:], corners[0]], strict=True):
-                one, other = table[b, a], table[d, c]
-                if (one < 0) != (other < 0):
-                    share = one / (one - other)
-                    x = steps[a] + share * (steps[c] - steps[a])
-                    y = steps[b] + share * (steps[d] - steps[b])
-                    crossed += [round(float(x), 4), round(float(y), 4)]
-            found += [tuple(crossed[at : at + 4]) for at in range(0, len(crossed), 4)]  # type: ignore[misc]
+    for j, i in itertools.product(range(len(steps) - 1), repeat=2):
+        corners = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
+        crossed = []
+        for (a, b), (c, d) in zip(corners, [*corners[1:], corners[0]], strict=True):
+            one, other = table[b, a], table[d, c]
+            if (one < 0) != (other < 0):
+                share = one / (one - other)
+                x = steps[a] + share * (steps[c] - steps[a])
+                y = steps[b] + share * (steps[d] - steps[b])
+                crossed += [round(float(x), 4), round(float(y), 4)]
+        found += [tuple(crossed[at : at + 4]) for at in range(0, len(crossed), 4)]  # type: ignore[misc]
     return found

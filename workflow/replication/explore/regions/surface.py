@@ -41,12 +41,11 @@ def middles(cells: int) -> Numbers:
     return (np.arange(cells) + 0.5) / cells
 
 
-def _grid(cells: int) -> Numbers:
-    return np.array([(x, y) for y in middles(cells) for x in middles(cells)])
-
-
 #: Places in the middles of the cells, row by row.
-GRID, COARSE = _grid(CELLS), _grid(COARSE_CELLS)
+GRID, COARSE = (
+    np.array([(x, y) for y in middles(cells) for x in middles(cells)])
+    for cells in (CELLS, COARSE_CELLS)
+)
 
 
 @dataclass(frozen=True)
@@ -91,25 +90,16 @@ class Bounds:
         """Return the probability that a normal value on the warped scale lies within the bounds."""
         low, high = self.ends()
         sd = np.maximum(sd, 1e-9)
-        inside: Numbers = norm.cdf((high - mean) / sd) - norm.cdf((low - mean) / sd)
-        return inside
+        return np.asarray(norm.cdf((high - mean) / sd) - norm.cdf((low - mean) / sd))
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A fitted surface, on the warped scale.
+    """A surface that was fitted to so many `runs`, on the warped scale.
 
-    Attributes
-    ----------
-    model
-        The Gaussian process; None where all runs tie at `level`.
-    noise
-        Standard deviation of single runs.
-    inflation
-        By how much intervals are widened, so that they hold `LEVEL` of the runs when each of them
-        is predicted from all others; at least 1.
-    runs
-        How many runs it was fitted to.
+    `model` is the Gaussian process, None where all runs tie at `level`; `noise` the standard
+    deviation of single runs; `inflation` by how much intervals are widened, so that they hold
+    `LEVEL` of the runs when each of them is predicted from all others, at least 1.
     """
 
     model: GaussianProcessRegressor | None
@@ -159,8 +149,7 @@ class Surface:
         if self.model is None:
             return np.zeros((len(places), len(places)))
         _, found = self.model.predict(places, return_cov=True)
-        inflated: Numbers = self.inflation**2 * (found - self.noise**2 * np.eye(len(places)))
-        return inflated
+        return np.asarray(self.inflation**2 * (found - self.noise**2 * np.eye(len(places))))
 
     def probability(self) -> Numbers:
         """Return the probability that the claim holds in each cell of the area, a row a y."""
@@ -205,11 +194,9 @@ class Candidates:
         weight = column[taken] + self._noise
         self._covariance = self._covariance - np.outer(column, column) / max(weight, TIE**2)
         self._choose()
-        place: Numbers = COARSE[taken]
-        return place
+        return np.asarray(COARSE[taken])
 
 
 def _entropy(share: Numbers) -> Numbers:
     share = np.clip(share, 1e-12, 1 - 1e-12)
-    entropy: Numbers = -(share * np.log(share) + (1 - share) * np.log(1 - share))
-    return entropy
+    return np.asarray(-(share * np.log(share) + (1 - share) * np.log(1 - share)))

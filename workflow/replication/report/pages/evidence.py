@@ -20,7 +20,6 @@ from replication.explore import explanation
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND
 from replication.explore.finding import holding
 from replication.explore.robustness import (
-    claim_sentence,
     is_current,
     read_made_from,
     robustness_table,
@@ -161,7 +160,6 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     settings = load_sensitivity(source.root)
     scale, engine = settings.of(study.id).exploration, read_made_from(folder)["engine"]
     claims = {claim.id: claim for claim in study.claims}
-    known = [(claims[row["claim"]], row) for row in rows]
     return {
         "stale": False,
         "engine": engine,
@@ -181,7 +179,7 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         "apart": apart,
         "scale": scale,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
-        "claims": [(claim, row, claim_sentence(row, claim, scale)) for claim, row in known],
+        "claims": [(claims[row["claim"]], row) for row in rows],
     }
 
 
