@@ -23,7 +23,6 @@ from replication.report.charts.figure import Figure
 from replication.report.pages import shown as numbers
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
-from replication.report.pages.shown import by_size
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.claim_model import Condition, PublishedRun, Quantity, SimpleTest
 from replication.study.finding_model import Fact, load_findings
@@ -110,27 +109,19 @@ def _impossible(source: Source) -> list[tuple[Study, int, str]]:
     ]
 
 
-def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, str, str]]:
-    """Return the largest deviation of each study as a ratio in words, largest first."""
+def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, str, Judged]]:
+    """Return the number of each study that is furthest off, with its name, furthest first."""
     tested = [row for row in cells if row["verdict"] != Verdict.NOT_TESTABLE]
     sized = [row for row in tested if numbers.parse(row["relative_deviation"]) is not None]
-    found = []
-    for (study,), own in grouped(sized, "study").items():
-        worst = max(own, key=lambda row: by_size(row["relative_deviation"]))
-        found.append((by_size(worst["relative_deviation"]), source.studies[study], worst))
-    found.sort(key=lambda one: -one[0])
-    return [(study, source.cell_name(row), compared(row)) for _, study, row in found[:LARGEST]]
+    worst = [max(own, key=_factor) for own in grouped(sized, "study").values()]
+    worst.sort(key=_factor, reverse=True)
+    return [(source.studies[row["study"]], source.cell_name(row), row) for row in worst[:LARGEST]]
 
 
-def compared(row: Judged) -> str:
-    """Return a number in words: what we measure, what is printed, and how many times that is."""
-    unit = row["unit"]
-    ours = numbers.number(row["reproduced_mean"], unit).shown
-    printed = numbers.published(row["published"], row["published_half_ulp"], unit).shown
-    shown = numbers.display_unit(unit)
-    ratio = 1 + float(row["relative_deviation"])
-    times = f", {numbers.times(ratio)} the published value" if ratio > 0 else ""
-    return f"measured {ours} {shown}, published {printed} {shown}{times}".replace("  ", " ")
+def _factor(row: Judged) -> float:
+    """Return by which factor a number is off: a third of a value is as far as three times."""
+    ratio = max(1 + float(row["relative_deviation"]), 1e-9)
+    return max(ratio, 1 / ratio)
 
 
 def _divided(source: Source) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from replication.report.charts.data import unsaid_unit
 from replication.report.charts.figure import Figure, short
 from replication.report.pages import shown as numbers
 from replication.report.pages.ledger import plausible
-from replication.report.pages.shown import BADGES, badge, named
+from replication.report.pages.shown import BADGES, badge
 from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
@@ -118,13 +118,13 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         duration=numbers.duration,
         interval=numbers.interval,
         metric_label=metric_label,
-        named=named,
         number=numbers.number,
         percent=numbers.percent,
         picture=picture,
         plausible=plausible,
         published=numbers.published,
         short_title=short_title,
+        times=numbers.times,
         unit=numbers.display_unit,
         unsaid_unit=unsaid_unit,
         verdict=badge,

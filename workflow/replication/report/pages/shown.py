@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.study.errors import InputError
 from replication.study.storage.table import written
 from replication.study.verdict import Verdict
-from replication.verdicts.counts import WHAT, Numbers, Tally, tallies
+from replication.verdicts.counts import tallies
 from replication.verdicts.verdict_table import Judged
 
 MISSING = "–"
@@ -165,76 +166,18 @@ def badge(word: str) -> Badge:
         raise InputError(f"verdict {word!r} is unknown; there are {known}") from None
 
 
-def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> list[str]:
-    """Return sentences on printed numbers, on published traces and on claims, where there are."""
-    counted, said = tallies(cells, claims), []
-    for what in ("printed", "trace"):
-        own = (parse(row["relative_deviation"]) for row in cells if row["kind"] == what)
-        said += _of_numbers(counted[what], named(what, counted[what]))
-        said += _error([value for value in own if value is not None])
-    return [*said, *_of_claims(counted["claims"])]
+def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> dict[str, Any]:
+    """Return what the macro `answer` says of numbers and claims: their counts, and the errors.
 
-
-def named(what: str, tally: Tally) -> str:
-    """Return what is counted, and of how many studies, traces and flows it is."""
-    if not isinstance(tally, Numbers):
-        return WHAT[what]
-    if what == "trace":
-        return (
-            f"statistics of {_many(tally.tables, 'published trace')} ({_many(tally.rows, 'flow')})"
-        )
-    return f"{WHAT[what]} in {tally.studies} studies" if tally.studies > 1 else WHAT[what]
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _of_numbers(numbers: Tally, what: str) -> list[str]:
-    if not numbers.total:
-        return []
-    if not numbers.tested:
-        return [f"None of the {numbers.total} {what} can be tested by what was run."]
-    said = f"{numbers.share(Verdict.REPRODUCED)} {what} are reproduced"
-    untested = numbers.total - numbers.tested
-    said += f"; {untested} more cannot be tested" if untested else ""
-    impossible = numbers.count(Verdict.IMPOSSIBLE)
-    return [f"{said}{f'; {impossible} cannot be true as printed' if impossible else ''}."]
-
-
-def by_size(deviation: float) -> float:
-    """Return how far off a relative deviation is: a third of a value is as far as three times."""
-    ratio = max(1 + deviation, 1e-9)
-    return max(ratio, 1 / ratio)
-
-
-def _error(deviations: Sequence[float]) -> list[str]:
-    if not deviations:
-        return []
-    above = sum(value > 0 for value in deviations)
-    below = sum(value < 0 for value in deviations)
-    side, most = ("high", above) if above > len(deviations) / 2 else ("low", below)
-    size = percent(statistics.median(map(abs, deviations))).shown.lstrip("+")
-    return [f"Their median error is {size}; {most} of our {len(deviations)} values are too {side}."]
-
-
-def _of_claims(claims: Tally) -> list[str]:
-    if not claims.total:
-        return []
-    parts = [
-        f"{count} {one if count == 1 else several}"
-        for word, one, several in (
-            (Verdict.REPRODUCED, "holds", "hold"),
-            (
-                Verdict.DIRECTION_ONLY,
-                "has the right direction only",
-                "have the right direction only",
-            ),
-            (Verdict.NOT_REPRODUCED, "does not hold", "do not hold"),
-            (Verdict.IMPOSSIBLE, *2 * ("cannot be true as printed",)),
-            (Verdict.NOT_TESTABLE, *2 * ("cannot be tested",)),
-        )
-        if (count := claims.count(word))
-    ]
-    of = f"Of {claims.total} claims" if claims.total > 1 else "Of the one claim"
-    return [f"{of}, {', '.join(parts)}."]
+    The error of printed numbers, and of statistics of traces, is the median size of their
+    deviations, with how many are too high or too low; None where none was measured.
+    """
+    errors = {}
+    for kind in ("printed", "trace"):
+        own = [parse(row["relative_deviation"]) for row in cells if row["kind"] == kind]
+        deviations = pd.Series(own, dtype=float).dropna()
+        above, total = int((deviations > 0).sum()), len(deviations)
+        side, most = ("high", above) if above > total / 2 else ("low", int((deviations < 0).sum()))
+        size = percent(deviations.abs().median()).shown.lstrip("+")
+        errors[kind] = {"size": size, "side": side, "most": most, "of": total} if total else None
+    return {"counted": tallies(cells, claims), "errors": errors}
