@@ -4,8 +4,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from replication.report.pages.page import environment
-from replication.report.pages.shown import answer
-from replication.report.pages.study import shade
+from replication.report.pages.shown import answer, shade
 from replication.report.render import DICTIONARY
 from replication.study.study import Study
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -108,11 +109,9 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     for table in study.tables if len(cells) else []:
         if table.id.startswith(TABLE_PREFIX):
             continue  # Numbers of traces are in tables, and their windows in charts of their own.
-        rows = table.rows or {}
-        homes = {key: row.experiment or table.experiment for key, row in rows.items()}
+        homes = {key: row.experiment for key, row in (table.rows or {}).items()}
         ours = cells[cells["table"] == table.id]
-        home = ours["row"].map(lambda key: homes.get(key, table.experiment))  # noqa: B023
-        ours = ours[home == experiment.id]
+        ours = ours[[(homes.get(key) or table.experiment) == experiment.id for key in ours["row"]]]
         if not ours.empty:
             parts.append(ours)
             shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
@@ -124,8 +123,6 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
 
 #: Width and height of one panel of several.
 _PANEL = (200, 165)
-#: What a published value is of: metric, flows, how they are put together, links, part of the run.
-Kind = tuple[str, str, str, tuple[str, ...], tuple[float, float] | None]
 
 
 def factor_figures(
@@ -141,13 +138,15 @@ def factor_figures(
     """
     figures = []
     for metric in metrics:
-        window_s = _window(asked, metric, "tcp")
-        frame = estimates(results, experiment, metric, window_s=window_s)
-        own = [v for v in published if _kind(v) == (metric, "tcp", "mean", (), window_s)]
-        marks = _published_frame(experiment, own)
+        wanted = _wanted(experiment, metric, window_s=_window(asked, metric, "tcp"))
+        frame, marks = _both(results, experiment, wanted, published)
         if not frame.empty:
-            figures.append(_figure(experiment, [metric], _named(metric, window_s), frame, marks))
+            figures.append(_figure(experiment, [metric], _named(wanted), frame, marks))
     return figures
+
+
+def _wanted(experiment: Experiment, metric: str, **part: Any) -> Quantity:
+    return Quantity(experiment=experiment.id, metric=metric, **part)
 
 
 def _window(asked: Sequence[Quantity], metric: str, flows: str) -> tuple[float, float] | None:
@@ -158,9 +157,24 @@ def _window(asked: Sequence[Quantity], metric: str, flows: str) -> tuple[float, 
     return windows.pop() if covers and len(windows) == 1 else None
 
 
-def _named(metric: str, window_s: tuple[float, float] | None, *parts: str) -> Display:
-    display = display_metric(metric)
-    when = ["{:g} to {:g} s".format(*window_s)] if window_s else []
+def _both(
+    results: Results,
+    experiment: Experiment,
+    wanted: Quantity,
+    published: Sequence[PublishedValue],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a quantity at every point that was run, and what is published of it."""
+    own = [value for value in published if _anywhere(value) == wanted]
+    return estimates(results, experiment, wanted), _published_frame(experiment, own)
+
+
+def _anywhere(value: PublishedValue) -> Quantity:
+    return value.quantity.model_copy(update={"where": {}})
+
+
+def _named(wanted: Quantity, *parts: str) -> Display:
+    display = display_metric(wanted.metric)
+    when = ["{:g} to {:g} s".format(*wanted.window_s)] if wanted.window_s else []
     return replace(display, label=", ".join([display.label, *parts, *when]))
 
 
@@ -171,19 +185,18 @@ def published_figures(
 
     Published values look alike in all charts, so each variant has its own panel.
     """
-    kinds: dict[Kind, list[PublishedValue]] = {}
+    kinds: list[Quantity] = []
     for value in published:
-        kinds.setdefault(_kind(value), []).append(value)
+        if (kind := _anywhere(value)) not in kinds:
+            kinds.append(kind)
     figures = []
-    for (metric, _, how, links, window_s), own in kinds.items():
-        wanted = own[0].quantity
-        frame = estimates(results, experiment, metric, wanted.flows, how, wanted.links, window_s)
-        marks = _published_frame(experiment, own)
+    for wanted in kinds:
+        frame, marks = _both(results, experiment, wanted, published)
         if not frame.empty and axis_factor(experiment) is not None and not marks.empty:
             flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
-            what = [*flows, *links]
-            display = _named(metric, window_s, *what, *([] if how == "mean" else [how]))
-            parts = [metric, *what, how, *map(str, window_s or ())]
+            what, how = [*flows, *(wanted.links or ())], wanted.aggregate
+            display = _named(wanted, *what, *([] if how == "mean" else [how]))
+            parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
             figures.append(_figure(experiment, parts, display, frame, marks, "series"))
     return figures
 
@@ -203,18 +216,14 @@ def pair_figures(
         flows = flow_ids(results, experiment)
         windows = {_window(asked, metric, flow) for flow in flows}
         window_s = windows.pop() if len(windows) == 1 else None
-        parts, marks = list[pd.DataFrame](), list[pd.DataFrame]()
+        parts: list[tuple[pd.DataFrame, ...]] = []
         for flow in flows:
-            part = estimates(results, experiment, metric, [flow], window_s=window_s)
-            own = [
-                v for v in published if _kind(v) == (metric, f"['{flow}']", "mean", (), window_s)
-            ]
-            for found, into in ((part, parts), (_published_frame(experiment, own), marks)):
-                into.append(found.assign(pair=found["series"], series=f"flow {flow}"))
-        frame, drawn = (pd.concat(found, ignore_index=True) for found in (parts, marks))
+            wanted = _wanted(experiment, metric, flows=[flow], window_s=window_s)
+            both = _both(results, experiment, wanted, published)
+            parts.append(tuple(f.assign(pair=f["series"], series=f"flow {flow}") for f in both))
+        frame, marks = (pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True))
         if not frame.empty:
-            display = _named(metric, window_s)
-            figures.append(_figure(experiment, [metric], display, frame, drawn, "pair"))
+            figures.append(_figure(experiment, [metric], _named(wanted), frame, marks, "pair"))
     return figures
 
 
@@ -261,12 +270,6 @@ def _figure(
     return replace(figure, published=cells)
 
 
-def _kind(value: PublishedValue) -> Kind:
-    wanted = value.quantity
-    links = tuple(wanted.links or ())
-    return wanted.metric, str(wanted.flows), wanted.aggregate, links, wanted.window_s
-
-
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
     """Return series, x, value, source, cell; values of more than one point are left out."""
     axis = axis_factor(experiment)
@@ -290,11 +293,14 @@ def share_figures(
     results: Results, experiment: Experiment, published: Sequence[PublishedValue]
 ) -> list[Figure]:
     """Return the throughput of each flow, a row a condition; none where all flows are alike."""
-    flows, rates = flow_ids(results, experiment), ("throughput_bps", "goodput_bps")
+    rates = ("throughput_bps", "goodput_bps")
     printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
     metric = printed[0].quantity.metric if printed else rates[0]
-    parts = [estimates(results, experiment, metric, [flow]).assign(flow=flow) for flow in flows]
-    parts = [part for part in parts if not part.empty]
+    parts = [
+        part.assign(flow=flow)
+        for flow in flow_ids(results, experiment)
+        if len(part := estimates(results, experiment, _wanted(experiment, metric, flows=[flow])))
+    ]
     if len({part["series"].iloc[0] for part in parts}) < 2:
         return []
     frame = pd.concat(parts, ignore_index=True)

@@ -100,9 +100,9 @@ class Collection:
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, of one replicate or of all."""
         results, found = self._results(study), self.experiment(study, experiment)
-        wanted = [run for run in runs_of(results, found) if replicate in (None, run.replicate)]
-        runs = self._runs(study, found)
-        runs = runs if replicate is None else runs[runs["replicate"] == replicate]
+        runs, wanted = self._runs(study, found), runs_of(results, found)
+        if replicate is not None:
+            runs, wanted = (one[one["replicate"] == replicate] for one in (runs, wanted))
         series = runs.merge(read_series(results, wanted), on=["scenario", "engine"])
         return _ordered(self._with_flow_facts(results, series), [found])
 

@@ -123,6 +123,7 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         picture=picture,
         plausible=plausible,
         published=numbers.published,
+        shade=numbers.shade,
         short_title=short_title,
         times=numbers.times,
         unit=numbers.display_unit,

@@ -18,6 +18,8 @@ from replication.verdicts.verdict_table import Judged
 
 MISSING = "–"
 SIGNIFICANT_DIGITS = 4
+#: Ends of the steps of a deviation's shade: beyond each the shade is one step stronger.
+SHADES = (0.05, 0.2, 0.5)
 
 #: A field of a CSV file, or of a typed table.
 Field = str | float | None
@@ -74,6 +76,15 @@ def percent(field: Field) -> Number:
     digits = 2 if abs(share) < 0.995 else 1 if abs(share) < 9.95 else 0
     text = _signed(f"{share:+,.{digits}f}")
     return Number(raw, f"{text} %")
+
+
+def shade(deviation: Field) -> str:
+    """Return how far off as a shade: "low-3" to "high-3", "near", empty without a value."""
+    value = parse(deviation)
+    if value is None:
+        return ""
+    step = sum(abs(value) > end for end in SHADES)
+    return f"{'high' if value > 0 else 'low'}-{step}" if step else "near"
 
 
 def times(ratio: float) -> str:
