@@ -11,6 +11,7 @@ import pandas as pd
 
 from replication.metrics.results import Results
 from replication.metrics.trace import TABLE_PREFIX
+from replication.report.charts import figure as draw
 from replication.report.charts.cells import column_figures
 from replication.report.charts.data import (
     ALGORITHMS,
@@ -27,24 +28,7 @@ from replication.report.charts.data import (
     published_values,
     series_order,
 )
-from replication.report.charts.figure import (
-    PUBLISHED,
-    PUBLISHED_MARK,
-    WIDTH,
-    Drawing,
-    Figure,
-    axis_x,
-    colours,
-    interval_tips,
-    lines_panel,
-    make_figure,
-    published_legend,
-    symbols,
-    three_digits,
-    tips,
-    with_prefix,
-    wrapped,
-)
+from replication.report.charts.figure import Drawing, Figure
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
 from replication.study.study import Experiment, Study
@@ -70,7 +54,7 @@ def figures_of(
     drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
     keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
     rest = cells[[tuple(key) not in drawn for key in keys]]
-    return with_prefix([*figures, *_cells_figures(rest, study, experiment)], study.id)
+    return draw.with_prefix([*figures, *_cells_figures(rest, study, experiment)], study.id)
 
 
 def _figures_of_type(
@@ -118,7 +102,7 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     found = []
     for same in shown.values():
         found += column_figures(pd.concat(parts), *same)
-    return with_prefix(found, experiment.id)
+    return draw.with_prefix(found, experiment.id)
 
 
 #: Width and height of one panel of several.
@@ -244,10 +228,10 @@ def _figure(
     known = series_order(drawn, experiment, axis)
     order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known
     if axis is None:
-        x = axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
+        x = draw.axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
     else:
         values = sorted({float(value) for value in drawn["x"].dropna()})
-        x = axis_x(display_factor(axis).title, values)
+        x = draw.axis_x(display_factor(axis).title, values)
     if panels_by:
         panels, words = [], ""
         for name in order if panels_by == "series" else dict.fromkeys(frame[panels_by]):
@@ -255,18 +239,18 @@ def _figure(
                 part[part[panels_by] == name] if panels_by in part else part
                 for part in (frame, marks)
             )
-            panel = lines_panel(ours, order, x, display, theirs, _PANEL)
+            panel = draw.lines_panel(ours, order, x, display, theirs, _PANEL)
             panels.append(panel.properties(title=str(name)))
             words += f"{name}. {describe_lines(ours, order, x['title'], display)} "
         chart = alt.concat(*panels, columns=2)
         chart = chart.resolve_scale(color="shared", shape="shared", y="shared")
     else:
-        chart = lines_panel(frame, order, x, display, marks)
+        chart = draw.lines_panel(frame, order, x, display, marks)
         words = describe_lines(frame, order, x["title"], display)
     if len(marks):
         words += f" {len(marks)} published values are hollow diamonds."
     title = f"{experiment.title}: {display.label.lower()}"
-    figure = make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
+    figure = draw.make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
     return replace(figure, published=cells)
 
 
@@ -311,31 +295,31 @@ def share_figures(
     chart = _share_chart(frame, marks, display)
     words = f"{display.title} of each flow, a row a pair."
     for row in frame.to_dict("records"):
-        words += f" {row['condition']}, {row['series']}: {three_digits(row['mean'])}."
+        words += f" {row['condition']}, {row['series']}: {draw.three_digits(row['mean'])}."
     words += " Hollow diamonds are published." if len(marks) else ""
     title = f"{experiment.title}: {display.label.lower()} of each flow"
-    figure = make_figure([experiment.id, "shares"], title, chart, words, frame)
+    figure = draw.make_figure([experiment.id, "shares"], title, chart, words, frame)
     return [replace(figure, published=frozenset((v.table, v.row, v.column) for v in printed))]
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
     order = list(dict.fromkeys(frame["series"]))
     x = alt.X("mean:Q", title=display.title, scale=alt.Scale(zero=True))
-    axis, _ = wrapped(frame["condition"])
+    axis, _ = draw.wrapped(frame["condition"])
     y = alt.Y("condition:N", title=None, sort=None, axis=axis)
     offset = alt.YOffset("series:N", sort=order)
-    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=colours("series", order))
-    tooltip = [*tips("N", condition="Pair", series="Flow"), *interval_tips(display.title)]
+    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=draw.colours("series", order))
+    tooltip = [*draw.tips("N", condition="Pair", series="Flow"), *draw.interval_tips(display.title)]
     bars = base.transform_calculate(zero="0").mark_rule(strokeWidth=1.6).encode(x=x, x2="zero:Q")
     points = base.mark_point(filled=True, size=60).encode(
-        x=x, shape=symbols("series", order), tooltip=tooltip
+        x=x, shape=draw.symbols("series", order), tooltip=tooltip
     )
     layers: list[Drawing] = [bars, points]
     if len(marks):
-        theirs = alt.Chart(marks.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
+        theirs = alt.Chart(marks.assign(kind=draw.PUBLISHED)).mark_point(**draw.PUBLISHED_MARK)
         value = alt.X("value:Q", title=display.title)
-        layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=published_legend()))
-    return alt.layer(*layers).properties(width=WIDTH, height=46 * frame["condition"].nunique())
+        layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=draw.published_legend()))
+    return alt.layer(*layers).properties(width=draw.WIDTH, height=46 * frame["condition"].nunique())
 
 
 def _one_flow(value: PublishedValue) -> str:
@@ -363,6 +347,6 @@ def describe_lines(
         lines = [(f"{len(lines)} series", frame["mean"].sort_values())]
     words = f"{display.title} against {x_title}."
     for name, means in lines:
-        ends = dict.fromkeys(map(three_digits, (means.iloc[0], means.iloc[-1])))
+        ends = dict.fromkeys(map(draw.three_digits, (means.iloc[0], means.iloc[-1])))
         words += f" {name}: {' to '.join(ends)} {display.unit}."
     return words

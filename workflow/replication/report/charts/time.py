@@ -12,6 +12,7 @@ import pandas as pd
 from replication.compare.trace_comparison import PUBLISHED as PUBLISHED_SOURCE
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate, jain_index
+from replication.report.charts import figure as draw
 from replication.report.charts.data import (
     Display,
     axis_factor,
@@ -21,22 +22,7 @@ from replication.report.charts.data import (
     runs_of,
     series_of,
 )
-from replication.report.charts.figure import (
-    DASHES,
-    INK,
-    PALETTE,
-    PUBLISHED,
-    Drawing,
-    Figure,
-    colours,
-    dashes,
-    interval_tips,
-    legend_of,
-    levels_of,
-    make_figure,
-    three_digits,
-    tips,
-)
+from replication.report.charts.figure import Drawing, Figure
 from replication.study.study import Experiment
 
 BINS = 80
@@ -92,10 +78,10 @@ def _figure(
     title = f"{experiment.title}: {display.label} over time on {engine}"
     words = f"{display.title} against time (s), a panel a condition."
     for (panel, series), part in frame.groupby(["panel", "series"], sort=False):
-        low, mean, high = (three_digits(getattr(part["mean"], how)()) for how in _SUMMARY)
+        low, mean, high = (draw.three_digits(getattr(part["mean"], how)()) for how in _SUMMARY)
         words += f" {panel}, {series}: mean {mean}, from {low} to {high}."
     chart = _chart(frame, display)
-    return [make_figure([experiment.id, name, "time", engine], title, chart, words, frame)]
+    return [draw.make_figure([experiment.id, name, "time", engine], title, chart, words, frame)]
 
 
 def _binned(results: Results, runs: pd.DataFrame, at_least_s: float = 0.0) -> pd.DataFrame:
@@ -151,15 +137,15 @@ def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
 
 def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.Scale) -> Drawing:
     base = alt.Chart(frame.drop(columns="panel")).encode(
-        x=alt.X("time_s:Q", title="Time (s)"), color=colours("series", order, lines=True)
+        x=alt.X("time_s:Q", title="Time (s)"), color=draw.colours("series", order, lines=True)
     )
     line = base.mark_line(strokeWidth=1.5).encode(
         y=alt.Y("mean:Q", title=display.title, scale=scale),
-        strokeDash=dashes("series", order),
+        strokeDash=draw.dashes("series", order),
         tooltip=[
-            *tips("N", series="Series"),
-            *tips("Q", ".3g", time_s="Time (s)"),
-            *interval_tips(display.title),
+            *draw.tips("N", series="Series"),
+            *draw.tips("Q", ".3g", time_s="Time (s)"),
+            *draw.interval_tips(display.title),
         ],
     )
     if frame["low"].isna().all():
@@ -182,21 +168,21 @@ def trace_figures(
     for trace in [trace for trace in traces if (own["trace"] == trace).any()]:
         part = own[own["trace"] == trace]
         part = part[part["flow"] == part["flow"].iloc[0]].round({"time_s": 3, "cwnd_segments": 2})
-        part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, PUBLISHED))
+        part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, draw.PUBLISHED))
         mean = None
-        if PUBLISHED not in set(part["source"]):
+        if draw.PUBLISHED not in set(part["source"]):
             mean = _published_mean(comparison, trace, str(part["flow"].iloc[0]))
-            words += f" {trace}: published mean {three_digits(mean)}."
+            words += f" {trace}: published mean {draw.three_digits(mean)}."
         parts.append(part[["trace", "flow", "source", "time_s", "cwnd_segments"]])
-        panels.append(_window_panel(parts[-1], trace, [PUBLISHED, engine], mean))
+        panels.append(_window_panel(parts[-1], trace, [draw.PUBLISHED, engine], mean))
         for source, run in part.groupby("source", sort=False):
             low, high = run["cwnd_segments"].min(), run["cwnd_segments"].max()
-            words += f" {trace}, {source}: {three_digits(low)} to {three_digits(high)}."
+            words += f" {trace}, {source}: {draw.three_digits(low)} to {draw.three_digits(high)}."
     if not panels:
         return []
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
     title = "Congestion windows over time, published and measured"
-    return [make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
+    return [draw.make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
 
 
 def _published_mean(comparison: pd.DataFrame, trace: str, flow: str) -> float:
@@ -207,23 +193,23 @@ def _published_mean(comparison: pd.DataFrame, trace: str, flow: str) -> float:
 def _window_panel(data: pd.DataFrame, title: str, order: list[str], mean: float | None) -> Drawing:
     x = alt.X("time_s:Q", title="Time since the flow's start (s)")
     y = alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True))
-    legend = legend_of(order, lines=True)
+    legend = draw.legend_of(order, lines=True)
     lines = alt.Chart(data).mark_line(strokeWidth=1.5)
     lines = lines.encode(
         x=x,
         y=y,
-        color=levels_of(alt.Color, "source", order, [INK, PALETTE[0]], legend),
-        strokeDash=levels_of(alt.StrokeDash, "source", order, DASHES, legend),
+        color=draw.levels_of(alt.Color, "source", order, [draw.INK, draw.PALETTE[0]], legend),
+        strokeDash=draw.levels_of(alt.StrokeDash, "source", order, draw.DASHES, legend),
         tooltip=[
-            *tips("N", source="Source"),
-            *tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
+            *draw.tips("N", source="Source"),
+            *draw.tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
         ],
     )
     layers: list[Drawing] = [lines]
     if mean is not None:
         base = alt.Chart(pd.DataFrame({"cwnd_segments": [mean], "word": ["published mean"]}))
         base = base.encode(y=y)
-        layers.append(base.mark_rule(color=INK, strokeDash=[6, 3], strokeWidth=1.4))
+        layers.append(base.mark_rule(color=draw.INK, strokeDash=[6, 3], strokeWidth=1.4))
         words = base.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=10)
         layers.append(words.encode(text="word:N", x=alt.value(0)))
     return alt.layer(*layers).properties(title=title, width=250, height=130)

@@ -125,6 +125,7 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         published=numbers.published,
         shade=numbers.shade,
         short_title=short_title,
+        span=numbers.span,
         times=numbers.times,
         unit=numbers.display_unit,
         unsaid_unit=unsaid_unit,

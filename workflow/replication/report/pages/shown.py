@@ -104,6 +104,12 @@ def interval(low: Field, high: Field, unit: str = "1") -> str:
     return f"{ends[0].shown} to {ends[1].shown}"
 
 
+def span(low: str, unit: float, high: str = "") -> str:
+    """Return a number, or a range, with three digits in a unit; a dash for none."""
+    known = [f"{float(number) / unit:.3g}" for number in (low, high) if number]
+    return " to ".join(dict.fromkeys(known)) or MISSING
+
+
 def significant(value: float) -> str:
     """Return `value` with four significant digits, in plain notation where that is readable."""
     if value == 0:
