@@ -26,7 +26,7 @@ from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
-from replication.report.notebooks.region_data import RegionData
+from replication.report.notebooks.region_data import RegionData, region_data
 from replication.report.notebooks.trial import LiveRun, design, experiment_of, run_live
 from replication.report.released import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
@@ -52,13 +52,9 @@ class Collection:
     is_release: bool = False
 
     def conclude(self, *conclusions: tuple[bool, str]) -> Text:
-        """Return a list of conclusions, each with the condition under which it holds.
+        """Return a list of conclusions, each given with the condition under which it holds.
 
-        Raises
-        ------
-        RunError
-            The release no longer supports one. Other results may: then the list says so, and the
-            notebook goes on.
+        RunError: the release no longer supports one. Of other results the list says so.
         """
         lines = []
         for place, (holds, sentence) in enumerate(conclusions, start=1):
@@ -179,7 +175,7 @@ class Collection:
         """Return a region on an engine; InputError says what to run where it is not there."""
         for document in region_results(self.data):
             if (document["region"], document["engine"]) == (name, engine):
-                return RegionData(document)
+                return region_data(document)
         raise InputError(f"{self.data}: no region {name!r} on {engine}; run `make regions` first")
 
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:

@@ -150,26 +150,23 @@ def environment(source: Source | None = None) -> jinja2.Environment:
     return made
 
 
-#: Results of a study that a reader can download: name for readers, file in the data, what they are.
-_STUDY_DOWNLOADS = (
-    ("design/{}.parquet", "design/{}.csv", "every point, replicate and scenario"),
-    ("results/{}/flows.parquet", "results/{}/flows.parquet", "every flow of every run"),
-    (
-        "results/{}/features.parquet",
-        "results/{}/features.parquet",
-        "what was read off the series of every run",
-    ),
-    ("results/{}/series.parquet", "results/{}/series.parquet", "the series that charts draw"),
-)
+#: Results of a study that a reader can download, as Parquet, and what they are.
+_STUDY_DOWNLOADS = {
+    "design/{}": "every point, replicate and scenario",
+    "results/{}/flows": "every flow of every run",
+    "results/{}/features": "what was read off the series of every run",
+    "results/{}/series": "the series that charts draw",
+}
 
 
 def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
     """Return the downloads of a study whose files are in `data`: name, file and meaning."""
-    every = (
-        (name.format(study), data / file.format(study), meaning)
-        for name, file, meaning in _STUDY_DOWNLOADS
-    )
-    return [found for found in every if found[1].is_file()]
+    found = []
+    for stem, meaning in _STUDY_DOWNLOADS.items():
+        name = stem.format(study)
+        files = (data / f"{name}.parquet", data / f"{name}.csv")
+        found += [(f"{name}.parquet", path, meaning) for path in files if path.is_file()]
+    return found
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:

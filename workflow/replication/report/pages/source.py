@@ -45,12 +45,8 @@ AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 class Source:
     """All that the report reads, except the series behind the charts.
 
-    Attributes
-    ----------
-    own_data
-        Rows of self_consistency.csv, by study and claim.
-    downloads
-        Where pages find the tables, from the report's folder.
+    `own_data` has the rows of self_consistency.csv by study and claim; `downloads` is where pages
+    find the tables, from the report's folder.
     """
 
     root: Path
