@@ -156,11 +156,6 @@ class Conclusion(NamedTuple):
     chart: str | None
 
 
-class _Number(NamedTuple):
-    shown: str
-    holds: bool
-
-
 class _NotRunError(Exception):
     """A finding needs a search or a region that was not run."""
 
@@ -173,8 +168,8 @@ def conclusions(source: Source, study: Study, results: Results) -> list[Conclusi
             known = {name: facts.number(fact) for name, fact in finding.facts.items()}
         except _NotRunError:
             continue
-        holds = all(number.holds for number in known.values())
-        shown = {name: number.shown for name, number in known.items()}
+        holds = all(held for _, held in known.values())
+        shown = {name: words for name, (words, _) in known.items()}
         text = finding.text.format_map(shown) if holds else ""
         found.append(Conclusion(text, RESTS_ON[finding.rests_on], finding.chart))
     return found
@@ -185,7 +180,7 @@ class _Facts:
         self.source, self.study, self.results = source, study, results
         self.engine = source.headlines[study.id].engine
 
-    def number(self, fact: Fact) -> _Number:
+    def number(self, fact: Fact) -> tuple[str, bool]:
         """Return a fact's number in words, and whether its condition holds.
 
         _NotRunError where the search or the region that it needs was not run.
@@ -197,20 +192,20 @@ class _Facts:
         if fact.cause:
             changes = zip(self._explained["causes"], self._explained["titles"], strict=True)
             titles = [title for one, title in changes if one["cause"] == fact.cause]
-            return _Number("; ".join(map(lower, titles)), bool(titles))
+            return "; ".join(map(lower, titles)), bool(titles)
         value = self._count(fact.explanation) if fact.explanation else self._share(fact)
         shown = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f}\u00a0%"
-        return _Number(shown, (fact.expect or Condition(at_least=0)).holds(value))
+        return shown, (fact.expect or Condition(at_least=0)).holds(value)
 
-    def _statistic(self, test: SimpleTest, look_up: Lookup) -> _Number:
+    def _statistic(self, test: SimpleTest, look_up: Lookup) -> tuple[str, bool]:
         expect, _ = conditions(test)
         try:
             value = float(compare(self.study, test, look_up).values.mean())
         except (UntestableError, MetricError):
-            return _Number("", holds=False)
+            return "", False
         words = wording(self.study, test)
         holds = not isinstance(expect, PublishedRun) and expect.holds(value)
-        return _Number(f"{_rounded(value * words.factor)}\u00a0{words.unit}".rstrip(), holds)
+        return f"{_rounded(value * words.factor)}\u00a0{words.unit}".rstrip(), holds
 
     def _measured(self, wanted: Quantity) -> pd.DataFrame:
         frame = quantity(self.results, wanted)
@@ -230,17 +225,14 @@ class _Facts:
         return found
 
     def _count(self, what: str) -> float:
-        total, claims = self._explained["total"], self._explained["holding"]
-        counts = {
-            "matches_before": total["before"],
-            "matches_after": total["after"],
-            "numbers": total["cells"],
-            "claims_before": claims[0],
-            "claims_after": claims[1],
-            "claims": claims[2],
-            "gain": total["after"] - total["before"] + claims[1] - claims[0],
-        }
-        return float(counts[what])
+        total = self._explained["total"]
+        counts = {"matches_before": total["before"], "matches_after": total["after"]}
+        names = ("claims_before", "claims_after", "claims")
+        counts |= dict(zip(names, self._explained["holding"], strict=True))
+        gain = sum(
+            counts[f"{one}_after"] - counts[f"{one}_before"] for one in ("matches", "claims")
+        )
+        return float((counts | {"numbers": total["cells"], "gain": gain})[what])
 
     def _share(self, fact: Fact) -> float:
         path = self.source.data / REGIONS_TABLE

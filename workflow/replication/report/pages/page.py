@@ -48,13 +48,11 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
         moment = datetime.datetime.fromisoformat(written)
         written = f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
     versions = ", ".join(f"{one} {version.partition('+')[0]}" for one, version in engines)
-    whose = [
-        f"Results{f' of {written}' if written else ''}: tier {name}",
-        f"engines {versions}" if versions else "",
-    ]
+    whose = f"Results{f' of {written}' if written else ''}: tier {name}"
     chosen = ",".join(engine for engine, _ in engines)
-    settings = f"TIER={name}" + (f" ENGINES={chosen}" if chosen else "")
-    selected = provenance.get("config", {}).get("studies", "all")
+    selected = config.get("studies", "all")
+    again = [f"TIER={name}", f"ENGINES={chosen}" if chosen else ""]
+    again += [] if selected == "all" else [f"STUDIES={','.join(selected)}"]
     return {
         "tier": name,
         "tier_title": str(tier.get("title", "")),
@@ -63,11 +61,10 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
         "facts": list(_facts(provenance, written)),
         # Stages of the workflow and what they took: jobs, wall_s, cpu_s.
         "stages": provenance.get("stages", {}),
-        # The settings of make by which the same is run again, without and with the studies.
-        "settings": settings,
-        "again": settings + ("" if selected == "all" else f" STUDIES={','.join(selected)}"),
+        # The settings of make by which the same is run again.
+        "again": " ".join(filter(None, again)),
         # Of when these results are, and of what: for the foot of every page.
-        "whose": "; ".join(part for part in whose if part) + ".",
+        "whose": f"{whose}; engines {versions}." if versions else f"{whose}.",
     }
 
 

@@ -65,12 +65,12 @@ def study_page(
         for e in study.experiments
     ]
     failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
-    counted = tallies(source.headline(cells), headline)
+    counted = tallies(source.headline(cells), headline).values()
     ours = [row for row in design if is_supported(row)]
     return {
         "study": study,
         "headline": source.headlines[study.id],
-        "failing": sum(tally.count(word) for tally in counted.values() for word in failing),
+        "failing": sum(tally.count(word) for tally in counted for word in failing),
         "changes": len(study.changes),
         "experiments": experiments,
         "other_claims": [card for card in cards if card["claim"].id not in homes],
