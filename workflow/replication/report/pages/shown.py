@@ -63,8 +63,10 @@ def published(field: Field, half_ulp: Field, unit: str) -> Number:
     factor = unit_of(unit)[1]
     if not half:
         return Number(raw, significant(value * factor))
-    decimals = max(0, round(-math.log10(2 * half * factor)))
-    return Number(raw, _signed(f"{value * factor:,.{min(decimals, 12)}f}"))
+    decimals = round(-math.log10(2 * half * factor))
+    # Results keep ten significant digits: more would be zeros that nobody printed.
+    kept = 9 - math.floor(math.log10(abs(value * factor))) if value else 12
+    return Number(raw, _signed(f"{value * factor:,.{max(0, min(decimals, kept))}f}"))
 
 
 def percent(field: Field) -> Number:
