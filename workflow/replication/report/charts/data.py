@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,6 +215,23 @@ ALGORITHMS = {
     "highspeed": "HighSpeed",
     "bbr": "BBR",
 }
+QUEUES = {
+    "droptail": "DropTail",
+    "pfifo": "PFIFO",
+    "red": "RED",
+    "codel": "CoDel",
+    "fq_codel": "FQ-CoDel",
+    "pie": "PIE",
+    "fq_pie": "FQ-PIE",
+    "cake": "CAKE",
+}
+_NAMES = ALGORITHMS | QUEUES | {"sack": "SACK"}
+_NAME = re.compile(rf"\b({'|'.join(_NAMES)})\b")
+
+
+def proper(label: str) -> str:
+    """Return a label that is made of ids with the names of congestion controls and queues."""
+    return _NAME.sub(lambda found: _NAMES[found[0]], label)
 
 
 def flow_algorithm(flow: Mapping[str, object]) -> str:

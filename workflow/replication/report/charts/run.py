@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from replication.metrics.sampled import kept_samples
-from replication.report.charts.data import flow_algorithm, flow_label
+from replication.report.charts.data import QUEUES, flow_algorithm, flow_label
 from replication.report.charts.figure import DASHES, PALETTE
 from replication.report.charts.time import bin_ends
 
@@ -44,8 +44,6 @@ _ROUND = (1, 2, 2.5, 5, 10)
 
 #: More like hosts than these are named by the first and the last.
 MOST_ALIKE = 3
-_QUEUES = {"droptail": "DropTail", "pfifo": "PFIFO", "red": "RED", "codel": "CoDel"}
-_QUEUES |= {"fq_codel": "FQ-CoDel", "pie": "PIE", "fq_pie": "FQ-PIE", "cake": "CAKE"}
 
 
 class Line(NamedTuple):
@@ -253,4 +251,4 @@ def queue(document: Mapping[str, Any]) -> str:
         limit = f"{document['memory_limit_bytes']:,} bytes of memory"
     else:
         limit = f"{document['limit_bytes']:,} bytes"
-    return f"{_QUEUES.get(kind, kind)} {limit}"
+    return f"{QUEUES.get(kind, kind)} {limit}"

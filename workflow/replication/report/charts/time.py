@@ -18,6 +18,7 @@ from replication.report.charts.data import (
     axis_factor,
     flow_label,
     level_label,
+    proper,
     read_series,
     runs_of,
     series_of,
@@ -172,12 +173,13 @@ def trace_figures(
         mean = None
         if draw.PUBLISHED not in set(part["source"]):
             mean = _published_mean(comparison, trace, str(part["flow"].iloc[0]))
-            words += f" {trace}: published mean {draw.three_digits(mean)}."
+            words += f" {proper(trace)}: published mean {draw.three_digits(mean)}."
         parts.append(part[["trace", "flow", "source", "time_s", "cwnd_segments"]])
-        panels.append(_window_panel(parts[-1], trace, [draw.PUBLISHED, engine], mean))
+        panels.append(_window_panel(parts[-1], proper(trace), [draw.PUBLISHED, engine], mean))
         for source, run in part.groupby("source", sort=False):
             low, high = run["cwnd_segments"].min(), run["cwnd_segments"].max()
-            words += f" {trace}, {source}: {draw.three_digits(low)} to {draw.three_digits(high)}."
+            ends = f"{draw.three_digits(low)} to {draw.three_digits(high)}"
+            words += f" {proper(trace)}, {source}: {ends}."
     if not panels:
         return []
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")

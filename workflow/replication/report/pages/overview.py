@@ -17,7 +17,7 @@ from replication.metrics.metric import quantity
 from replication.metrics.metric_model import MetricError
 from replication.metrics.results import Results
 from replication.report.charts.cells import ratio_figure
-from replication.report.charts.data import read_cells, with_explained
+from replication.report.charts.data import proper, read_cells, with_explained
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown as numbers
@@ -86,6 +86,9 @@ def primary_cells(source: Source, study: Study) -> pd.DataFrame:
     if cells.empty:
         return cells
     cells = cells[cells["engine"] == source.headlines[study.id].engine]
+    cells = cells.assign(
+        **{name: cells[name].map(proper) for name in ("row_label", "column_label")}
+    )
     found = explanation_of(source.root, source.data, study)
     return with_explained(cells, found["rows"] if found and found["is_found"] else [])
 

@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
-from replication.report.charts.data import unsaid_unit
+from replication.report.charts.data import proper, unsaid_unit
 from replication.report.charts.figure import Figure, short
 from replication.report.pages import shown as numbers
 from replication.report.pages.ledger import plausible
@@ -33,6 +33,7 @@ from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
 from replication.verdicts.counts import WHAT
+from replication.verdicts.wording import lower
 
 
 def ran(provenance: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +119,9 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         number=numbers.number,
         percent=numbers.percent,
         picture=picture,
+        phrase=lower,
         plausible=plausible,
+        proper=proper,
         published=numbers.published,
         shade=numbers.shade,
         short_title=short_title,
