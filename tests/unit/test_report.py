@@ -292,6 +292,7 @@ def test_pages_are_built_for_assistive_technology(rendered):
         # Published numbers keep their digits.
         (numbers.published, ("1964130", "5", "bit/s"), "1.96413"),
         (numbers.published, ("0.122144", "5e-07", "s"), "122.144"),
+        (numbers.published, ("6108387.164", "5e-10", "bit/s"), "6.108387164"),
         (numbers.published, ("", "", "1"), "–"),
         # Ours have four.
         (numbers.number, ("1964130", "bit/s"), "1.964"),

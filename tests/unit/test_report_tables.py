@@ -3,8 +3,8 @@
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from replication.report.pages.shown import answer
-from replication.report.pages.study import shade
+from replication.report.pages.page import environment
+from replication.report.pages.shown import answer, shade
 from replication.report.render import DICTIONARY
 from replication.study.study import Study
 
@@ -50,13 +50,16 @@ def test_an_answer_counts_what_can_be_told():
         known | {"kind": "trace", "verdict": "not testable", "relative_deviation": None},
     ]
     words = ("reproduced", "not reproduced", "not reproduced", "direction only")
-    assert answer(cells, [{"counted": True, "verdict": word} for word in words]) == [
-        "1 of 2 printed numbers are reproduced; 1 more cannot be tested.",
-        "Their median error is 30 %; 2 of our 3 values are too high.",
-        "None of the 1 statistics of 1 published trace (1 flow) can be tested by what was run.",
-        "Of 4 claims, 1 holds, 1 has the right direction only, 2 do not hold.",
-    ]
-    assert answer([], []) == []
+    said = environment().get_template("parts.html").module.answered
+    assert said(answer(cells, [{"counted": True, "verdict": word} for word in words])) == " ".join(
+        [
+            "1 of 2 printed numbers are reproduced; 1 more cannot be tested.",
+            "Their median error is 30 %; 2 of our 3 values are too high.",
+            "None of the 1 statistics of 1 published trace (1 flow) can be tested by what was run.",
+            "Of 4 claims, 1 holds, 1 has the right direction only, 2 do not hold.",
+        ]
+    )
+    assert said(answer([], [])) == ""
 
 
 def test_every_column_of_every_download_is_explained(on_two_engines):

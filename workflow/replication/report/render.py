@@ -23,7 +23,7 @@ from replication.metrics.results import Results
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.notebooks.notebook import to_html
-from replication.report.pages.engines import OUTCOMES, differences_of, engines_page
+from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.evidence import FILES as TRACE_FILES
 from replication.report.pages.evidence import (
     figures_of_traces,
@@ -69,19 +69,9 @@ _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
 def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = COPIED) -> None:
     """Write the whole report, its pages and studies a process each.
 
-    Parameters
-    ----------
-    root, data, notebooks
-        The folders of the project, of reproduced results and of executed notebooks.
-    out
-        The report's folder, replaced as a whole.
-    downloads
-        Where its pages find the tables, from its folder; by default a copy in it.
-
-    Raises
-    ------
-    InputError
-        A result is missing or malformed; the message names the file and what to run.
+    Results are read from `data`, executed notebooks from `notebooks`; `out` is replaced as a whole.
+    `downloads` is where its pages find the tables, from its folder; by default a copy in it.
+    InputError names a result that is missing or malformed, and what to run.
     """
     source = Source.load(root, data, downloads)
     with replacing(out) as folder:
@@ -137,16 +127,6 @@ def _method(source: Source, _: Path) -> dict[str, Any]:
     }
 
 
-def _engines(source: Source, folder: Path) -> dict[str, Any] | None:
-    if not source.engines:
-        return None
-    return {
-        "view": engines_page(source),
-        "outcomes": OUTCOMES,
-        "downloads": [name for name in TABLES if (source.data / name).is_file()],
-    }
-
-
 def _regions(source: Source, folder: Path) -> dict[str, Any] | None:
     """Write the pages of each study's regions; return what the page of all of them shows."""
     shown = regions_page(source)
@@ -165,7 +145,7 @@ def _regions(source: Source, folder: Path) -> dict[str, Any] | None:
 _PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
     "index": _index,
     "changes": lambda source, _: {"changed": _changed(source), "moves": MOVES},
-    "engines": _engines,
+    "engines": lambda source, _: {"view": engines_page(source)} if source.engines else None,
     "regions": _regions,
     "method": _method,
 }

@@ -10,21 +10,8 @@ import numpy as np
 import pandas as pd
 
 from replication.metrics.metric_model import capitalised
-from replication.report.charts.figure import (
-    INK,
-    PUBLISHED,
-    PUBLISHED_MARK,
-    VERDICT_COLOURS,
-    VERDICT_SYMBOLS,
-    Drawing,
-    Figure,
-    legend_of,
-    make_figure,
-    published_legend,
-    three_digits,
-    tips,
-    wrapped,
-)
+from replication.report.charts import figure as draw
+from replication.report.charts.figure import Drawing, Figure
 from replication.study.study import Study
 from replication.study.table_model import Table
 from replication.study.verdict import Verdict
@@ -54,7 +41,7 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
         label, engine = str(own["column_label"].iloc[0]), own["engine"].iloc[0]
         title = capitalised(f"{label}, published and measured on {engine}")
         chart, words = _panel(own, label), _describe(own, title)
-        figures.append(make_figure(["column", str(column)], title, chart, words, own))
+        figures.append(draw.make_figure(["column", str(column)], title, chart, words, own))
     return figures
 
 
@@ -76,7 +63,7 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
     is_wide = low > 0 and high / low > 50
     scale = alt.Scale(type="log") if is_wide else alt.Scale(zero=False, nice=True)
     title = f"{capitalised(column)} ({unit})" + (", logarithmic" if is_wide else "")
-    axis, lines = wrapped(rows)
+    axis, lines = draw.wrapped(rows)
     base = alt.Chart(frame).encode(
         y=alt.Y("row_label:N", sort=list(dict.fromkeys(rows)), title=None, axis=axis)
     )
@@ -91,17 +78,17 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
         **look,
         tooltip=_tooltip(unit),
     )
-    theirs = base.transform_calculate(kind=f"'{PUBLISHED}'").mark_point(**PUBLISHED_MARK)
-    band = base.mark_bar(color=INK, opacity=0.13, height={"band": 0.7})
+    theirs = base.transform_calculate(kind=f"'{draw.PUBLISHED}'").mark_point(**draw.PUBLISHED_MARK)
+    band = base.mark_bar(color=draw.INK, opacity=0.13, height={"band": 0.7})
     layers = [
         band.encode(x=x("accepted_low"), x2="accepted_high:Q"),
         spread.encode(x=x("reproduced_low"), x2="reproduced_high:Q", color=look["color"]),
         means,
-        theirs.encode(x=x("published"), fill=published_legend(), tooltip=_tooltip(unit)),
+        theirs.encode(x=x("published"), fill=draw.published_legend(), tooltip=_tooltip(unit)),
     ]
     if "explained" in frame and frame["explained"].notna().any():
-        under = tips("Q", explained=f"Under the best explanation ({unit})")
-        ticks = base.transform_filter("isValid(datum.explained)").mark_tick(color=INK)
+        under = draw.tips("Q", explained=f"Under the best explanation ({unit})")
+        ticks = base.transform_filter("isValid(datum.explained)").mark_tick(color=draw.INK)
         layers.append(ticks.encode(x=x("explained"), tooltip=under))
     return alt.layer(*layers).properties(
         width=380, height=max(60, (6 + 14 * lines) * rows.nunique())
@@ -110,13 +97,13 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
 
 def _tooltip(unit: str) -> list[alt.Tooltip]:
     return [
-        *tips("N", table="Table", row_label="Row", column_label="Column", engine="Engine"),
-        *tips("Q", ".6g", published=f"Published ({unit})"),
-        *tips("Q", ".5g", reproduced_mean=f"Measured ({unit})"),
-        *tips("Q", ".5g", reproduced_low="95 % interval from", reproduced_high="to"),
-        *tips("Q", n="Replicates"),
-        *tips("Q", "+.1%", relative_deviation="Deviation"),
-        *tips("N", verdict="Verdict"),
+        *draw.tips("N", table="Table", row_label="Row", column_label="Column", engine="Engine"),
+        *draw.tips("Q", ".6g", published=f"Published ({unit})"),
+        *draw.tips("Q", ".5g", reproduced_mean=f"Measured ({unit})"),
+        *draw.tips("Q", ".5g", reproduced_low="95 % interval from", reproduced_high="to"),
+        *draw.tips("Q", n="Replicates"),
+        *draw.tips("Q", "+.1%", relative_deviation="Deviation"),
+        *draw.tips("N", verdict="Verdict"),
     ]
 
 
@@ -127,7 +114,10 @@ def _describe(frame: pd.DataFrame, title: str) -> str:
     if "explained" in frame:
         words += " Ticks are measured under the best explanation."
     for row in frame.to_dict("records"):
-        ours, theirs = three_digits(row["reproduced_mean"]), three_digits(row["published"])
+        ours, theirs = (
+            draw.three_digits(row["reproduced_mean"]),
+            draw.three_digits(row["published"]),
+        )
         words += f" {row['row_label']}: {ours} against {theirs} {row['display_unit']}."
     return words
 
@@ -141,12 +131,12 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
 
     def levels(channel: type[Any], look: Mapping[Verdict, str]) -> Any:
         scale = alt.Scale(domain=shown, range=[look[Verdict(name)] for name in shown])
-        return channel("verdict:N", scale=scale, legend=legend_of(shown, "Verdict"))
+        return channel("verdict:N", scale=scale, legend=draw.legend_of(shown, "Verdict"))
 
     return {
-        "color": levels(alt.Color, VERDICT_COLOURS),
-        "stroke": levels(alt.Stroke, VERDICT_COLOURS),
-        "shape": levels(alt.Shape, VERDICT_SYMBOLS),
+        "color": levels(alt.Color, draw.VERDICT_COLOURS),
+        "stroke": levels(alt.Stroke, draw.VERDICT_COLOURS),
+        "shape": levels(alt.Shape, draw.VERDICT_SYMBOLS),
     }
 
 
@@ -185,7 +175,9 @@ def ratio_figure(
         shown[_RATIO_COLUMNS].round({"ratio": 4, "shown": 4}), band.round(4), order
     )
     title = "Every number: measured divided by published"
-    return make_figure(["numbers"], title, chart, _ratio_words(frame, shown), shown[_RATIO_COLUMNS])
+    return draw.make_figure(
+        ["numbers"], title, chart, _ratio_words(frame, shown), shown[_RATIO_COLUMNS]
+    )
 
 
 def _groups(
@@ -223,16 +215,16 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
         return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
 
     y = alt.Y("group:N", sort=order, title=None, axis=alt.Axis(labelLimit=300))
-    tolerance = alt.Chart(band).mark_bar(color=INK, opacity=0.2, height={"band": 0.9})
-    equal = alt.Chart(pd.DataFrame({"shown": [1.0]})).mark_rule(color=INK, strokeDash=[4, 4])
+    tolerance = alt.Chart(band).mark_bar(color=draw.INK, opacity=0.2, height={"band": 0.9})
+    equal = alt.Chart(pd.DataFrame({"shown": [1.0]})).mark_rule(color=draw.INK, strokeDash=[4, 4])
     base = alt.Chart(shown).encode(x=x("shown"), y=y)
     layers = alt.YOffset(
         "layer:N", sort=[DEFAULTS, UNDER], scale=alt.Scale(domain=[DEFAULTS, UNDER])
     )
     tooltip = [
-        *tips("N", group="Table", row_label="Row", column_label="Column", engine="Engine"),
-        *tips("N", layer="Settings", verdict="Verdict at the defaults"),
-        *tips("Q", ".3g", ratio="Measured / published"),
+        *draw.tips("N", group="Table", row_label="Row", column_label="Column", engine="Engine"),
+        *draw.tips("N", layer="Settings", verdict="Verdict at the defaults"),
+        *draw.tips("Q", ".3g", ratio="Measured / published"),
     ]
     ours = base.transform_filter(f"datum.layer == '{DEFAULTS}'").mark_point(filled=True, size=32)
     present = shown.loc[shown["layer"] == DEFAULTS, "verdict"]
@@ -242,7 +234,7 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
         tooltip=tooltip,
     )
     under = base.transform_filter(f"datum.layer == '{UNDER}'").mark_tick(
-        color=INK, thickness=1.2, size=9, opacity=0.55
+        color=draw.INK, thickness=1.2, size=9, opacity=0.55
     )
     drawn = [tolerance.encode(x=x("low"), x2="high:Q", y=y), equal.encode(x=x("shown")), ours]
     if (shown["layer"] == UNDER).any():
@@ -255,7 +247,7 @@ def _ratio_words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:
     for group, own in frame.groupby("group", sort=False):
         ratios = own["reproduced_mean"] / own["published"]
         matches = int((own["verdict"] == Verdict.REPRODUCED).sum())
-        middle = three_digits(float(ratios.median()))
+        middle = draw.three_digits(float(ratios.median()))
         words += f" {group}: {matches} of {len(own)} match, median ratio {middle}."
     beyond = int((shown["shown"] != shown["ratio"]).sum())
     if beyond:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from replication.metrics.metric_model import (
 )
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
-from replication.study.claim_model import Flows, Links, Quantity
+from replication.study.claim_model import Quantity
 from replication.study.parameter import Factor
 from replication.study.storage.parquet import read_parquet
 from replication.study.study import Experiment
@@ -107,7 +108,6 @@ def levels_in_brief(factor: Factor) -> str:
 def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | None) -> pd.DataFrame:
     """Add `x` (the axis factor's value, display units) and `series` (the other levels' labels)."""
     frame = frame.copy()
-    others = other_factors(experiment, axis)
     if axis is not None and axis.id in frame:
         scale = display_factor(axis).factor
         values = {level.key: level.value for level in axis.levels}
@@ -115,8 +115,7 @@ def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
             scale * value if (value := values.get(key)) is not None else float("nan")
             for key in frame[axis.id]
         ]
-    labels = [_join_labels(row, others) for row in frame.to_dict("records")]
-    frame["series"] = [label or experiment.title for label in labels]
+    frame["series"] = [series_of(row, experiment, axis) for row in frame.to_dict("records")]
     return frame
 
 
@@ -135,24 +134,14 @@ def series_order(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
     return [label for label in labels if label in present]
 
 
-def estimates(
-    results: Results,
-    experiment: Experiment,
-    metric: str,
-    flows: Flows = "tcp",
-    how: str = "mean",
-    links: Links | None = None,
-    window_s: tuple[float, float] | None = None,
-) -> pd.DataFrame:
-    """Estimate a metric at every point that was run, in display units, in the study's order.
+def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.DataFrame:
+    """Estimate a quantity at every point that was run, in display units, in the study's order.
 
     The columns are engine, factors, series, x, mean, low, high, n, unit.
     """
-    own = {"experiment": experiment.id, "metric": metric, "window_s": window_s}
-    wanted = Quantity.model_validate(own | {"flows": flows, "aggregate": how, "links": links})
     values = quantity(results, wanted)
     keys = [column for column in values if column not in ("replicate", "value")]
-    display = display_metric(metric)
+    display = display_metric(wanted.metric)
     rows = []
     for key, group in values.groupby(keys, sort=False, observed=True):
         sample = group["value"].to_numpy(dtype=float) * display.factor
@@ -179,62 +168,39 @@ def flow_ids(results: Results, experiment: Experiment) -> list[str]:
     return list(ids)
 
 
-@dataclass(frozen=True)
-class DrawnRun:
-    """One run whose series can be drawn."""
+def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
+    """Return the supported runs of an experiment that left results, in the design's order.
 
-    scenario: str
-    engine: str
-    replicate: int
-    point: str
-    levels: dict[str, str]
-    label: str
-
-    def series(self, experiment: Experiment, axis: Factor | None) -> str:
-        """Return the labels of the levels that are not on the axis."""
-        return _join_labels(self.levels, other_factors(experiment, axis)) or experiment.title
-
-
-def runs_of(results: Results, experiment: Experiment) -> list[DrawnRun]:
-    """Return the supported runs of an experiment that left results, in the design's order."""
+    Beside columns of the design each has a `label`: its levels in words.
+    """
     rows = results.design
     rows = rows[(rows["experiment"] == experiment.id) & rows["supported"]]
-    finished = set(zip(results.flows["scenario"], results.flows["engine"], strict=True))
-    return [
-        DrawnRun(
-            scenario=row["scenario"],
-            engine=row["engine"],
-            replicate=int(row["replicate"]),
-            point=row["point"],
-            levels=dict(row["levels"]),
-            label=_join_labels(row["levels"], experiment.factors),
-        )
-        for row in rows.to_dict("records")
-        if (row["scenario"], row["engine"]) in finished
-    ]
+    finished = results.flows[["scenario", "engine"]].drop_duplicates()
+    labels = [_join_labels(levels, experiment.factors) for levels in rows["levels"]]
+    return rows.assign(label=labels).merge(finished, on=["scenario", "engine"])
+
+
+def series_of(levels: Mapping[Any, Any], experiment: Experiment, axis: Factor | None) -> str:
+    """Return the labels of the levels that are not on the axis; of none the experiment's title."""
+    return _join_labels(levels, other_factors(experiment, axis)) or experiment.title
 
 
 def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:
     return ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
 
 
-def read_series(results: Results, runs: list[DrawnRun]) -> pd.DataFrame:
+def read_series(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
     """Read the series of a few runs without loading those of the whole study."""
-    wanted = sorted({run.scenario for run in runs})
+    # Of no run nothing: an empty list has no type to filter by.
+    wanted = sorted(set(runs["scenario"])) or [""]
     # A column without a value has no type to filter by.
     is_empty = pq.read_metadata(results.series_path).num_rows == 0
     filters = None if is_empty else [("scenario", "in", wanted)]
     table = read_parquet(results.series_path, filters=filters)
     frame: pd.DataFrame = table.to_pandas()
-    engines = {run.engine for run in runs}
-    frame = frame[frame["engine"].astype(str).isin(engines)]
+    frame = frame[frame["engine"].astype(str).isin(set(runs["engine"]))]
     frame["time_s"] = frame["time_s"].astype(float)
     return frame.reset_index(drop=True)
-
-
-def scenario_flows(results: Results, scenario: str) -> dict[str, dict[str, object]]:
-    """Return flow id to the flow's part of the scenario."""
-    return {str(flow["id"]): dict(flow) for flow in results.scenarios[scenario]["flows"]}
 
 
 ALGORITHMS = {
@@ -249,6 +215,23 @@ ALGORITHMS = {
     "highspeed": "HighSpeed",
     "bbr": "BBR",
 }
+QUEUES = {
+    "droptail": "DropTail",
+    "pfifo": "PFIFO",
+    "red": "RED",
+    "codel": "CoDel",
+    "fq_codel": "FQ-CoDel",
+    "pie": "PIE",
+    "fq_pie": "FQ-PIE",
+    "cake": "CAKE",
+}
+_NAMES = ALGORITHMS | QUEUES | {"sack": "SACK"}
+_NAME = re.compile(rf"\b({'|'.join(_NAMES)})\b")
+
+
+def proper(label: str) -> str:
+    """Return a label that is made of ids with the names of congestion controls and queues."""
+    return _NAME.sub(lambda found: _NAMES[found[0]], label)
 
 
 def flow_algorithm(flow: Mapping[str, object]) -> str:

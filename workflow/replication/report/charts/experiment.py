@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from replication.metrics.results import Results
 from replication.metrics.trace import TABLE_PREFIX
+from replication.report.charts import figure as draw
 from replication.report.charts.cells import column_figures
 from replication.report.charts.data import (
     ALGORITHMS,
@@ -26,24 +28,7 @@ from replication.report.charts.data import (
     published_values,
     series_order,
 )
-from replication.report.charts.figure import (
-    PUBLISHED,
-    PUBLISHED_MARK,
-    WIDTH,
-    Drawing,
-    Figure,
-    axis_x,
-    colours,
-    interval_tips,
-    lines_panel,
-    make_figure,
-    published_legend,
-    symbols,
-    three_digits,
-    tips,
-    with_prefix,
-    wrapped,
-)
+from replication.report.charts.figure import Drawing, Figure
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
 from replication.study.study import Experiment, Study
@@ -69,7 +54,7 @@ def figures_of(
     drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
     keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
     rest = cells[[tuple(key) not in drawn for key in keys]]
-    return with_prefix([*figures, *_cells_figures(rest, study, experiment)], study.id)
+    return draw.with_prefix([*figures, *_cells_figures(rest, study, experiment)], study.id)
 
 
 def _figures_of_type(
@@ -108,24 +93,20 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     for table in study.tables if len(cells) else []:
         if table.id.startswith(TABLE_PREFIX):
             continue  # Numbers of traces are in tables, and their windows in charts of their own.
-        rows = table.rows or {}
-        homes = {key: row.experiment or table.experiment for key, row in rows.items()}
+        homes = {key: row.experiment for key, row in (table.rows or {}).items()}
         ours = cells[cells["table"] == table.id]
-        home = ours["row"].map(lambda key: homes.get(key, table.experiment))  # noqa: B023
-        ours = ours[home == experiment.id]
+        ours = ours[[(homes.get(key) or table.experiment) == experiment.id for key in ours["row"]]]
         if not ours.empty:
             parts.append(ours)
             shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
     found = []
     for same in shown.values():
         found += column_figures(pd.concat(parts), *same)
-    return with_prefix(found, experiment.id)
+    return draw.with_prefix(found, experiment.id)
 
 
 #: Width and height of one panel of several.
 _PANEL = (200, 165)
-#: What a published value is of: metric, flows, how they are put together, links, part of the run.
-Kind = tuple[str, str, str, tuple[str, ...], tuple[float, float] | None]
 
 
 def factor_figures(
@@ -141,13 +122,15 @@ def factor_figures(
     """
     figures = []
     for metric in metrics:
-        window_s = _window(asked, metric, "tcp")
-        frame = estimates(results, experiment, metric, window_s=window_s)
-        own = [v for v in published if _kind(v) == (metric, "tcp", "mean", (), window_s)]
-        marks = _published_frame(experiment, own)
+        wanted = _wanted(experiment, metric, window_s=_window(asked, metric, "tcp"))
+        frame, marks = _both(results, experiment, wanted, published)
         if not frame.empty:
-            figures.append(_figure(experiment, [metric], _named(metric, window_s), frame, marks))
+            figures.append(_figure(experiment, [metric], _named(wanted), frame, marks))
     return figures
+
+
+def _wanted(experiment: Experiment, metric: str, **part: Any) -> Quantity:
+    return Quantity(experiment=experiment.id, metric=metric, **part)
 
 
 def _window(asked: Sequence[Quantity], metric: str, flows: str) -> tuple[float, float] | None:
@@ -158,9 +141,24 @@ def _window(asked: Sequence[Quantity], metric: str, flows: str) -> tuple[float, 
     return windows.pop() if covers and len(windows) == 1 else None
 
 
-def _named(metric: str, window_s: tuple[float, float] | None, *parts: str) -> Display:
-    display = display_metric(metric)
-    when = ["{:g} to {:g} s".format(*window_s)] if window_s else []
+def _both(
+    results: Results,
+    experiment: Experiment,
+    wanted: Quantity,
+    published: Sequence[PublishedValue],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return a quantity at every point that was run, and what is published of it."""
+    own = [value for value in published if _anywhere(value) == wanted]
+    return estimates(results, experiment, wanted), _published_frame(experiment, own)
+
+
+def _anywhere(value: PublishedValue) -> Quantity:
+    return value.quantity.model_copy(update={"where": {}})
+
+
+def _named(wanted: Quantity, *parts: str) -> Display:
+    display = display_metric(wanted.metric)
+    when = ["{:g} to {:g} s".format(*wanted.window_s)] if wanted.window_s else []
     return replace(display, label=", ".join([display.label, *parts, *when]))
 
 
@@ -171,19 +169,18 @@ def published_figures(
 
     Published values look alike in all charts, so each variant has its own panel.
     """
-    kinds: dict[Kind, list[PublishedValue]] = {}
+    kinds: list[Quantity] = []
     for value in published:
-        kinds.setdefault(_kind(value), []).append(value)
+        if (kind := _anywhere(value)) not in kinds:
+            kinds.append(kind)
     figures = []
-    for (metric, _, how, links, window_s), own in kinds.items():
-        wanted = own[0].quantity
-        frame = estimates(results, experiment, metric, wanted.flows, how, wanted.links, window_s)
-        marks = _published_frame(experiment, own)
+    for wanted in kinds:
+        frame, marks = _both(results, experiment, wanted, published)
         if not frame.empty and axis_factor(experiment) is not None and not marks.empty:
             flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
-            what = [*flows, *links]
-            display = _named(metric, window_s, *what, *([] if how == "mean" else [how]))
-            parts = [metric, *what, how, *map(str, window_s or ())]
+            what, how = [*flows, *(wanted.links or ())], wanted.aggregate
+            display = _named(wanted, *what, *([] if how == "mean" else [how]))
+            parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
             figures.append(_figure(experiment, parts, display, frame, marks, "series"))
     return figures
 
@@ -203,18 +200,14 @@ def pair_figures(
         flows = flow_ids(results, experiment)
         windows = {_window(asked, metric, flow) for flow in flows}
         window_s = windows.pop() if len(windows) == 1 else None
-        parts, marks = list[pd.DataFrame](), list[pd.DataFrame]()
+        parts: list[tuple[pd.DataFrame, ...]] = []
         for flow in flows:
-            part = estimates(results, experiment, metric, [flow], window_s=window_s)
-            own = [
-                v for v in published if _kind(v) == (metric, f"['{flow}']", "mean", (), window_s)
-            ]
-            for found, into in ((part, parts), (_published_frame(experiment, own), marks)):
-                into.append(found.assign(pair=found["series"], series=f"flow {flow}"))
-        frame, drawn = (pd.concat(found, ignore_index=True) for found in (parts, marks))
+            wanted = _wanted(experiment, metric, flows=[flow], window_s=window_s)
+            both = _both(results, experiment, wanted, published)
+            parts.append(tuple(f.assign(pair=f["series"], series=f"flow {flow}") for f in both))
+        frame, marks = (pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True))
         if not frame.empty:
-            display = _named(metric, window_s)
-            figures.append(_figure(experiment, [metric], display, frame, drawn, "pair"))
+            figures.append(_figure(experiment, [metric], _named(wanted), frame, marks, "pair"))
     return figures
 
 
@@ -235,10 +228,10 @@ def _figure(
     known = series_order(drawn, experiment, axis)
     order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known
     if axis is None:
-        x = axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
+        x = draw.axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
     else:
         values = sorted({float(value) for value in drawn["x"].dropna()})
-        x = axis_x(display_factor(axis).title, values)
+        x = draw.axis_x(display_factor(axis).title, values)
     if panels_by:
         panels, words = [], ""
         for name in order if panels_by == "series" else dict.fromkeys(frame[panels_by]):
@@ -246,25 +239,19 @@ def _figure(
                 part[part[panels_by] == name] if panels_by in part else part
                 for part in (frame, marks)
             )
-            panel = lines_panel(ours, order, x, display, theirs, _PANEL)
+            panel = draw.lines_panel(ours, order, x, display, theirs, _PANEL)
             panels.append(panel.properties(title=str(name)))
             words += f"{name}. {describe_lines(ours, order, x['title'], display)} "
         chart = alt.concat(*panels, columns=2)
         chart = chart.resolve_scale(color="shared", shape="shared", y="shared")
     else:
-        chart = lines_panel(frame, order, x, display, marks)
+        chart = draw.lines_panel(frame, order, x, display, marks)
         words = describe_lines(frame, order, x["title"], display)
     if len(marks):
         words += f" {len(marks)} published values are hollow diamonds."
     title = f"{experiment.title}: {display.label.lower()}"
-    figure = make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
+    figure = draw.make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
     return replace(figure, published=cells)
-
-
-def _kind(value: PublishedValue) -> Kind:
-    wanted = value.quantity
-    links = tuple(wanted.links or ())
-    return wanted.metric, str(wanted.flows), wanted.aggregate, links, wanted.window_s
 
 
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
@@ -290,11 +277,14 @@ def share_figures(
     results: Results, experiment: Experiment, published: Sequence[PublishedValue]
 ) -> list[Figure]:
     """Return the throughput of each flow, a row a condition; none where all flows are alike."""
-    flows, rates = flow_ids(results, experiment), ("throughput_bps", "goodput_bps")
+    rates = ("throughput_bps", "goodput_bps")
     printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
     metric = printed[0].quantity.metric if printed else rates[0]
-    parts = [estimates(results, experiment, metric, [flow]).assign(flow=flow) for flow in flows]
-    parts = [part for part in parts if not part.empty]
+    parts = [
+        part.assign(flow=flow)
+        for flow in flow_ids(results, experiment)
+        if len(part := estimates(results, experiment, _wanted(experiment, metric, flows=[flow])))
+    ]
     if len({part["series"].iloc[0] for part in parts}) < 2:
         return []
     frame = pd.concat(parts, ignore_index=True)
@@ -305,31 +295,31 @@ def share_figures(
     chart = _share_chart(frame, marks, display)
     words = f"{display.title} of each flow, a row a pair."
     for row in frame.to_dict("records"):
-        words += f" {row['condition']}, {row['series']}: {three_digits(row['mean'])}."
+        words += f" {row['condition']}, {row['series']}: {draw.three_digits(row['mean'])}."
     words += " Hollow diamonds are published." if len(marks) else ""
     title = f"{experiment.title}: {display.label.lower()} of each flow"
-    figure = make_figure([experiment.id, "shares"], title, chart, words, frame)
+    figure = draw.make_figure([experiment.id, "shares"], title, chart, words, frame)
     return [replace(figure, published=frozenset((v.table, v.row, v.column) for v in printed))]
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
     order = list(dict.fromkeys(frame["series"]))
     x = alt.X("mean:Q", title=display.title, scale=alt.Scale(zero=True))
-    axis, _ = wrapped(frame["condition"])
+    axis, _ = draw.wrapped(frame["condition"])
     y = alt.Y("condition:N", title=None, sort=None, axis=axis)
     offset = alt.YOffset("series:N", sort=order)
-    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=colours("series", order))
-    tooltip = [*tips("N", condition="Pair", series="Flow"), *interval_tips(display.title)]
+    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=draw.colours("series", order))
+    tooltip = [*draw.tips("N", condition="Pair", series="Flow"), *draw.interval_tips(display.title)]
     bars = base.transform_calculate(zero="0").mark_rule(strokeWidth=1.6).encode(x=x, x2="zero:Q")
     points = base.mark_point(filled=True, size=60).encode(
-        x=x, shape=symbols("series", order), tooltip=tooltip
+        x=x, shape=draw.symbols("series", order), tooltip=tooltip
     )
     layers: list[Drawing] = [bars, points]
     if len(marks):
-        theirs = alt.Chart(marks.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
+        theirs = alt.Chart(marks.assign(kind=draw.PUBLISHED)).mark_point(**draw.PUBLISHED_MARK)
         value = alt.X("value:Q", title=display.title)
-        layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=published_legend()))
-    return alt.layer(*layers).properties(width=WIDTH, height=46 * frame["condition"].nunique())
+        layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=draw.published_legend()))
+    return alt.layer(*layers).properties(width=draw.WIDTH, height=46 * frame["condition"].nunique())
 
 
 def _one_flow(value: PublishedValue) -> str:
@@ -357,6 +347,6 @@ def describe_lines(
         lines = [(f"{len(lines)} series", frame["mean"].sort_values())]
     words = f"{display.title} against {x_title}."
     for name, means in lines:
-        ends = dict.fromkeys(map(three_digits, (means.iloc[0], means.iloc[-1])))
+        ends = dict.fromkeys(map(draw.three_digits, (means.iloc[0], means.iloc[-1])))
         words += f" {name}: {' to '.join(ends)} {display.unit}."
     return words

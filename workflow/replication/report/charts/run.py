@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from markupsafe import Markup, escape
 
 from replication.metrics.sampled import kept_samples
-from replication.report.charts.data import flow_algorithm, flow_label
+from replication.report.charts.data import QUEUES, flow_algorithm, flow_label
 from replication.report.charts.figure import DASHES, PALETTE
 from replication.report.charts.time import bin_ends
 
@@ -45,8 +44,6 @@ _ROUND = (1, 2, 2.5, 5, 10)
 
 #: More like hosts than these are named by the first and the last.
 MOST_ALIKE = 3
-_QUEUES = {"droptail": "DropTail", "pfifo": "PFIFO", "red": "RED", "codel": "CoDel"}
-_QUEUES |= {"fq_codel": "FQ-CoDel", "pie": "PIE", "fq_pie": "FQ-PIE", "cake": "CAKE"}
 
 
 class Line(NamedTuple):
@@ -58,8 +55,11 @@ class Line(NamedTuple):
     steps: bool = False
 
 
-def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
-    """Return one run over time as SVG: a panel a quantity, a line a flow, then its losses."""
+def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str, Any]:
+    """Return what the template draws of a run: a panel a quantity, a line a flow, then its losses.
+
+    Places and paths are in pixels, paths of panels in half pixels.
+    """
     chosen = [flow for flow in scenario["flows"] if flow["kind"] == "tcp"][:FLOWS]
     chosen += [flow for flow in scenario["flows"] if flow["kind"] != "tcp"][:1]
     samples = samples.sort_values("time_s", kind="stable")
@@ -67,29 +67,35 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> Markup:
     flows = sorted((flow for flow in chosen if len(own[flow["id"]])), key=flow_label)
     strokes = {flow["id"]: _stroke(number) for number, flow in enumerate(flows)}
     end_s = float(scenario["duration_s"])
-    parts = [_legend([(flow_label(flow), strokes[flow["id"]]) for flow in flows])]
-    top = 42 + 18 * ((len(flows) - 1) // 3)
+    top, panels, events = 42 + 18 * ((len(flows) - 1) // 3), [], []
     for name, panel in PANELS.items():
         lines = [Line(*_known(samples, "queue_packets"), "")] if name == "queue" else []
         for flow in flows if name != "queue" else []:
             lines += _lines(name, own[flow["id"]], flow, strokes[flow["id"]], end_s)
         lines = list(_thinned(lines, panel.samples))
         if lines:
-            parts.append(_panel(lines, panel, top, end_s))
+            panels.append(_panel(lines, panel, top, end_s))
             top += panel.height + _GAP
     for event, words in EVENTS.items():
-        ticks = [_ticks(own[f["id"]], event, strokes[f["id"]], top, end_s) for f in flows]
-        if any(ticks):
-            parts += [_anchored("end", [_text(_LEFT - 6, top + 4, words)]), *ticks]
+        ticks = [(_ticks(own[f["id"]], event, top, end_s), strokes[f["id"]]) for f in flows]
+        if any(path for path, _ in ticks):
+            events.append((top, words, [(path, _solid(stroke)) for path, stroke in ticks if path]))
             top += 22
-    more = sum(flow["kind"] == "tcp" for flow in scenario["flows"]) - FLOWS
-    parts += [_text(_LEFT, top + 28, f"{more} more flows are not drawn")] if more > 0 else []
-    parts.append(_time_axis(top, end_s))
-    width, height = _LEFT + _PANEL_WIDTH + 20, top + 34
-    return Markup(
-        f'<svg class="static run" viewBox="0 0 {width} {height}" width="{width}" '
-        f'aria-hidden="true">{"".join(parts)}</svg>'
-    )
+    _, step = _rounded_up(end_s)
+    return {
+        "left": _LEFT,
+        "width": _PANEL_WIDTH,
+        "scale": 1 / _FINE,
+        "legend": [(strokes[flow["id"]], flow_label(flow)) for flow in flows],
+        "panels": panels,
+        "events": events,
+        "below": top,
+        "not_drawn": sum(flow["kind"] == "tcp" for flow in scenario["flows"]) - FLOWS,
+        "seconds": [
+            (f"{_LEFT + tick / end_s * _PANEL_WIDTH:g}", f"{tick:g}")
+            for tick in np.arange(0, end_s + step / 1e6, step)
+        ],
+    }
 
 
 def _lines(
@@ -110,8 +116,7 @@ def _lines(
         times, values = _known(rows, "ssthresh_bytes", 1 / flow["segment_bytes"])
         # An infinite threshold is a huge number; it would flatten the window.
         low = values <= 1.5 * largest
-        dotted = f'{stroke.partition(" stroke-d")[0]} stroke-dasharray="1 3"'
-        yield Line(times[low], values[low], dotted, steps=True)
+        yield Line(times[low], values[low], f'{_solid(stroke)} stroke-dasharray="1 3"', steps=True)
 
 
 def _known(rows: pd.DataFrame, column: str, factor: float = 1.0) -> tuple[Floats, Floats]:
@@ -131,45 +136,32 @@ def _thinned(lines: Sequence[Line], limit: int) -> Iterator[Line]:
         yield line._replace(time_s=line.time_s[kept], value=line.value[kept])
 
 
-def _text(x: float, y: float, words: str) -> str:
-    return f'<text x="{x:g}" y="{y:g}">{escape(words)}</text>'
-
-
-def _anchored(anchor: str, parts: Iterable[str]) -> str:
-    return f'<g text-anchor="{anchor}">{"".join(parts)}</g>'
-
-
 def _stroke(number: int) -> str:
     dash = DASHES[number % len(DASHES)]
     dashed = "" if dash == [1, 0] else f' stroke-dasharray="{" ".join(map(str, dash))}"'
     return f'stroke="{PALETTE[number % len(PALETTE)]}"{dashed}'
 
 
-def _legend(flows: Sequence[tuple[str, str]]) -> str:
-    parts = []
-    for number, (label, stroke) in enumerate(flows):
-        x, y = _LEFT + 190 * (number % 3), 10 + 18 * (number // 3)
-        parts.append(f'<path d="M{x} {y}h24" {stroke}/>{_text(x + 30, y + 4, label)}')
-    return "".join(parts)
+def _solid(stroke: str) -> str:
+    return stroke.partition(" ")[0]
 
 
-def _panel(lines: Sequence[Line], panel: Panel, top: float, end_s: float) -> str:
+def _panel(lines: Sequence[Line], panel: Panel, top: float, end_s: float) -> dict[str, Any]:
     high, step = _rounded_up(max(float(line.value.max()) for line in lines))
     x, y = _FINE * _PANEL_WIDTH / end_s, _FINE * panel.height / high
-    ticks = [
-        _text(-6, panel.height - tick * y / _FINE + 4, f"{tick:g}")
-        for tick in np.arange(0, high + step / 2, step)
-    ]
-    paths = [
-        _path(line.time_s * x, _FINE * panel.height - line.value * y, line.steps) for line in lines
-    ]
-    drawn = [f'<path d="{path}" {line.stroke}/>' for path, line in zip(paths, lines, strict=True)]
-    return (
-        f'<g class="panel" transform="translate({_LEFT} {top})">'
-        f'<path class="frame" d="M0 0v{panel.height}h{_PANEL_WIDTH}"/>'
-        f"{_text(0, -6, panel.title)}{_anchored('end', ticks)}"
-        f'<g class="lines" transform="scale({1 / _FINE})">{"".join(drawn)}</g></g>'
-    )
+    return {
+        "title": panel.title,
+        "top": top,
+        "height": panel.height,
+        "ticks": [
+            (f"{panel.height - tick * y / _FINE + 4:g}", f"{tick:g}")
+            for tick in np.arange(0, high + step / 2, step)
+        ],
+        "paths": [
+            (_path(line.time_s * x, _FINE * panel.height - line.value * y, line.steps), line.stroke)
+            for line in lines
+        ],
+    }
 
 
 def _path(x: Floats, y: Floats, steps: bool) -> str:
@@ -185,21 +177,13 @@ def _path(x: Floats, y: Floats, steps: bool) -> str:
     return "".join(found).replace(" -", "-")
 
 
-def _ticks(rows: pd.DataFrame, event: str, stroke: str, top: float, end_s: float) -> str:
+def _ticks(rows: pd.DataFrame, event: str, top: float, end_s: float) -> str:
     """Return marks where a flow's packets were dropped or sent again, the most at a time first."""
     times, counts = _known(rows, event)
     largest = np.argsort(-counts, kind="stable")[: min(MARKS, int((counts > 0).sum()))]
     places = np.rint(np.sort(times[largest]) / end_s * _PANEL_WIDTH).astype(int)
-    moves = np.diff(np.unique(places), prepend=0)
-    path = f"M{_LEFT} {top + 6}" + "".join(f"m{move}-12v12" for move in moves)
-    return f'<path d="{path}" {stroke.partition(" ")[0]}/>' if places.size else ""
-
-
-def _time_axis(top: float, end_s: float) -> str:
-    _, step = _rounded_up(end_s)
-    ticks = np.arange(0, end_s + step / 1e6, step)
-    words = [_text(_LEFT + tick / end_s * _PANEL_WIDTH, top + 10, f"{tick:g}") for tick in ticks]
-    return _anchored("middle", [*words, _text(_LEFT + _PANEL_WIDTH / 2, top + 28, "Time (s)")])
+    moves = "".join(f"m{move}-12v12" for move in np.diff(np.unique(places), prepend=0))
+    return f"M{_LEFT} {top + 6}{moves}" if moves else ""
 
 
 def _rounded_up(value: float) -> tuple[float, float]:
@@ -267,4 +251,4 @@ def queue(document: Mapping[str, Any]) -> str:
         limit = f"{document['memory_limit_bytes']:,} bytes of memory"
     else:
         limit = f"{document['limit_bytes']:,} bytes"
-    return f"{_QUEUES.get(kind, kind)} {limit}"
+    return f"{QUEUES.get(kind, kind)} {limit}"

@@ -12,32 +12,18 @@ import pandas as pd
 from replication.compare.trace_comparison import PUBLISHED as PUBLISHED_SOURCE
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate, jain_index
+from replication.report.charts import figure as draw
 from replication.report.charts.data import (
     Display,
-    DrawnRun,
     axis_factor,
     flow_label,
     level_label,
+    proper,
     read_series,
     runs_of,
-    scenario_flows,
+    series_of,
 )
-from replication.report.charts.figure import (
-    DASHES,
-    INK,
-    PALETTE,
-    PUBLISHED,
-    Drawing,
-    Figure,
-    colours,
-    dashes,
-    interval_tips,
-    legend_of,
-    levels_of,
-    make_figure,
-    three_digits,
-    tips,
-)
+from replication.report.charts.figure import Drawing, Figure
 from replication.study.study import Experiment
 
 BINS = 80
@@ -59,88 +45,71 @@ def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
     The results are of one engine.
     """
     runs, figures = runs_of(results, experiment), []
-    series = read_series(results, runs) if runs else pd.DataFrame()
-    for name, (_, display, _) in SAMPLED.items() if runs else ():
-        parts = [_flows_over_time(results, series, run, name) for run in runs]
-        figures += _figure(experiment, runs[0].engine, name, display, parts)
+    frame = _binned(results, runs.assign(panel=runs["label"]))
+    keys = ["run", "panel", "replicate", "width_s", "flow", "series", "time_s"]
+    for name, (column, display, is_rate) in SAMPLED.items() if len(frame) else ():
+        grouped = frame.groupby(keys)[column]
+        values = grouped.sum(min_count=1) if is_rate else grouped.mean()
+        width_s = values.index.get_level_values("width_s") if is_rate else 1.0
+        figures += _figure(experiment, runs, name, display, values / width_s * display.factor)
     return figures
 
 
 def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
     """Return Jain's index of the TCP flows' throughput over time, a panel a delay."""
-    axis, runs, parts = axis_factor(experiment), runs_of(results, experiment), []
-    series = read_series(results, runs) if runs else pd.DataFrame()
-    for run in runs:
-        values = _jain_over_time(results, series, run)
-        panel = f"{axis.label}: {level_label(axis, run.levels[axis.id])}" if axis else ""
-        name = run.series(experiment, axis)
-        parts.append(values.assign(series=name, panel=panel, replicate=run.replicate))
-    return _figure(experiment, runs[0].engine, "jain", JAIN, parts) if runs else []
+    axis, runs = axis_factor(experiment), runs_of(results, experiment)
+    of_axis = [level_label(axis, levels[axis.id]) if axis else "" for levels in runs["levels"]]
+    runs["panel"] = [f"{axis.label}: {label}" if axis else "" for label in of_axis]
+    frame = _binned(results, runs, at_least_s=1.0)
+    frame["series"] = [series_of(levels, experiment, axis) for levels in frame["levels"]]
+    keys = ["run", "panel", "replicate", "series", "time_s"]
+    shares = frame[frame["kind"] == "tcp"].groupby([*keys, "flow"])["throughput_bps"].mean()
+    values = shares.groupby(level=keys).agg(lambda own: jain_index(own.to_numpy(dtype=float)))
+    return _figure(experiment, runs, "jain", JAIN, values)
 
 
 def _figure(
-    experiment: Experiment, engine: str, name: str, display: Display, parts: list[pd.DataFrame]
+    experiment: Experiment, runs: pd.DataFrame, name: str, display: Display, values: pd.Series
 ) -> list[Figure]:
-    """Return the figure of a quantity, its runs in `parts`; none where nothing was sampled."""
-    frame = _over_replicates(pd.concat(parts, ignore_index=True), display)
+    """Return the figure of a quantity of each run over time; none where nothing was sampled."""
+    frame = _over_replicates(values.rename("value").reset_index(), display)
     if frame.empty:
         return []
+    engine = runs["engine"].iloc[0]
     title = f"{experiment.title}: {display.label} over time on {engine}"
     words = f"{display.title} against time (s), a panel a condition."
     for (panel, series), part in frame.groupby(["panel", "series"], sort=False):
-        low, mean, high = (three_digits(getattr(part["mean"], how)()) for how in _SUMMARY)
+        low, mean, high = (draw.three_digits(getattr(part["mean"], how)()) for how in _SUMMARY)
         words += f" {panel}, {series}: mean {mean}, from {low} to {high}."
     chart = _chart(frame, display)
-    return [make_figure([experiment.id, name, "time", engine], title, chart, words, frame)]
+    return [draw.make_figure([experiment.id, name, "time", engine], title, chart, words, frame)]
 
 
-def _flows_over_time(
-    results: Results, series: pd.DataFrame, run: DrawnRun, name: str
-) -> pd.DataFrame:
-    column, display, is_rate = SAMPLED[name]
-    flows = scenario_flows(results, run.scenario)
-    width = _bin_width(results, run)
-    frame = _binned(series, run, list(flows), width)
-    grouped = frame.groupby(["flow", "time_s"], observed=True)[column]
-    values = grouped.sum(min_count=1) / width if is_rate else grouped.mean()
-    frame = (values * display.factor).to_frame("value").reset_index()
-    kinds = [str(flow["kind"]).upper() for flow in flows.values()]
-    alike = len(set(kinds)) == len(kinds)  # one flow a kind: the panel's title says which
-    names = kinds if alike else [flow_label(flow) for flow in flows.values()]
-    labels = dict(zip(flows, names, strict=True))
-    frame["series"] = frame["flow"].astype(str).map(labels)
-    return frame.assign(panel=run.label, replicate=run.replicate)
+def _binned(results: Results, runs: pd.DataFrame, at_least_s: float = 0.0) -> pd.DataFrame:
+    """Return the samples of the runs' flows, each at the end of its bin, with its run and flow.
+
+    A bin is a multiple of the sampling interval, `at_least_s` as long as there are 20 bins.
+    """
+    widths, flows = {}, list[tuple[str, ...]]()
+    for name in set(runs["scenario"]):
+        scenario = results.scenarios[name]
+        duration, step = float(scenario["duration_s"]), float(scenario["sampling_interval_s"])
+        wanted = max(duration / BINS, min(at_least_s, duration / 20))
+        widths[name] = step * max(1, round(wanted / step))
+        kinds = [flow["kind"].upper() for flow in scenario["flows"]]
+        alike = len(set(kinds)) == len(kinds)  # one flow a kind: the panel's title says which
+        for flow, kind in zip(scenario["flows"], kinds, strict=True):
+            flows.append((name, flow["id"], flow["kind"], kind if alike else flow_label(flow)))
+    facts = pd.DataFrame(flows, columns=["scenario", "flow", "kind", "series"])
+    frame = runs.assign(run=range(len(runs)), width_s=runs["scenario"].map(widths))
+    series = read_series(results, runs).astype({"flow": object})
+    frame = frame.merge(series, on=["scenario", "engine"]).merge(facts, on=["scenario", "flow"])
+    return frame.assign(time_s=bin_ends(frame["time_s"], frame["width_s"]))
 
 
-def _jain_over_time(results: Results, series: pd.DataFrame, run: DrawnRun) -> pd.DataFrame:
-    flows = [k for k, f in scenario_flows(results, run.scenario).items() if f["kind"] == "tcp"]
-    frame = _binned(series, run, flows, _bin_width(results, run, at_least_s=1.0))
-    shares = frame.groupby(["time_s", "flow"], observed=True)["throughput_bps"].mean()
-    rows = [(t, jain_index(own.to_numpy(dtype=float))) for t, own in shares.groupby("time_s")]
-    return pd.DataFrame(rows, columns=["time_s", "value"])
-
-
-def _binned(
-    series: pd.DataFrame, run: DrawnRun, flows: Sequence[str], width: float
-) -> pd.DataFrame:
-    """Return the samples of a run's flows, each at the end of its bin."""
-    frame = series[(series["scenario"] == run.scenario) & (series["engine"] == run.engine)]
-    frame = frame.assign(flow=frame["flow"].astype(object))
-    frame = frame[frame["flow"].isin(flows)]
-    return frame.assign(time_s=bin_ends(frame["time_s"], width))
-
-
-def _bin_width(results: Results, run: DrawnRun, at_least_s: float = 0.0) -> float:
-    """Return a multiple of the sampling interval; `at_least_s` as long as there are 20 bins."""
-    scenario = results.scenarios[run.scenario]
-    duration, step = float(scenario["duration_s"]), float(scenario["sampling_interval_s"])
-    wanted = max(duration / BINS, min(at_least_s, duration / 20))
-    return step * max(1, round(wanted / step))
-
-
-def bin_ends(time_s: npt.ArrayLike, width: float) -> npt.NDArray[np.float64]:
+def bin_ends(time_s: npt.ArrayLike, width: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the end of each sample's bin: a sample stands for the interval that ends with it."""
-    times = np.asarray(time_s, dtype=float)
+    times, width = np.asarray(time_s, dtype=float), np.asarray(width, dtype=float)
     return np.asarray((np.ceil(times / width - 1e-6) * width).round(9), dtype=np.float64)
 
 
@@ -169,15 +138,15 @@ def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
 
 def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.Scale) -> Drawing:
     base = alt.Chart(frame.drop(columns="panel")).encode(
-        x=alt.X("time_s:Q", title="Time (s)"), color=colours("series", order, lines=True)
+        x=alt.X("time_s:Q", title="Time (s)"), color=draw.colours("series", order, lines=True)
     )
     line = base.mark_line(strokeWidth=1.5).encode(
         y=alt.Y("mean:Q", title=display.title, scale=scale),
-        strokeDash=dashes("series", order),
+        strokeDash=draw.dashes("series", order),
         tooltip=[
-            *tips("N", series="Series"),
-            *tips("Q", ".3g", time_s="Time (s)"),
-            *interval_tips(display.title),
+            *draw.tips("N", series="Series"),
+            *draw.tips("Q", ".3g", time_s="Time (s)"),
+            *draw.interval_tips(display.title),
         ],
     )
     if frame["low"].isna().all():
@@ -200,21 +169,22 @@ def trace_figures(
     for trace in [trace for trace in traces if (own["trace"] == trace).any()]:
         part = own[own["trace"] == trace]
         part = part[part["flow"] == part["flow"].iloc[0]].round({"time_s": 3, "cwnd_segments": 2})
-        part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, PUBLISHED))
+        part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, draw.PUBLISHED))
         mean = None
-        if PUBLISHED not in set(part["source"]):
+        if draw.PUBLISHED not in set(part["source"]):
             mean = _published_mean(comparison, trace, str(part["flow"].iloc[0]))
-            words += f" {trace}: published mean {three_digits(mean)}."
+            words += f" {proper(trace)}: published mean {draw.three_digits(mean)}."
         parts.append(part[["trace", "flow", "source", "time_s", "cwnd_segments"]])
-        panels.append(_window_panel(parts[-1], trace, [PUBLISHED, engine], mean))
+        panels.append(_window_panel(parts[-1], proper(trace), [draw.PUBLISHED, engine], mean))
         for source, run in part.groupby("source", sort=False):
             low, high = run["cwnd_segments"].min(), run["cwnd_segments"].max()
-            words += f" {trace}, {source}: {three_digits(low)} to {three_digits(high)}."
+            ends = f"{draw.three_digits(low)} to {draw.three_digits(high)}"
+            words += f" {proper(trace)}, {source}: {ends}."
     if not panels:
         return []
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
     title = "Congestion windows over time, published and measured"
-    return [make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
+    return [draw.make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
 
 
 def _published_mean(comparison: pd.DataFrame, trace: str, flow: str) -> float:
@@ -225,23 +195,23 @@ def _published_mean(comparison: pd.DataFrame, trace: str, flow: str) -> float:
 def _window_panel(data: pd.DataFrame, title: str, order: list[str], mean: float | None) -> Drawing:
     x = alt.X("time_s:Q", title="Time since the flow's start (s)")
     y = alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True))
-    legend = legend_of(order, lines=True)
+    legend = draw.legend_of(order, lines=True)
     lines = alt.Chart(data).mark_line(strokeWidth=1.5)
     lines = lines.encode(
         x=x,
         y=y,
-        color=levels_of(alt.Color, "source", order, [INK, PALETTE[0]], legend),
-        strokeDash=levels_of(alt.StrokeDash, "source", order, DASHES, legend),
+        color=draw.levels_of(alt.Color, "source", order, [draw.INK, draw.PALETTE[0]], legend),
+        strokeDash=draw.levels_of(alt.StrokeDash, "source", order, draw.DASHES, legend),
         tooltip=[
-            *tips("N", source="Source"),
-            *tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
+            *draw.tips("N", source="Source"),
+            *draw.tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
         ],
     )
     layers: list[Drawing] = [lines]
     if mean is not None:
         base = alt.Chart(pd.DataFrame({"cwnd_segments": [mean], "word": ["published mean"]}))
         base = base.encode(y=y)
-        layers.append(base.mark_rule(color=INK, strokeDash=[6, 3], strokeWidth=1.4))
+        layers.append(base.mark_rule(color=draw.INK, strokeDash=[6, 3], strokeWidth=1.4))
         words = base.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=10)
         layers.append(words.encode(text="word:N", x=alt.value(0)))
     return alt.layer(*layers).properties(title=title, width=250, height=130)

@@ -26,7 +26,7 @@ from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
-from replication.report.notebooks.region_data import RegionData
+from replication.report.notebooks.region_data import RegionData, region_data
 from replication.report.notebooks.trial import LiveRun, design, experiment_of, run_live
 from replication.report.released import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
@@ -52,13 +52,9 @@ class Collection:
     is_release: bool = False
 
     def conclude(self, *conclusions: tuple[bool, str]) -> Text:
-        """Return a list of conclusions, each with the condition under which it holds.
+        """Return a list of conclusions, each given with the condition under which it holds.
 
-        Raises
-        ------
-        RunError
-            The release no longer supports one. Other results may: then the list says so, and the
-            notebook goes on.
+        RunError: the release no longer supports one. Of other results the list says so.
         """
         lines = []
         for place, (holds, sentence) in enumerate(conclusions, start=1):
@@ -100,9 +96,9 @@ class Collection:
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, of one replicate or of all."""
         results, found = self._results(study), self.experiment(study, experiment)
-        wanted = [run for run in runs_of(results, found) if replicate in (None, run.replicate)]
-        runs = self._runs(study, found)
-        runs = runs if replicate is None else runs[runs["replicate"] == replicate]
+        runs, wanted = self._runs(study, found), runs_of(results, found)
+        if replicate is not None:
+            runs, wanted = (one[one["replicate"] == replicate] for one in (runs, wanted))
         series = runs.merge(read_series(results, wanted), on=["scenario", "engine"])
         return _ordered(self._with_flow_facts(results, series), [found])
 
@@ -179,7 +175,7 @@ class Collection:
         """Return a region on an engine; InputError says what to run where it is not there."""
         for document in region_results(self.data):
             if (document["region"], document["engine"]) == (name, engine):
-                return RegionData(document)
+                return region_data(document)
         raise InputError(f"{self.data}: no region {name!r} on {engine}; run `make regions` first")
 
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:

@@ -45,6 +45,7 @@ _LINK = re.compile(r'(href="\w+)\.ipynb"')
 _PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
 #: The style of all pages, beside them.
 STYLE = "notebook.css"
+#: The styles that pandas puts before each table.
 _SCOPED = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": KERNEL}
 
@@ -91,15 +92,8 @@ def assigned_names(body: Sequence[ast.stmt]) -> list[str]:
 def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
     """Execute a notebook with parameters; write it with its outputs if every cell ran.
 
-    Absolute paths below the working folder are made relative to it, so that the output does not
-    name the machine's folders.
-
-    Raises
-    ------
-    InputError
-        The notebook cannot be read or has no such parameter.
-    RunError
-        A cell failed; the message has the error and the cell's number.
+    Paths below the working folder become relative: outputs name no folder of the machine.
+    InputError: it cannot be read or has no such parameter; RunError: a cell failed.
     """
     import papermill
 
@@ -165,7 +159,10 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     from nbconvert import HTMLExporter
     from nbconvert.preprocessors.sanitize import SanitizeHTML
 
-    document = _unstyled(read_notebook(notebook))
+    document = read_notebook(notebook)
+    for shown in _outputs(document):
+        if "text/html" in shown.get("data", {}):
+            shown.data["text/html"] = _SCOPED.sub("", shown.data["text/html"])
     pictures = _pictures(document)
     # The exporter's own sanitising knows no table heads and paragraphs and shows them as text.
     heads = {"th": ["rowspan", "colspan"]}
@@ -182,14 +179,6 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     page, _ = exporter.from_notebook_node(document, resources)
     write_text(output, _PLAIN.sub(r"\1", _LINK.sub(r'\1.html"', page)))
     write_text(output.parent / STYLE, read_text(_TEMPLATES / "notebook" / STYLE))
-
-
-def _unstyled(notebook: NotebookNode) -> NotebookNode:
-    """Return the notebook without the styles that pandas puts before each table."""
-    for output in _outputs(notebook):
-        if "text/html" in output.get("data", {}):
-            output.data["text/html"] = _SCOPED.sub("", output.data["text/html"])
-    return notebook
 
 
 def _pictures(notebook: NotebookNode) -> dict[int, str]:
@@ -212,8 +201,6 @@ def _outputs(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def _title(notebook: NotebookNode, fallback: str) -> str:
-    for cell in notebook.cells:
-        found = re.match(r"#\s+(.+)", cell.source) if cell.cell_type == "markdown" else None
-        if found:
-            return found.group(1).strip()
-    return fallback
+    prose = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    titles = (re.match(r"#\s+(.+)", source) for source in prose)
+    return next((found[1].strip() for found in titles if found), fallback)

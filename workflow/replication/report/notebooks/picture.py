@@ -16,16 +16,9 @@ import pandas as pd
 
 from replication.design.input_hashes import value_hash
 from replication.metrics.statistic import estimate
+from replication.report.charts import figure as draw
 from replication.report.charts.cells import verdict_look as look_of_verdicts
-from replication.report.charts.figure import (
-    Drawing,
-    colours,
-    dashes,
-    symbols,
-    themed,
-    three_digits,
-    to_png,
-)
+from replication.report.charts.figure import Drawing
 from replication.report.charts.run import topology_lines
 from replication.study.parameter import Parameter
 from replication.study.study import parameters_of
@@ -53,11 +46,11 @@ class Picture:
     alt: str
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        specification = _lean(themed(self.chart).to_dict(validate=False))
+        specification = _lean(draw.themed(self.chart).to_dict(validate=False))
         data = {
             VEGA_LITE: specification,
             # Bytes: IPython encodes them, as it does for its own images.
-            "image/png": to_png(specification),
+            "image/png": draw.to_png(specification),
             "text/plain": f"({self.alt})",
         }
         return data, {"image/png": {"alt": self.alt}}
@@ -76,8 +69,11 @@ def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]
     """
     order = levels(frame, column)
     if line:
-        return {"color": colours(column, order, lines=True), "strokeDash": dashes(column, order)}
-    return {"color": colours(column, order), "shape": symbols(column, order)}
+        return {
+            "color": draw.colours(column, order, lines=True),
+            "strokeDash": draw.dashes(column, order),
+        }
+    return {"color": draw.colours(column, order), "shape": draw.symbols(column, order)}
 
 
 def verdict_look(frame: pd.DataFrame) -> dict[str, Any]:
@@ -168,7 +164,7 @@ def topology(scenario: Mapping[str, Any]) -> Text:
 
 def rounded(value: object) -> str:
     """Return a number with three significant digits; a dash where there is none."""
-    return three_digits(float(value)) if isinstance(value, float | int) else "–"
+    return draw.three_digits(float(value)) if isinstance(value, float | int) else "–"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str) -> str:

@@ -32,22 +32,9 @@ def design(
 ) -> Scenario:
     """Design one scenario: a point of an experiment, with parameters of one's own.
 
-    Parameters
-    ----------
-    study, experiment
-        What it is a run of.
-    levels
-        Factor to the key of its level; factors left out have the experiment's default.
-    engine
-        What is to run it: what the study names in the place of values that it lacks is put in.
-    parameters
-        Values for parameters of the study, by name; they go over the levels.
-
-    Raises
-    ------
-    InputError
-        There is no such experiment, factor, level or parameter, or the values make no valid
-        scenario.
+    `levels` has the key of a factor's level; factors left out have the experiment's default, and
+    `parameters` go over the levels. Values that `engine` lacks are substituted as the study says.
+    InputError: no such experiment, factor, level or parameter, or no valid scenario.
     """
     found = experiment_of(study, experiment)
     values = plain_values(parameters_of(study, found)) | drawn(study, found, 0)

@@ -36,6 +36,8 @@ def engines_page(source: Source) -> dict[str, Any]:
         "conformance": _conformance(source.root),
         "flows": _flow_differences(source.root),
         "known": known,
+        "outcomes": OUTCOMES,
+        "downloads": [name for name in TABLES if (source.data / name).is_file()],
     }
 
 

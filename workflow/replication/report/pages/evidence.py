@@ -26,15 +26,8 @@ from replication.explore.robustness import (
 )
 from replication.metrics.cwnd import LABELS
 from replication.metrics.metric_model import display_unit
-from replication.report.charts.figure import (
-    PALETTE,
-    WIDTH,
-    Figure,
-    make_figure,
-    name_of,
-    tips,
-    with_prefix,
-)
+from replication.report.charts import figure as draw
+from replication.report.charts.figure import Figure
 from replication.report.charts.time import trace_figures
 from replication.report.pages.page import write_figures
 from replication.report.pages.shown import significant
@@ -196,19 +189,19 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
             "matches_without_it": [int(one["matches"]) for one in leaving],
         }
     ).sort_values("bits", ascending=False, ignore_index=True, kind="stable")
-    bars = alt.Chart(rows).mark_bar(color=PALETTE[0])
+    bars = alt.Chart(rows).mark_bar(color=draw.PALETTE[0])
     labels = alt.Axis(labelLimit=380)
     chart = bars.encode(
         x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
         y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),
         tooltip=[
-            *tips("N", change="Change"),
-            *tips("Q", ".3g", bits="Bits"),
-            *tips("Q", matches_without_it="Matches without it"),
+            *draw.tips("N", change="Change"),
+            *draw.tips("Q", ".3g", bits="Bits"),
+            *draw.tips("Q", matches_without_it="Matches without it"),
         ],
-    ).properties(width=WIDTH, height=34 * len(rows))
+    ).properties(width=draw.WIDTH, height=34 * len(rows))
     worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
-    return make_figure(
+    return draw.make_figure(
         (study, "", "why", "waterfall"),
         "What each change is worth: all others stay, and it is left out",
         chart,
@@ -239,7 +232,7 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     for (experiment,), own in grouped(rows, "experiment").items():
         traces = list(dict.fromkeys(row["trace"] for row in own))
         drawn = trace_figures(windows, comparison, traces, engine)
-        found[experiment] = with_prefix(drawn, study.id, experiment)
+        found[experiment] = draw.with_prefix(drawn, study.id, experiment)
     return found
 
 
@@ -256,7 +249,7 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
             # Each number by engine.
             (
                 name,
-                f"compared={name_of(name)}",
+                f"compared={draw.name_of(name)}",
                 [
                     {row["engine"]: row for row in same}
                     for same in grouped(own, "flow", "metric").values()
@@ -271,26 +264,7 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
 
 
 def _samples(source: Source, study: Study) -> list[Row]:
-    """Return the published first samples and those of the study's primary engine, as shown."""
+    """Return the published first samples beside those of the study's primary engine."""
     path = source.data / SAMPLES
     rows = of_study(read_rows(path, TRACE_SAMPLE_COLUMNS), study.id) if path.is_file() else []
-    primary = source.shown_engines(study.id)[:1]
-    return [
-        {
-            **row,
-            "minrtt": _in(1e-3, row["minrtt_s"]),
-            "our_rtt": _in(1e-3, row["our_rtt_low_s"], row["our_rtt_high_s"]),
-            "pacing": _in(1e6, row["first_pacing_rate_bps"]),
-            "our_pacing": _in(1e6, row["our_pacing_low_bps"], row["our_pacing_high_bps"]),
-            "age": _in(1e-3, row["first_busy_s"]),
-            "our_cwnd": _in(1.0, row["our_cwnd_segments"]),
-        }
-        for row in rows
-        if row["engine"] in primary
-    ]
-
-
-def _in(unit: float, *numbers: str) -> str:
-    """Return a number, or a range, with three digits in a unit; a dash for none."""
-    known = [f"{float(number) / unit:.3g}" for number in numbers if number]
-    return " to ".join(dict.fromkeys(known)) or "–"
+    return [row for row in rows if row["engine"] in source.shown_engines(study.id)[:1]]

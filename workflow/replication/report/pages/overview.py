@@ -17,13 +17,12 @@ from replication.metrics.metric import quantity
 from replication.metrics.metric_model import MetricError
 from replication.metrics.results import Results
 from replication.report.charts.cells import ratio_figure
-from replication.report.charts.data import read_cells, with_explained
+from replication.report.charts.data import proper, read_cells, with_explained
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown as numbers
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
-from replication.report.pages.shown import by_size
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.claim_model import Condition, PublishedRun, Quantity, SimpleTest
 from replication.study.finding_model import Fact, load_findings
@@ -87,6 +86,9 @@ def primary_cells(source: Source, study: Study) -> pd.DataFrame:
     if cells.empty:
         return cells
     cells = cells[cells["engine"] == source.headlines[study.id].engine]
+    cells = cells.assign(
+        **{name: cells[name].map(proper) for name in ("row_label", "column_label")}
+    )
     found = explanation_of(source.root, source.data, study)
     return with_explained(cells, found["rows"] if found and found["is_found"] else [])
 
@@ -110,27 +112,19 @@ def _impossible(source: Source) -> list[tuple[Study, int, str]]:
     ]
 
 
-def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, str, str]]:
-    """Return the largest deviation of each study as a ratio in words, largest first."""
+def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, str, Judged]]:
+    """Return the number of each study that is furthest off, with its name, furthest first."""
     tested = [row for row in cells if row["verdict"] != Verdict.NOT_TESTABLE]
     sized = [row for row in tested if numbers.parse(row["relative_deviation"]) is not None]
-    found = []
-    for (study,), own in grouped(sized, "study").items():
-        worst = max(own, key=lambda row: by_size(row["relative_deviation"]))
-        found.append((by_size(worst["relative_deviation"]), source.studies[study], worst))
-    found.sort(key=lambda one: -one[0])
-    return [(study, source.cell_name(row), compared(row)) for _, study, row in found[:LARGEST]]
+    worst = [max(own, key=_factor) for own in grouped(sized, "study").values()]
+    worst.sort(key=_factor, reverse=True)
+    return [(source.studies[row["study"]], source.cell_name(row), row) for row in worst[:LARGEST]]
 
 
-def compared(row: Judged) -> str:
-    """Return a number in words: what we measure, what is printed, and how many times that is."""
-    unit = row["unit"]
-    ours = numbers.number(row["reproduced_mean"], unit).shown
-    printed = numbers.published(row["published"], row["published_half_ulp"], unit).shown
-    shown = numbers.display_unit(unit)
-    ratio = 1 + float(row["relative_deviation"])
-    times = f", {numbers.times(ratio)} the published value" if ratio > 0 else ""
-    return f"measured {ours} {shown}, published {printed} {shown}{times}".replace("  ", " ")
+def _factor(row: Judged) -> float:
+    """Return by which factor a number is off: a third of a value is as far as three times."""
+    ratio = max(1 + float(row["relative_deviation"]), 1e-9)
+    return max(ratio, 1 / ratio)
 
 
 def _divided(source: Source) -> list[dict[str, Any]]:
@@ -165,11 +159,6 @@ class Conclusion(NamedTuple):
     chart: str | None
 
 
-class _Number(NamedTuple):
-    shown: str
-    holds: bool
-
-
 class _NotRunError(Exception):
     """A finding needs a search or a region that was not run."""
 
@@ -182,8 +171,8 @@ def conclusions(source: Source, study: Study, results: Results) -> list[Conclusi
             known = {name: facts.number(fact) for name, fact in finding.facts.items()}
         except _NotRunError:
             continue
-        holds = all(number.holds for number in known.values())
-        shown = {name: number.shown for name, number in known.items()}
+        holds = all(held for _, held in known.values())
+        shown = {name: words for name, (words, _) in known.items()}
         text = finding.text.format_map(shown) if holds else ""
         found.append(Conclusion(text, RESTS_ON[finding.rests_on], finding.chart))
     return found
@@ -194,7 +183,7 @@ class _Facts:
         self.source, self.study, self.results = source, study, results
         self.engine = source.headlines[study.id].engine
 
-    def number(self, fact: Fact) -> _Number:
+    def number(self, fact: Fact) -> tuple[str, bool]:
         """Return a fact's number in words, and whether its condition holds.
 
         _NotRunError where the search or the region that it needs was not run.
@@ -206,20 +195,20 @@ class _Facts:
         if fact.cause:
             changes = zip(self._explained["causes"], self._explained["titles"], strict=True)
             titles = [title for one, title in changes if one["cause"] == fact.cause]
-            return _Number("; ".join(map(lower, titles)), bool(titles))
+            return "; ".join(map(lower, titles)), bool(titles)
         value = self._count(fact.explanation) if fact.explanation else self._share(fact)
         shown = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f}\u00a0%"
-        return _Number(shown, (fact.expect or Condition(at_least=0)).holds(value))
+        return shown, (fact.expect or Condition(at_least=0)).holds(value)
 
-    def _statistic(self, test: SimpleTest, look_up: Lookup) -> _Number:
+    def _statistic(self, test: SimpleTest, look_up: Lookup) -> tuple[str, bool]:
         expect, _ = conditions(test)
         try:
             value = float(compare(self.study, test, look_up).values.mean())
         except (UntestableError, MetricError):
-            return _Number("", holds=False)
+            return "", False
         words = wording(self.study, test)
         holds = not isinstance(expect, PublishedRun) and expect.holds(value)
-        return _Number(f"{_rounded(value * words.factor)}\u00a0{words.unit}".rstrip(), holds)
+        return f"{_rounded(value * words.factor)}\u00a0{words.unit}".rstrip(), holds
 
     def _measured(self, wanted: Quantity) -> pd.DataFrame:
         frame = quantity(self.results, wanted)
@@ -239,17 +228,14 @@ class _Facts:
         return found
 
     def _count(self, what: str) -> float:
-        total, claims = self._explained["total"], self._explained["holding"]
-        counts = {
-            "matches_before": total["before"],
-            "matches_after": total["after"],
-            "numbers": total["cells"],
-            "claims_before": claims[0],
-            "claims_after": claims[1],
-            "claims": claims[2],
-            "gain": total["after"] - total["before"] + claims[1] - claims[0],
-        }
-        return float(counts[what])
+        total = self._explained["total"]
+        counts = {"matches_before": total["before"], "matches_after": total["after"]}
+        names = ("claims_before", "claims_after", "claims")
+        counts |= dict(zip(names, self._explained["holding"], strict=True))
+        gain = sum(
+            counts[f"{one}_after"] - counts[f"{one}_before"] for one in ("matches", "claims")
+        )
+        return float((counts | {"numbers": total["cells"], "gain": gain})[what])
 
     def _share(self, fact: Fact) -> float:
         path = self.source.data / REGIONS_TABLE

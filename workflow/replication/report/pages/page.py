@@ -24,15 +24,16 @@ from markupsafe import Markup
 
 from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
-from replication.report.charts.data import unsaid_unit
+from replication.report.charts.data import proper, unsaid_unit
 from replication.report.charts.figure import Figure, short
 from replication.report.pages import shown as numbers
 from replication.report.pages.ledger import plausible
-from replication.report.pages.shown import BADGES, badge, named
+from replication.report.pages.shown import BADGES, badge
 from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
 from replication.verdicts.counts import WHAT
+from replication.verdicts.wording import lower
 
 
 def ran(provenance: dict[str, Any]) -> dict[str, Any]:
@@ -48,13 +49,11 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
         moment = datetime.datetime.fromisoformat(written)
         written = f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
     versions = ", ".join(f"{one} {version.partition('+')[0]}" for one, version in engines)
-    whose = [
-        f"Results{f' of {written}' if written else ''}: tier {name}",
-        f"engines {versions}" if versions else "",
-    ]
+    whose = f"Results{f' of {written}' if written else ''}: tier {name}"
     chosen = ",".join(engine for engine, _ in engines)
-    settings = f"TIER={name}" + (f" ENGINES={chosen}" if chosen else "")
-    selected = provenance.get("config", {}).get("studies", "all")
+    selected = config.get("studies", "all")
+    again = [f"TIER={name}", f"ENGINES={chosen}" if chosen else ""]
+    again += [] if selected == "all" else [f"STUDIES={','.join(selected)}"]
     return {
         "tier": name,
         "tier_title": str(tier.get("title", "")),
@@ -63,11 +62,10 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
         "facts": list(_facts(provenance, written)),
         # Stages of the workflow and what they took: jobs, wall_s, cpu_s.
         "stages": provenance.get("stages", {}),
-        # The settings of make by which the same is run again, without and with the studies.
-        "settings": settings,
-        "again": settings + ("" if selected == "all" else f" STUDIES={','.join(selected)}"),
+        # The settings of make by which the same is run again.
+        "again": " ".join(filter(None, again)),
         # Of when these results are, and of what: for the foot of every page.
-        "whose": "; ".join(part for part in whose if part) + ".",
+        "whose": f"{whose}; engines {versions}." if versions else f"{whose}.",
     }
 
 
@@ -118,13 +116,17 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         duration=numbers.duration,
         interval=numbers.interval,
         metric_label=metric_label,
-        named=named,
         number=numbers.number,
         percent=numbers.percent,
         picture=picture,
+        phrase=lower,
         plausible=plausible,
+        proper=proper,
         published=numbers.published,
+        shade=numbers.shade,
         short_title=short_title,
+        span=numbers.span,
+        times=numbers.times,
         unit=numbers.display_unit,
         unsaid_unit=unsaid_unit,
         verdict=badge,
@@ -148,26 +150,23 @@ def environment(source: Source | None = None) -> jinja2.Environment:
     return made
 
 
-#: Results of a study that a reader can download: name for readers, file in the data, what they are.
-_STUDY_DOWNLOADS = (
-    ("design/{}.parquet", "design/{}.csv", "every point, replicate and scenario"),
-    ("results/{}/flows.parquet", "results/{}/flows.parquet", "every flow of every run"),
-    (
-        "results/{}/features.parquet",
-        "results/{}/features.parquet",
-        "what was read off the series of every run",
-    ),
-    ("results/{}/series.parquet", "results/{}/series.parquet", "the series that charts draw"),
-)
+#: Results of a study that a reader can download, as Parquet, and what they are.
+_STUDY_DOWNLOADS = {
+    "design/{}": "every point, replicate and scenario",
+    "results/{}/flows": "every flow of every run",
+    "results/{}/features": "what was read off the series of every run",
+    "results/{}/series": "the series that charts draw",
+}
 
 
 def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
     """Return the downloads of a study whose files are in `data`: name, file and meaning."""
-    every = (
-        (name.format(study), data / file.format(study), meaning)
-        for name, file, meaning in _STUDY_DOWNLOADS
-    )
-    return [found for found in every if found[1].is_file()]
+    found = []
+    for stem, meaning in _STUDY_DOWNLOADS.items():
+        name = stem.format(study)
+        files = (data / f"{name}.parquet", data / f"{name}.csv")
+        found += [(f"{name}.parquet", path, meaning) for path in files if path.is_file()]
+    return found
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:

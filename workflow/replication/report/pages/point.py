@@ -12,17 +12,12 @@ from typing import Any
 import pandas as pd
 
 from replication.metrics.results import Results
-from replication.report.charts.data import (
-    DrawnRun,
-    flow_algorithm,
-    read_series,
-    runs_of,
-)
+from replication.report.charts.data import flow_algorithm, read_series, runs_of
 from replication.report.charts.run import run_picture
 from replication.report.pages.shown import MISSING, significant
 from replication.report.pages.source import Source, grouped, point_links
 from replication.study.storage.table import Row
-from replication.study.study import Experiment, Study
+from replication.study.study import Study
 from replication.verdicts.verdict_table import is_supported
 
 #: Replicates and rows of flows that a page shows for each engine; the Parquet files have all.
@@ -49,7 +44,10 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
     # That of the study's headline first.
     engines = dict.fromkeys([*source.shown_engines(study.id), *source.parts[study.id]])
     flows = _by_run(results.flows)
-    series = {one.id: _by_run(_first_series(results, one)) for one in study.experiments}
+    series = {}
+    for one in study.experiments:
+        first = runs_of(results, one).drop_duplicates(["point", "engine"])
+        series[one.id] = _by_run(read_series(results, first))
     for (experiment, point), link in point_links(study, design).items():
         rows = by_point[experiment, point]
         of_engines = [own for one in engines if (own := [r for r in rows if r["engine"] == one])]
@@ -63,13 +61,6 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
             "flows": shown,
             "more_flows": more,
         }
-
-
-def _first_series(results: Results, experiment: Experiment) -> pd.DataFrame:
-    first: dict[tuple[str, str], DrawnRun] = {}
-    for run in runs_of(results, experiment):
-        first.setdefault((run.point, run.engine), run)
-    return read_series(results, list(first.values())) if first else pd.DataFrame()
 
 
 def _by_run(frame: pd.DataFrame) -> dict[Any, pd.DataFrame]:

@@ -56,7 +56,10 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         "summary": summary(found) if found else None,
         # The regions of each study, each with its results by engine.
         "by_study": {
-            study: [_region(source, list(own)) for _, own in groupby(of, key=_name)]
+            study: [
+                _region(source, list(own))
+                for _, own in groupby(of, key=lambda one: str(one["region"]))
+            ]
             for study in source.studies
             if (of := of_study(found, study))
         },
@@ -73,21 +76,16 @@ def regions_page(source: Source) -> dict[str, Any] | None:
     }
 
 
-def _name(found: Found) -> str:
-    return str(found["region"])
-
-
 def _region(source: Source, engines: list[Found]) -> dict[str, Any]:
     panels = [panel for one in engines for panel in one["panels"]]
     laws = [
         (law["title"], law["source"], law["condition"]) for one in panels for law in one["laws"]
     ]
-    changes = load_region(source.root, _name(engines[0])).changed
     return {
         "first": engines[0],
         "laws": list(dict.fromkeys(laws)),
         "engines": engines,
-        "changes": changes,
+        "changes": load_region(source.root, engines[0]["region"]).changed,
     }
 
 
@@ -131,7 +129,6 @@ def today_views(source: Source) -> list[dict[str, Any]]:
             continue
         rows = of_study(source.headline(source.claims), study.id)
         quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
-        compared = [one for one in compare_verdicts(rows, found["claims"], same=()) if one.after]
         claims: list[dict[str, Any]] = [
             {
                 "id": one.item[0],
@@ -141,8 +138,8 @@ def today_views(source: Source) -> list[dict[str, Any]]:
                 "reason": str(one.known["reason"]),
                 "differs": one.agrees is False,
             }
-            for one in compared
-            if one.item[0] in quotes
+            for one in compare_verdicts(rows, found["claims"], same=())
+            if one.after and one.item[0] in quotes
         ]
         views.append(
             {
@@ -182,6 +179,12 @@ class Axis:
             return float(self.low * (self.high / self.low) ** place)
         return self.low + place * (self.high - self.low)
 
+    def position(self, value: float) -> float:
+        """Return where a value is, 0 to 1 on the axis."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
     @property
     def label(self) -> str:
         """Title and unit."""
@@ -189,9 +192,8 @@ class Axis:
 
 
 def _short(value: float) -> str:
-    if abs(value) >= 1000:
-        return f"{float(f'{value:.3g}'):,.0f}".replace("-", "\u2212")
-    return f"{value:.3g}".replace("-", "\u2212")
+    shown = f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return shown.replace("-", "\u2212")
 
 
 def axes_of(found: Found) -> tuple[Axis, Axis]:
@@ -314,7 +316,7 @@ def _path(segments: Sequence[Sequence[float]]) -> str:
 
 
 def _dots(points: Sequence[Mapping[str, Any]], x: Axis, y: Axis) -> str:
-    at = [(_place(x, one["x"] * x.factor), _place(y, one["y"] * y.factor)) for one in points]
+    at = [(x.position(one["x"] * x.factor), y.position(one["y"] * y.factor)) for one in points]
     return "".join(f"M{a} {b}h0" for a, b in dict.fromkeys(_point(*one) for one in at))
 
 
@@ -330,28 +332,17 @@ def _own(at: Sequence[float | None]) -> tuple[int, int] | None:
     return _point(x, y)
 
 
-def _place(axis: Axis, value: float) -> float:
-    if axis.log:
-        return math.log(value / axis.low) / math.log(axis.high / axis.low)
-    return (value - axis.low) / (axis.high - axis.low)
-
-
 def ticks(axis: Axis) -> list[tuple[float, str]]:
     """Return the marks of an axis: positions from 0 to 1 and what they say, round numbers."""
     values = _log_ticks(axis) if axis.log else _even_ticks(axis)
-    return [(_place(axis, value), f"{value:g}") for value in values]
+    return [(axis.position(value), f"{value:g}") for value in values]
 
 
 def _log_ticks(axis: Axis) -> list[float]:
     powers = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
-    slack = 1 + 1e-9
     for steps in (_TICK_STEPS, (1, 3), (1,)):
-        values = [
-            step * 10.0**power
-            for power in powers
-            for step in steps
-            if axis.low / slack <= step * 10.0**power <= axis.high * slack
-        ]
+        values = [step * 10.0**power for power in powers for step in steps]
+        values = [value for value in values if -1e-9 <= axis.position(value) <= 1 + 1e-9]
         if len(values) <= _MOST_TICKS:
             break
     return values

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.study.errors import InputError
 from replication.study.storage.table import written
 from replication.study.verdict import Verdict
-from replication.verdicts.counts import WHAT, Numbers, Tally, tallies
+from replication.verdicts.counts import tallies
 from replication.verdicts.verdict_table import Judged
 
 MISSING = "–"
 SIGNIFICANT_DIGITS = 4
+#: Ends of the steps of a deviation's shade: beyond each the shade is one step stronger.
+SHADES = (0.05, 0.2, 0.5)
 
 #: A field of a CSV file, or of a typed table.
 Field = str | float | None
@@ -60,8 +63,10 @@ def published(field: Field, half_ulp: Field, unit: str) -> Number:
     factor = unit_of(unit)[1]
     if not half:
         return Number(raw, significant(value * factor))
-    decimals = max(0, round(-math.log10(2 * half * factor)))
-    return Number(raw, _signed(f"{value * factor:,.{min(decimals, 12)}f}"))
+    decimals = round(-math.log10(2 * half * factor))
+    # Results keep ten significant digits: more would be zeros that nobody printed.
+    kept = 9 - math.floor(math.log10(abs(value * factor))) if value else 12
+    return Number(raw, _signed(f"{value * factor:,.{max(0, min(decimals, kept))}f}"))
 
 
 def percent(field: Field) -> Number:
@@ -73,6 +78,15 @@ def percent(field: Field) -> Number:
     digits = 2 if abs(share) < 0.995 else 1 if abs(share) < 9.95 else 0
     text = _signed(f"{share:+,.{digits}f}")
     return Number(raw, f"{text} %")
+
+
+def shade(deviation: Field) -> str:
+    """Return how far off as a shade: "low-3" to "high-3", "near", empty without a value."""
+    value = parse(deviation)
+    if value is None:
+        return ""
+    step = sum(abs(value) > end for end in SHADES)
+    return f"{'high' if value > 0 else 'low'}-{step}" if step else "near"
 
 
 def times(ratio: float) -> str:
@@ -90,6 +104,12 @@ def interval(low: Field, high: Field, unit: str = "1") -> str:
     if MISSING in (ends[0].shown, ends[1].shown):
         return MISSING
     return f"{ends[0].shown} to {ends[1].shown}"
+
+
+def span(low: str, unit: float, high: str = "") -> str:
+    """Return a number, or a range, with three digits in a unit; a dash for none."""
+    known = [f"{float(number) / unit:.3g}" for number in (low, high) if number]
+    return " to ".join(dict.fromkeys(known)) or MISSING
 
 
 def significant(value: float) -> str:
@@ -165,76 +185,18 @@ def badge(word: str) -> Badge:
         raise InputError(f"verdict {word!r} is unknown; there are {known}") from None
 
 
-def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> list[str]:
-    """Return sentences on printed numbers, on published traces and on claims, where there are."""
-    counted, said = tallies(cells, claims), []
-    for what in ("printed", "trace"):
-        own = (parse(row["relative_deviation"]) for row in cells if row["kind"] == what)
-        said += _of_numbers(counted[what], named(what, counted[what]))
-        said += _error([value for value in own if value is not None])
-    return [*said, *_of_claims(counted["claims"])]
+def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> dict[str, Any]:
+    """Return what the macro `answer` says of numbers and claims: their counts, and the errors.
 
-
-def named(what: str, tally: Tally) -> str:
-    """Return what is counted, and of how many studies, traces and flows it is."""
-    if not isinstance(tally, Numbers):
-        return WHAT[what]
-    if what == "trace":
-        return (
-            f"statistics of {_many(tally.tables, 'published trace')} ({_many(tally.rows, 'flow')})"
-        )
-    return f"{WHAT[what]} in {tally.studies} studies" if tally.studies > 1 else WHAT[what]
-
-
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _of_numbers(numbers: Tally, what: str) -> list[str]:
-    if not numbers.total:
-        return []
-    if not numbers.tested:
-        return [f"None of the {numbers.total} {what} can be tested by what was run."]
-    said = f"{numbers.share(Verdict.REPRODUCED)} {what} are reproduced"
-    untested = numbers.total - numbers.tested
-    said += f"; {untested} more cannot be tested" if untested else ""
-    impossible = numbers.count(Verdict.IMPOSSIBLE)
-    return [f"{said}{f'; {impossible} cannot be true as printed' if impossible else ''}."]
-
-
-def by_size(deviation: float) -> float:
-    """Return how far off a relative deviation is: a third of a value is as far as three times."""
-    ratio = max(1 + deviation, 1e-9)
-    return max(ratio, 1 / ratio)
-
-
-def _error(deviations: Sequence[float]) -> list[str]:
-    if not deviations:
-        return []
-    above = sum(value > 0 for value in deviations)
-    below = sum(value < 0 for value in deviations)
-    side, most = ("high", above) if above > len(deviations) / 2 else ("low", below)
-    size = percent(statistics.median(map(abs, deviations))).shown.lstrip("+")
-    return [f"Their median error is {size}; {most} of our {len(deviations)} values are too {side}."]
-
-
-def _of_claims(claims: Tally) -> list[str]:
-    if not claims.total:
-        return []
-    parts = [
-        f"{count} {one if count == 1 else several}"
-        for word, one, several in (
-            (Verdict.REPRODUCED, "holds", "hold"),
-            (
-                Verdict.DIRECTION_ONLY,
-                "has the right direction only",
-                "have the right direction only",
-            ),
-            (Verdict.NOT_REPRODUCED, "does not hold", "do not hold"),
-            (Verdict.IMPOSSIBLE, *2 * ("cannot be true as printed",)),
-            (Verdict.NOT_TESTABLE, *2 * ("cannot be tested",)),
-        )
-        if (count := claims.count(word))
-    ]
-    of = f"Of {claims.total} claims" if claims.total > 1 else "Of the one claim"
-    return [f"{of}, {', '.join(parts)}."]
+    The error of printed numbers, and of statistics of traces, is the median size of their
+    deviations, with how many are too high or too low; None where none was measured.
+    """
+    errors = {}
+    for kind in ("printed", "trace"):
+        own = [parse(row["relative_deviation"]) for row in cells if row["kind"] == kind]
+        deviations = pd.Series(own, dtype=float).dropna()
+        above, total = int((deviations > 0).sum()), len(deviations)
+        side, most = ("high", above) if above > total / 2 else ("low", int((deviations < 0).sum()))
+        size = percent(deviations.abs().median()).shown.lstrip("+")
+        errors[kind] = {"size": size, "side": side, "most": most, "of": total} if total else None
+    return {"counted": tallies(cells, claims), "errors": errors}

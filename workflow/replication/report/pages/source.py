@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from replication.design.config import load_study
 from replication.metrics.results import Results
-from replication.report.charts.data import level_label
+from replication.report.charts.data import level_label, proper
 from replication.report.charts.figure import file_of, name_of
 from replication.study.errors import InputError
 from replication.study.files import REMEDY, read_json
@@ -45,12 +45,8 @@ AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 class Source:
     """All that the report reads, except the series behind the charts.
 
-    Attributes
-    ----------
-    own_data
-        Rows of self_consistency.csv, by study and claim.
-    downloads
-        Where pages find the tables, from the report's folder.
+    `own_data` has the rows of self_consistency.csv by study and claim; `downloads` is where pages
+    find the tables, from the report's folder.
     """
 
     root: Path
@@ -68,7 +64,7 @@ class Source:
         return cls(
             root=root,
             data=data,
-            cells=read_verdicts(data, "cells"),
+            cells=[row | _named(row) for row in read_verdicts(data, "cells")],
             claims=read_verdicts(data, "claims"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_provenance(data / "provenance.json"),
@@ -152,6 +148,11 @@ class Source:
         path = published_path(self.root, study)
         numbers = read_published(path) if path.is_file() else []
         return {(number.table, number.row, number.column): number for number in numbers}
+
+
+def _named(row: Judged) -> Judged:
+    """Return the labels of a number: of ids where the study gives none."""
+    return {name: proper(row[name]) for name in ("row_label", "column_label")}
 
 
 def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -66,12 +65,12 @@ def study_page(
         for e in study.experiments
     ]
     failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
-    counted = tallies(source.headline(cells), headline)
+    counted = tallies(source.headline(cells), headline).values()
     ours = [row for row in design if is_supported(row)]
     return {
         "study": study,
         "headline": source.headlines[study.id],
-        "failing": sum(tally.count(word) for tally in counted.values() for word in failing),
+        "failing": sum(tally.count(word) for tally in counted for word in failing),
         "changes": len(study.changes),
         "experiments": experiments,
         "other_claims": [card for card in cards if card["claim"].id not in homes],
@@ -98,7 +97,7 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[TableView
     return found
 
 
-def _answer(tables: Sequence[TableView], claims: Iterable[Judged]) -> list[str]:
+def _answer(tables: Sequence[TableView], claims: Iterable[Judged]) -> dict[str, Any]:
     shown = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
     return answer([cell["row"] for cell in shown], claims)
 
@@ -186,10 +185,6 @@ def _measured(study: Study, claim: Claim, row: Judged) -> str:
     return f"measured {wording(study, tests[0]).value(value)}"
 
 
-#: Ends of the steps of a deviation's shade: beyond each the shade is one step stronger.
-SHADES = (0.05, 0.2, 0.5)
-
-
 #: A published number beside ours, as `_cells` makes it; and a table of them, as `_table` does.
 CellView = dict[str, Any]
 TableView = dict[str, Any]
@@ -240,20 +235,16 @@ def _table(
 def _grid(cells: Sequence[CellView]) -> dict[str, Any]:
     """Return the paper's columns, each with the unit that its numbers share, and its rows."""
     at = {(cell["row"]["row"], cell["row"]["column"]): cell for cell in cells}
-    columns = {cell["row"]["column"]: cell["row"]["column_label"] for cell in cells}
-    units: dict[str, set[str]] = {}
-    for cell in cells:
-        units.setdefault(cell["row"]["column"], set()).add(cell["unit"])
+    columns = grouped((cell["row"] for cell in cells), "column", "column_label")
+    units = [{numbers.display_unit(row["unit"]) for row in own} for own in columns.values()]
+    rows = dict.fromkeys((cell["row"]["row"], cell["row"]["row_label"]) for cell in cells)
     return {
         "columns": [
-            (label, next(iter(units[key])) if len(units[key]) == 1 else "")
-            for key, label in columns.items()
+            (label, next(iter(one)) if len(one) == 1 else "")
+            for (_, label), one in zip(columns, units, strict=True)
         ],
-        "rows": [
-            # None where the paper prints no number.
-            (label, [at.get((key, column)) for column in columns])
-            for key, label in {c["row"]["row"]: c["row"]["row_label"] for c in cells}.items()
-        ],
+        # None where the paper prints no number.
+        "rows": [(label, [at.get((row, key)) for key, _ in columns]) for row, label in rows],
     }
 
 
@@ -269,16 +260,13 @@ def _cells(
     by_key = grouped(rows, "table", "row", "column")
     points = {key: under(links, same) for key, same in by_key.items()}
     for row in rows:
-        unit, key = row["unit"], (row["table"], row["row"], row["column"])
+        key = (row["table"], row["row"], row["column"])
         yield {
             "row": row,
-            "unit": numbers.display_unit(unit),
+            "unit": numbers.display_unit(row["unit"]),
             "printed": printed.get(key),
             "published": _printed(row, table),
-            "reproduced": numbers.number(row["reproduced_mean"], unit),
-            "deviation": numbers.percent(row["relative_deviation"]),
-            "shade": shade(numbers.parse(row["relative_deviation"])),
-            "interval": numbers.interval(row["reproduced_low"], row["reproduced_high"], unit),
+            "reproduced": numbers.number(row["reproduced_mean"], row["unit"]),
             "verdict": badge(row["verdict"]),
             "reason": " ".join(part for part in row["reasons"] if part not in notes),
             "html_id": cell_id(*key),
@@ -296,27 +284,13 @@ def _printed(row: Judged, table: Table) -> numbers.Number:
     return numbers.Number(numbers.number(row["published"], row["unit"]).raw, f"{shown}{times}")
 
 
-def shade(deviation: float | None) -> str:
-    """Return how far off as a shade: "low-3" to "high-3", "near", empty without a value."""
-    if deviation is None:
-        return ""
-    step = sum(abs(deviation) > end for end in SHADES)
-    if not step:
-        return "near"
-    return f"{'high' if deviation > 0 else 'low'}-{step}"
-
-
 def _shared(rows: Sequence[Judged]) -> list[str]:
     """Return the sentences that most reasons hold whatever the verdict, to be said once."""
-    counted: Counter[str] = Counter()
-    verdicts: dict[str, set[str]] = {}
+    of: dict[str, list[str]] = {}
     for row in rows:
         for part in dict.fromkeys(row["reasons"]):
-            counted[part] += 1
-            verdicts.setdefault(part, set()).add(row["verdict"])
-    return [
-        part for part, count in counted.items() if 2 * count > len(rows) and len(verdicts[part]) > 1
-    ]
+            of.setdefault(part, []).append(row["verdict"])
+    return [part for part, own in of.items() if 2 * len(own) > len(rows) and len(set(own)) > 1]
 
 
 def _tolerances(table: Table) -> list[str]:
