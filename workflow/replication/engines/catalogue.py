@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.engines.model import Engine, knows_no_host
-from replication.engines.ns3 import NS3_VERSION, installed, lacks, own_program
+from replication.engines.ns3 import NS3_VERSION, installed, own_program
 from replication.study.files import file_sha256, read_yaml
 from replication.study.link import (
     DropTail,
@@ -36,8 +36,13 @@ def _first(checks: Mapping[str, bool]) -> str:
     return next((said for said, is_met in checks.items() if is_met), "")
 
 
-def _ns3_refuses_flow(flow: TcpFlow) -> str:
+#: CUBIC's Reno-friendly region came with ns-3.41 (its release notes, #1001).
+_NS3_CUBIC_FRIENDLINESS = 41
+
+
+def _ns3_refuses_flow(version: str, flow: TcpFlow) -> str:
     control = flow.congestion_control
+    is_old = int(version.split(".")[1]) < _NS3_CUBIC_FRIENDLINESS
     ours = control in ("tahoe", "reno")  # classes of our own, older than these
     return _first(
         {
@@ -47,6 +52,9 @@ def _ns3_refuses_flow(flow: TcpFlow) -> str:
             "without timestamps": control in ("ledbat", "lp") and not flow.timestamps,
             "with neither SACK nor limited transmit": (
                 control == "bbr" and not (flow.sack or flow.limited_transmit)
+            ),
+            f"with TCP friendliness in version {version}": (
+                is_old and control == "cubic" and flow.cubic_tcp_friendliness
             ),
         }
     )
@@ -320,7 +328,7 @@ def ns3(version: str) -> Engine:
         ),
         queues=_named("droptail pfifo red codel fq_codel pie"),
         losses=frozenset({"random", "listed"}),
-        refuse_flow=lambda flow: _ns3_refuses_flow(flow) or lacks(version, flow),
+        refuse_flow=functools.partial(_ns3_refuses_flow, version),
         refuse_queue=lambda queue: "",
         refuse_scenario=_ns3_refuses_scenario,
         cost_base_s=0.08,

@@ -26,7 +26,7 @@ from replication.engines.lowering import PLAN_FILE, write_inputs
 from replication.engines.model import Engine, OwnProgram
 from replication.study.errors import InputError, RunError
 from replication.study.files import read_yaml, sha256_of, write_text
-from replication.study.scenario import Scenario, TcpFlow
+from replication.study.scenario import Scenario
 
 #: A wheel's version, or the release of an installed ns-3.
 Ns3Version = Annotated[str, Field(pattern=r"^3\.\d+(\.post\d+)?$")]
@@ -38,8 +38,6 @@ PREFIX = "NS3_PREFIX"
 PROGRAM = "replicate-ns3"
 #: The canonical scenarios, and the digest of what our program on the wheel writes in them.
 CANONICAL = Path("workflow/engines/ns3_canonical.yaml")
-#: CUBIC's Reno-friendly region came with ns-3.41 (its release notes, #1001).
-_CUBIC_FRIENDLINESS = 41
 
 #: The wheel's tags: what is used of it, C++ headers and libraries, is the same for any Python.
 _TAGS = (
@@ -59,19 +57,6 @@ _WANTED = (
     *(f"ns3/lib64/libns3*[0-9v]-{module}.so" for module in MODULES),
     "ns3/lib64/lib*-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f].so*",
 )
-
-
-def minor(version: str) -> int:
-    """Return the number after "3." in a version."""
-    return int(version.split(".")[1])
-
-
-def lacks(version: str, flow: TcpFlow) -> str:
-    """Return what `flow` asks for that this version has not, or an empty string."""
-    friendly = flow.congestion_control == "cubic" and flow.cubic_tcp_friendliness
-    if friendly and minor(version) < _CUBIC_FRIENDLINESS:
-        return f"with TCP friendliness in version {version}"
-    return ""
 
 
 def fetch_wheel(lock: Path, output: Path) -> None:
