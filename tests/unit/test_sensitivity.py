@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from replication.design.config import load_study, study_ids
+from replication.design.config import Sensitivity, load_sensitivity, load_study, study_ids
 from replication.engines.catalogue import ENGINES
 from replication.explore.design_point import (
     DEFAULT,
@@ -28,7 +28,6 @@ from replication.explore.robustness import (
 )
 from replication.study.errors import InputError
 from replication.study.parameter import Assumed
-from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study.study import Study
 from replication.study.variation import Assumption, check_ledger
 from replication.study.verdict import Verdict

@@ -16,8 +16,11 @@ from typing import Any
 from replication.design.config import (
     Config,
     Paths,
+    Sensitivity,
     chosen_engines,
+    explanations_path,
     load_config,
+    load_sensitivity,
     load_study,
     load_tier,
     study_files,
@@ -48,11 +51,6 @@ from replication.simulate.runtime import (
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
 from replication.study.scenario import Scenario
-from replication.study.sensitivity_settings import (
-    Sensitivity,
-    explanations_path,
-    load_sensitivity,
-)
 from replication.study.study import CONFORMANCE, REGIONS_TABLE, Study
 
 #: What gathering the tables of a batch may take on top of a simulator, in units of 2^20 bytes.

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from replication.design.config import explanations_path, load_sensitivity
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
 from replication.explore.finding import Finding, holding, judge_finding
@@ -23,7 +24,6 @@ from replication.explore.trial import Trial
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.scenario import canonical_json
-from replication.study.sensitivity_settings import explanations_path, load_sensitivity
 from replication.study.storage.table import write_table
 from replication.verdicts.cause import Explanations, load_explanations
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from replication.design.config import load_study
+from replication.design.config import Scale, load_sensitivity, load_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
@@ -41,7 +41,6 @@ from replication.metrics.statistic import wilson_interval
 from replication.study.claim_model import Claim, NotTestable
 from replication.study.files import read_json, write_text
 from replication.study.scenario import canonical_json
-from replication.study.sensitivity_settings import Scale, load_sensitivity
 from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     CELL_COLUMNS,

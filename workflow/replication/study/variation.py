@@ -277,47 +277,31 @@ def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, Jso
 
 def check_ledger(study: Study) -> None:
     """Check that a template reads every parameter, else InputError: a dead entry looks tested."""
-    alive = set().union(*(_read(study, experiment) for experiment in study.experiments))
+    read = set().union(*(_read(study, experiment) for experiment in study.experiments))
     for key, _ in parameters(study):
-        if key not in alive:
+        if key not in read:
             raise InputError(
                 f"study {study.id}: parameter {key!r} is read by no template; use it in one, "
                 "or move it to the notes or to configs/explanations"
             )
 
 
-def without_effect(study: Study) -> list[str]:
-    """Return the assumptions whose values no run has: levels set them wherever they are read."""
-    used = set().union(*(_read(study, experiment, True) for experiment in study.experiments))
-    return [assumption.key for assumption in assumptions(study) if assumption.key not in used]
-
-
-def _read(study: Study, experiment: Experiment, own_values: bool = False) -> set[str]:
-    """Return the keys of the parameters that an experiment's templates lead to.
-
-    With `own_values` without those that a factor sets at each of its levels.
-    """
-    parameters = parameters_of(study, experiment)
-    values: dict[str, list[Any]] = {name: [p.value] for name, p in parameters.items()}
-    always_set: set[str] = set()
-    for factor in experiment.factors:
-        if own_values:
-            always_set |= set.intersection(*(set(level.set) for level in factor.levels))
-        for level in factor.levels:
-            for name, value in level.set.items():
-                values[name].append(value)
-    for name in always_set:
-        del values[name][0]
-    found: set[str] = set()
+def _read(study: Study, experiment: Experiment) -> set[str]:
+    """Return the keys of the parameters that an experiment's templates lead to."""
+    values: dict[str, list[Any]] = {
+        name: [parameter.value] for name, parameter in parameters_of(study, experiment).items()
+    }
+    for level in (level for factor in experiment.factors for level in factor.levels):
+        for name, value in level.set.items():
+            values[name].append(value)
     templates = experiment.model_dump(exclude={"parameters", "factors", "flows"})
     flows = [whole_flow(flow, values) for flow in experiment.flows]
-    waiting = [*_references(templates), *_references(flows)]
+    found, waiting = set[str](), _references([templates, flows])
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
             waiting += _references(values.get(name, []))
-    found -= always_set
     return {f"{experiment.id}/{n}" if n in experiment.parameters else n for n in found}
 
 
