@@ -46,8 +46,7 @@ from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.errors import InputError
 from replication.study.published import published_path, read_published
-from replication.study.storage.parquet import write_parquet
-from replication.study.storage.table import write_table
+from replication.study.storage.table import write_parquet, write_table
 from replication.study.study import Study
 from replication.study.variation import Assumption, Variation, apply, assumptions
 from replication.verdicts.audit import audit_study, impossible_cells

@@ -41,11 +41,11 @@ from replication.metrics.statistic import wilson_interval
 from replication.study.claim_model import Claim, NotTestable
 from replication.study.files import read_json, write_text
 from replication.study.scenario import canonical_json
-from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
     Row,
+    read_parquet,
     read_rows,
     write_table,
 )

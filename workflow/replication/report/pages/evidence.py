@@ -42,12 +42,12 @@ from replication.report.pages.page import write_figures
 from replication.report.pages.shown import significant
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.files import read_json
-from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
     TRACE_SAMPLE_COLUMNS,
     Row,
     read_frame,
+    read_parquet,
     read_rows,
 )
 from replication.study.study import Study
