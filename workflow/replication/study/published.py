@@ -117,11 +117,10 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     line = 1
     try:
-        if next(reader, None) != list(PUBLISHED_COLUMNS):
-            raise PublishedError(f"{path}: line 1: must be {','.join(PUBLISHED_COLUMNS)}")
-        line = 2
         for fields in reader:
-            if fields:
+            if line == 1 and fields != list(PUBLISHED_COLUMNS):
+                raise PublishedError(f"{path}: line 1: must be {','.join(PUBLISHED_COLUMNS)}")
+            if line > 1 and fields:
                 yield line, fields
             line = reader.line_num + 1
     except csv.Error as error:
@@ -158,17 +157,16 @@ def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
     given = f"{where}: value {row['value'][:60]!r}, printed {row['printed'][:60]!r}"
     try:
         value = read_number(row["value"])
-        printed = _printed(row["printed"])
     except InputError as error:
         raise PublishedError(f"{given}: {error}") from None
     if value is None:
         raise PublishedError(f"{given}: the value is not a number, such as 0.5 or 1e6; correct it")
-    if printed is None:
+    number, suffix = _printed(row["printed"])
+    if number is None:
         raise PublishedError(
             f"{given}: no number is printed; copy it from the paper, or write {DERIVED} and the "
             "number that was computed"
         )
-    number, suffix = printed
     meant = number * _SUFFIXES.get(suffix, 1.0)
     # Where no unit is printed, the value is the number times a factor that its column shares.
     factors = [1.0] if suffix in _SUFFIXES or not meant else _FACTORS
@@ -179,19 +177,15 @@ def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
     return float(value), factor if factors is _FACTORS else None
 
 
-def _printed(text: str) -> tuple[float, str] | None:
-    """Return the number of a printed text and the unit behind it; None where it holds none."""
+def _printed(text: str) -> tuple[float | None, str]:
+    """Return the number of a printed text, if it holds one, and the unit behind it."""
     text = text.removeprefix(DERIVED)
     found = _NUMBER.search(text)
     if found is None:
-        word = _NUMBER_WORDS.get(text.strip().lower())
-        return None if word is None else (float(word), "")
-    number = float(found[0].replace(",", ""))
-    if math.isinf(number):
-        raise InputError("no printed number is so large")
+        return _NUMBER_WORDS.get(text.strip().lower()), ""
     sign = -1 if text[: found.start()].endswith(("-", "−")) else 1
-    rest = text[found.end() :].split()
-    return sign * number, rest[0] if rest else ""
+    unit = text[found.end() :].split()[:1]
+    return sign * float(found[0].replace(",", "")), "".join(unit)
 
 
 def half_ulp(printed: str, value: float) -> float:
@@ -207,17 +201,14 @@ def half_ulp(printed: str, value: float) -> float:
     places = number.as_tuple().exponent
     assert isinstance(places, int)  # digits only: never NaN or infinite
     ulp = Decimal(1).scaleb(places)
-    if number == 0 or value == 0:
-        return float(ulp / 2)
-    return float(ulp / 2 * abs(Decimal(repr(float(value))) / number))
+    scale = abs(Decimal(repr(float(value))) / number) if number and value else 1
+    return float(ulp / 2 * scale)
 
 
 def significant_digits(printed: str) -> int:
     """Return how many significant digits the first number of `printed` has (0: no number)."""
     found = _NUMBER.search(printed)
-    if found is None:
-        return 0
-    digits = found[1].replace(",", "")
+    digits = found[1].replace(",", "") if found else ""
     significant = digits.replace(".", "").lstrip("0")
     # Trailing zeros of a whole number may only be place holders.
     return len(significant) if "." in digits else len(significant.rstrip("0"))

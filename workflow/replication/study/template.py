@@ -30,12 +30,10 @@ from pydantic import ValidationError, model_validator
 
 from replication.study.errors import InputError, describe
 from replication.study.files import read_number
-from replication.study.model import Document, Interval, PositiveSeconds, Seconds
+from replication.study.model import Document, Interval, Seconds
 from replication.study.scenario import CbrFlow, Scenario, TcpFlow
 from replication.study.study import Experiment
 
-#: No rate, size or count of packets comes near it.
-LARGEST = 1e18
 _MOST_COPIES = 10_000
 _NAME = re.compile(r"\$[a-z0-9][a-z0-9_.-]*")
 _PLUS = re.compile(r"\s\+\s")
@@ -83,28 +81,22 @@ def _sum_of_products(text: str, parameters: dict[str, Any], trail: tuple[str, ..
         [_operand(part.strip(), parameters, trail) for part in term.split("*")]
         for term in _PLUS.split(text)
     ]
-    if any(None in term for term in terms):
+    operands = list(itertools.chain.from_iterable(terms))
+    if None in operands:
         return None
-    for number in itertools.chain.from_iterable(terms):
+    for number in operands:
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise TemplateError(f"{text!r}: {number!r} is not a number")
-        _check_size(text, number)
-    found = functools.reduce(operator.add, map(math.prod, terms))
-    _check_size(text, found)
-    return found
-
-
-def _check_size(text: str, number: float) -> None:
-    # Not a number fails this too.
-    if not abs(number) <= LARGEST:
-        raise TemplateError(f"{text!r} is beyond {LARGEST:g}: no quantity is so large")
+    try:
+        return functools.reduce(operator.add, map(math.prod, terms))
+    except OverflowError:
+        raise TemplateError(f"{text!r}: is too large a number") from None
 
 
 def _operand(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
     if _NAME.fullmatch(text):
         return resolve(text, parameters, trail)
-    number = read_number(text)
-    if number is None:
+    if (number := read_number(text)) is None:
         raise TemplateError(
             f"{text!r} is neither a number nor a parameter; write $name, $a * $b or $a + $b"
         )
@@ -161,20 +153,19 @@ def instantiate(
     topology = experiment.topology
     where, document = f"experiment {experiment.id}", dict[str, Any]()
     try:
-        duration_s = _Length(duration_s=resolve(experiment.duration_s, parameters)).duration_s
-        if duration_limit_s is not None:
-            duration_s = min(duration_s, duration_limit_s)
         copies = [expand([whole_flow(entry, parameters)], parameters) for entry in experiment.flows]
         document.update(
             seed=seed,
-            duration_s=duration_s,
+            duration_s=resolve(experiment.duration_s, parameters),
             sampling_interval_s=resolve(experiment.sampling_interval_s, parameters),
             nodes=expand(topology.nodes, parameters),
             links=expand(list(topology.links), parameters),
             monitors=expand(list(topology.monitors), parameters),
             host=resolve(experiment.host, parameters),
-            flows=list(_placed_in_time(copies, duration_s, seed)),
         )
+        if duration_limit_s is not None:
+            document["duration_s"] = min(document["duration_s"], duration_limit_s)
+        document["flows"] = list(_placed_in_time(copies, document["duration_s"], seed))
         return Scenario.model_validate(document)
     except ValidationError as error:
         raise TemplateError(f"{where}: {describe(error, document)}") from None
@@ -182,10 +173,6 @@ def instantiate(
         raise TemplateError(f"{where}: {error}") from None
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise TemplateError(f"{where}: the template is malformed: {error}") from None
-
-
-class _Length(Document):
-    duration_s: PositiveSeconds
 
 
 class _Times(Document):
