@@ -92,7 +92,6 @@ def validate(studies: Studies = None) -> None:
 
 
 def _validated(study: Study) -> Iterator[str]:
-    """Yield what there is of a study and what can be judged of it, once both are checked."""
     from replication.design.design import design_study, repeat_warnings
     from replication.design.new_study import TO_FILL_IN
 

@@ -35,10 +35,7 @@ class _Both(io.TextIOBase):
 
 @contextlib.contextmanager
 def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
-    """Send what a job prints to its rule's log; an error is one line on the terminal, too.
-
-    `doing` is printed to the terminal; without it, all that goes to `sys.stderr` is.
-    """
+    """Send output to the rule's log; `doing` (else `sys.stderr`) and errors to the terminal too."""
     terminal = os.fdopen(os.dup(2), "w", buffering=1)
     with Path(str(snakemake.log)).open("w", encoding="utf-8") as log:
         # What the job starts writes there, too.

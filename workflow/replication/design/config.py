@@ -1,8 +1,4 @@
-"""Settings of a run and of the sensitivity analysis, and where their files are.
-
-A run's are its tier, studies, engines and runtime. Those of the analysis (configs/sensitivity.yaml)
-are set before any run.
-"""
+"""Settings of a run and of the sensitivity analysis, and where their files are."""
 
 from __future__ import annotations
 
@@ -224,10 +220,7 @@ def _listed(key: str, value: Any, word: str) -> Any:
 
 
 def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:
-    """Return the engines to run: those asked for, or all that are there; else InputError.
-
-    Images bring what an engine needs, also the one that all of the workflow is `inside`.
-    """
+    """Return the engines to run: those asked for, or all that are there; else InputError."""
     if inside or config.runtime != "native":
         if config.ns3_version != NS3_VERSION or os.environ.get(PREFIX):
             raise InputError(

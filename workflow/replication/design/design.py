@@ -69,10 +69,7 @@ class Batch:
 
 
 def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
-    """Return the levels that `tier` runs.
-
-    A quick tier takes the levels flagged `quick`, or without flags the first, middle and last.
-    """
+    """Return the levels that `tier` runs; a quick one those flagged, else first, middle, last."""
     levels = factor.levels
     flagged = [level for level in levels if level.quick]
     if tier.levels == "all" or (len(levels) <= 3 and not flagged):
@@ -228,7 +225,6 @@ class _Point:
 
 
 def _least_count(engine: Engine, points: list[_Point]) -> int:
-    """Return how many replicates an experiment asks for on an engine; 0 if it asks for none."""
     least = points[0].experiment.replicates_at_least
     if least is None or not points[0].tier.heeds_replicates_at_least:
         return 0
@@ -238,10 +234,7 @@ def _least_count(engine: Engine, points: list[_Point]) -> int:
 
 
 def _needed_s(study: Study, experiment: Experiment) -> float:
-    """Return how long runs have to last for the published numbers to be judged; 0 for any time.
-
-    A number in a window needs the window, and a count the whole run.
-    """
+    """Return how long runs have to last for windows and counts of published numbers to be judged."""
     needed_s = [0.0]
     for table in study.tables:
         others = [row.experiment for row in (table.rows or {}).values()]
@@ -255,11 +248,7 @@ def _needed_s(study: Study, experiment: Experiment) -> float:
 
 
 def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | None:
-    """Return how long a run of `scenario` may last in `tier`, or None for as long as it does.
-
-    The default engine's cost decides. The limit is a whole number of sampling intervals, leaves
-    the last flow as much time as passed before its start, and is at least `needed_s`.
-    """
+    """Return how long a run may last in `tier`: whole sampling intervals; None for as long as it does."""
     cost_s = ENGINES["ns3"].nominal_cost_s(scenario)
     if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:
         return None
@@ -377,7 +366,6 @@ def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
 
 
 def _repeat(scenarios: list[Scenario]) -> bool:
-    """Return whether scenarios are the same but for their seed, and draw nothing from it."""
     first = scenarios[0]
     if any(
         flow.kind == "tcp" and flow.congestion_control == _RANDOM_CONTROL for flow in first.flows

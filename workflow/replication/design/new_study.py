@@ -37,10 +37,7 @@ _HEAD = """\
 def new_study(
     root: Path, study: str, title: str = "", engine: str = "ns2", like: str = ""
 ) -> list[Path]:
-    """Write a valid study, `engine`'s example or a set-up `like` a study's; return its paths.
-
-    InputError where a name will not do; nothing is written.
-    """
+    """Write a valid study, an example of `engine` or a set-up `like` a study's; else InputError."""
     title = title or f"Study {study}"
     if not _ID.fullmatch(study):
         raise InputError(
@@ -83,7 +80,6 @@ def example(root: Path, engine: str = "ns2") -> tuple[str, str]:
 
 
 def _set_up_of(root: Path, like: Study, study: str, title: str) -> str:
-    """Return a study's parameters and experiments without the paper's words, as YAML."""
     document = read_yaml(root / STUDIES / like.id / "study.yaml")
     for key in ("tables", "claims", "unjudged", "changes"):
         document.pop(key, None)

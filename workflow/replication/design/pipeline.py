@@ -1,7 +1,4 @@
-"""The pipeline as the rules see it: validated configuration, plan, names of files, how to start.
-
-Also a single run, which needs no plan.
-"""
+"""The pipeline as the rules see it: configuration, plan, names of files, how to start engines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Checks of a study with its published numbers: all that can be known before anything runs.
-
-They need neither results nor what computes them, so that every start of the workflow makes them.
-"""
+"""Checks of a study with its published numbers: all that can be known before anything runs."""
 
 from __future__ import annotations
 
@@ -35,12 +32,7 @@ class ClaimError(InputError):
 
 
 def check_study(study: Study, published: Path) -> list[MappedCell]:
-    """Check all that can be checked of a study before anything is run; return its cells.
-
-    InputError names a study with nothing to judge, a parameter that no template reads, an unknown
-    metric, an axis without numbers, a published number that maps to nothing, a cell without one,
-    or a flow, monitored link or window that is not in the runs that it is read from.
-    """
+    """Check all that can be checked of a study before it is run; return its cells, else InputError."""
     where = f"configs/studies/{study.id}"
     if not study.tables and not study.claims:
         raise InputError(f"{where}: has neither tables nor claims: nothing to judge; add one")
@@ -75,7 +67,6 @@ def _check_axis(where: str, experiment: Experiment, over: str) -> None:
 
 
 def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None:
-    """Check flows, links and windows of claims and cells against the runs they are read from."""
     points = {
         experiment.id: [
             (levels, scenario_at(study, experiment, levels, values))

@@ -1,7 +1,4 @@
-"""The runtime of a batch: one runner (see `process`), native or in a container of an image.
-
-`containers/build` names images after a hash of their sources: a stale one is never taken for new.
-"""
+"""The runtime of a batch: one runner (see `process`), native or in a container of an image."""
 
 from __future__ import annotations
 
@@ -41,10 +38,7 @@ _GRACE_S = 60.0
 
 @dataclass(frozen=True)
 class Launch:
-    """What to start: a native program, or the image with this id (any, if None).
-
-    The image of a native program is the one that the whole workflow runs in, if any.
-    """
+    """What to start: a native program, or in the image with this id (any, if None)."""
 
     runtime: str
     engine: str
@@ -109,7 +103,6 @@ class Runtime:
             runner.communicate()
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and wait for its answer; a runner that gives none is ended."""
         pipe = subprocess.PIPE
         self._process = self._process or subprocess.Popen(
             self.command, stdin=pipe, stdout=pipe, stderr=self._errors, env=self.environment

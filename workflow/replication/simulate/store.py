@@ -70,7 +70,6 @@ class Store:
         return next((tables for _, tables in self._intact(scenario_id)), None)
 
     def _intact(self, scenario_id: str) -> Iterator[tuple[dict[str, Any], dict[str, bytes]]]:
-        """Yield usage and tables of each copy of a run that is complete and intact."""
         for files in self._copies(scenario_id):
             try:
                 usage = json.loads(files.pop(_USAGE))

@@ -59,10 +59,7 @@ def end_of(error: Exception) -> tuple[int, str] | None:
 
 
 def describe(error: ValidationError, document: Any = None, limit: int = 5) -> str:
-    """Return a readable line for each problem pydantic found: field, value, what it must be.
-
-    Entries of lists have their ids for names where the `document` that was read has some.
-    """
+    """Return a line of all problems: field, value, what it must be; lists have ids from `document`."""
     problems = error.errors(include_url=False)
     lines = []
     for problem in problems[:limit]:
@@ -77,7 +74,6 @@ def describe(error: ValidationError, document: Any = None, limit: int = 5) -> st
 
 
 def _named(loc: Sequence[int | str], document: Any) -> Iterator[int | str]:
-    """Yield a problem's place as its file has it: ids for numbers, and no names of unions."""
     for part in loc:
         if isinstance(document, dict) and document.get("kind") == part:
             continue
@@ -90,7 +86,6 @@ def _named(loc: Sequence[int | str], document: Any) -> Iterator[int | str]:
 
 
 def _plain(text: str) -> str:
-    """Return text in which nothing breaks the line or speaks to the terminal."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 

@@ -180,10 +180,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def fetch(address: str, path: Path, sha256: str) -> None:
-    """Fetch `address` (https:// or file://) into `path`, if not there; else InputError.
-
-    A file is kept only if it has the SHA-256 that was written down for it.
-    """
+    """Fetch `address` (https:// or file://) into `path`, kept only with this SHA-256; else InputError."""
     import urllib.request  # which few runs need
 
     if path.is_file() and file_sha256(path) == sha256:

@@ -101,7 +101,6 @@ class Document(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _knows_its_keys(cls, document: Any) -> Any:
-        """Refuse unknown keys by naming the nearest that there is."""
         known = _keys_of(cls)
         if not isinstance(document, dict) or document.keys() <= known.keys():
             return document
@@ -127,7 +126,6 @@ def one_of(*names: str) -> Any:
 
 @functools.cache
 def _keys_of(model: type[Document]) -> dict[str, None]:
-    """Return the keys of a document in their order, once: each document is checked by them."""
     return {field.alias or name: None for name, field in model.model_fields.items()}
 
 

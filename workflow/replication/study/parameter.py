@@ -1,8 +1,4 @@
-"""Parameters of a study, each with where it comes from, and the factors that vary them.
-
-Every parameter is tagged `published` (with its place in the paper) or `assumed` (with the reason,
-the source of the reason and the plausible range).
-"""
+"""Parameters of a study, each `published` or `assumed`, and the factors that vary them."""
 
 from __future__ import annotations
 
@@ -96,7 +92,6 @@ class Parameter(_Tagged):
 
 
 def _with_units(parameters: Any) -> Any:
-    """Give parameters without a unit the one that their names end in."""
     if isinstance(parameters, dict):
         parameters = dict(parameters)
         for name, parameter in parameters.items():
@@ -189,7 +184,6 @@ def _exact(number: float | None) -> Fraction:
 
 
 def _generated(levels: Any) -> Any:
-    """Return the levels that a `LevelValues` stands for, and any other levels as they are."""
     if not isinstance(levels, dict):
         return levels
     try:

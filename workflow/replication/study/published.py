@@ -103,7 +103,6 @@ def read_published(path: Path) -> list[PublishedNumber]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines below the header that hold anything, each with its number."""
     try:
         # Spreadsheets put a byte order mark in front.
         text = path.read_text(encoding="utf-8-sig")
@@ -153,7 +152,7 @@ def _fields(where: str, fields: Sequence[str]) -> dict[str, str]:
 
 
 def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
-    """Return a line's value, and what it is times the printed number if no unit says so."""
+    """Return a line's value, and its ratio to the printed number if no unit says so."""
     given = f"{where}: value {row['value'][:60]!r}, printed {row['printed'][:60]!r}"
     try:
         value = read_number(row["value"])
@@ -178,7 +177,6 @@ def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
 
 
 def _printed(text: str) -> tuple[float | None, str]:
-    """Return the number of a printed text, if it holds one, and the unit behind it."""
     text = text.removeprefix(DERIVED)
     found = _NUMBER.search(text)
     if found is None:

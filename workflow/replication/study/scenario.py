@@ -1,8 +1,4 @@
-"""A scenario: one self-contained, engine-neutral simulation run.
-
-All quantities are SI; every field name carries its unit. The scenario's identity is the
-SHA-256 of its canonical JSON, and that identity stands in every result made from it.
-"""
+"""A scenario: one engine-neutral run in SI units, named by the hash of its canonical JSON."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A study: one published paper as data - its set-up, its experiments and where its numbers map.
-
-A study is a folder of YAML files under ``configs/studies/``. Every value that shapes a run is a
-parameter; templates refer to it as ``$name``, or in a product or sum.
-"""
+"""A study: one published paper as data, read from YAML files below ``configs/studies/``."""
 
 from __future__ import annotations
 
@@ -204,7 +200,6 @@ class Study(Document):
     @field_validator("claims")
     @classmethod
     def _parts_for_each_level(cls, claims: list[Claim], info: ValidationInfo) -> list[Claim]:
-        """Write out what a claim asks for at each level of a factor."""
         experiments = {e.id: e for e in info.data.get("experiments", [])}
         return [_written_out(claim, experiments) for claim in claims]
 

@@ -76,7 +76,6 @@ def resolve(value: Any, parameters: dict[str, Any], trail: tuple[str, ...] = ())
 
 
 def _sum_of_products(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
-    """Return the number that a text stands for; null if an operand is."""
     terms = [
         [_operand(part.strip(), parameters, trail) for part in term.split("*")]
         for term in _PLUS.split(text)

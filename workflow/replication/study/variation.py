@@ -287,7 +287,6 @@ def check_ledger(study: Study) -> None:
 
 
 def _read(study: Study, experiment: Experiment) -> set[str]:
-    """Return the keys of the parameters that an experiment's templates lead to."""
     values: dict[str, list[Any]] = {
         name: [parameter.value] for name, parameter in parameters_of(study, experiment).items()
     }

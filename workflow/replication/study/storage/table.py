@@ -105,11 +105,7 @@ def read_frame(path: Path, **options: Any) -> pd.DataFrame:
 def merge_tables(
     folders: Sequence[Path], tables: Mapping[str, Sequence[str]], target: Path
 ) -> None:
-    """Write CSV files of several folders as one each below `target`, in the order given.
-
-    `tables` is the name of each file, without `.csv`, to its columns. InputError where one is
-    missing, or of another version.
-    """
+    """Write the CSV files `tables` (name to columns) of several folders as one each below `target`."""
     for name, columns in tables.items():
         header = ",".join(columns) + "\n"
         texts = [header]
