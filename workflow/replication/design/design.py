@@ -154,7 +154,7 @@ def design_study(
 
 
 def _averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
-    """Return what the averaged factors' levels set, an entry a replicate; one if there are none."""
+    """Return what the averaged factors' levels set, an entry a replicate; at least one."""
     place = f"{study.id}/{experiment.id}"
     found = {
         # An order without meaning, so that the first of them are no end of a range.
@@ -234,7 +234,7 @@ def _least_count(engine: Engine, points: list[_Point]) -> int:
 
 
 def _needed_s(study: Study, experiment: Experiment) -> float:
-    """Return how long runs have to last for windows and counts of published numbers to be judged."""
+    """Return how long runs have to last for the windows and counts of published numbers."""
     needed_s = [0.0]
     for table in study.tables:
         others = [row.experiment for row in (table.rows or {}).values()]
@@ -248,7 +248,7 @@ def _needed_s(study: Study, experiment: Experiment) -> float:
 
 
 def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | None:
-    """Return how long a run may last in `tier`: whole sampling intervals; None for as long as it does."""
+    """Return how long a run may last in `tier`, in whole intervals; None for no limit."""
     cost_s = ENGINES["ns3"].nominal_cost_s(scenario)
     if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:
         return None

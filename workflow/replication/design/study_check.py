@@ -32,7 +32,7 @@ class ClaimError(InputError):
 
 
 def check_study(study: Study, published: Path) -> list[MappedCell]:
-    """Check all that can be checked of a study before it is run; return its cells, else InputError."""
+    """Check all that can be checked before a run; return the study's cells, else InputError."""
     where = f"configs/studies/{study.id}"
     if not study.tables and not study.claims:
         raise InputError(f"{where}: has neither tables nor claims: nothing to judge; add one")

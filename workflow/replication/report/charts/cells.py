@@ -25,8 +25,8 @@ from replication.report.charts.figure import (
     tips,
     wrapped,
 )
+from replication.study.published import Table
 from replication.study.study import Study
-from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 from replication.verdicts.wording import table_names
 

@@ -105,7 +105,7 @@ def read_frame(path: Path, **options: Any) -> pd.DataFrame:
 def merge_tables(
     folders: Sequence[Path], tables: Mapping[str, Sequence[str]], target: Path
 ) -> None:
-    """Write the CSV files `tables` (name to columns) of several folders as one each below `target`."""
+    """Write the CSV files `tables` (name to columns) of all folders as one each into `target`."""
     for name, columns in tables.items():
         header = ",".join(columns) + "\n"
         texts = [header]
