@@ -202,15 +202,11 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
 
 
 def _listed(key: str, value: Any, word: str) -> Any:
-    """Return a list of names, whichever way it was written; `word` alone stands for a list.
-
-    A text holds names between commas. YAML and Snakemake's command line read the name 2001 as a
-    number, which is its text again, but 1e5, 010 and true are lost there; a comma behind a name,
-    as the Makefile writes it, keeps it a text.
-    """
+    """Return a list of names, written as a list or between commas; `word` alone stays a text."""
     names = listed(value) if isinstance(value, str) else value
     names = names if isinstance(names, list) else [names]
     if any(isinstance(name, bool | float) for name in names):
+        # What YAML and Snakemake's command line make of 1e5 and true; 2001 is its text again.
         raise InputError(
             f"{key}: {value!r} was read as a number or truth value; put the name in quotes in a "
             f"file, or a comma behind it on the command line ({key}=name,)"
@@ -237,10 +233,9 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
 
 def load_tier(root: Path, name: str) -> Tier:
     """Read configs/tiers/<name>.yaml."""
-    folder = root / "configs" / "tiers"
-    path = folder / f"{name}.yaml"
+    path = root / "configs" / "tiers" / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
+        known = ", ".join(sorted(other.stem for other in path.parent.glob("*.yaml")))
         raise InputError(f"tier: {name!r} is unknown; there are {known}")
     return read_model(path, Tier)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -54,21 +55,24 @@ def new_study(
         engine, what = model.original_system.engine, f"the set-up of {like} with its reasons"
     else:
         document, numbers = example(root, engine)
-        document = re.sub(r"(?m)^id: .*$", f"id: {study}", document, count=1)
-        quoted = '"' + title.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        document = re.sub(r"(?m)^title: .*$", lambda _: f"title: {quoted}", document, count=1)
+        # JSON's quotes are YAML's.
+        lines = {"id": f"id: {study}", "title": f"title: {json.dumps(title, ensure_ascii=False)}"}
+        document = re.sub(r"(?m)^(id|title): .*$", lambda found: lines[found[1]], document)
         what = f"an example for the engine {engine}, of an imagined paper"
     head = _HEAD.format(title=title, what=what, id=study, engine=engine)
-    made = [root / STUDIES / study / "study.yaml", published_path(root, study)]
+    made = {
+        root / STUDIES / study / "study.yaml": head + document,
+        published_path(root, study): numbers,
+    }
     try:
-        for path, text in zip(made, (head + document, numbers), strict=True):
+        for path, text in made.items():
             write_text(path, text)
-        check_study(load_study(root, study), made[1])
+        check_study(load_study(root, study), published_path(root, study))
     except BaseException:
         for path in made:
             path.unlink(missing_ok=True)
         raise
-    return made
+    return list(made)
 
 
 def example(root: Path, engine: str = "ns2") -> tuple[str, str]:
