@@ -204,15 +204,11 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     """Return the scenario in a file, or the one with an id, designed or explored."""
     if scenario.endswith(".json") or Path(scenario).is_file():
         return read_model(Path(scenario), Scenario)
-    places = (
-        "design/scenarios/*.json",
-        "sensitivity/*/explained_scenarios.json",
-        "regions/*/*.scenarios.json",
-    )
-    for path in (path for place in places for path in sorted(data.glob(place))):
-        document = read_json(path).get(scenario)
-        if document is not None:
-            return Scenario.model_validate(document)
+    designed, explained = "design/scenarios/*.json", "sensitivity/*/explained_scenarios.json"
+    for place in (designed, explained, "regions/*/*.scenarios.json"):
+        for path in sorted(data.glob(place)):
+            if document := read_json(path).get(scenario):
+                return Scenario.model_validate(document)
     raise InputError(
         f"scenario: no design in {data / 'design/scenarios'} has {scenario!r}; give a JSON file, "
         "or an id from the report or from a design's `scenario` column"
@@ -224,10 +220,10 @@ def flow_table(flows: list[dict[str, Any]]) -> str:
     import pandas as pd
 
     table = pd.DataFrame(flows)
-    numbers = {
-        title: pd.to_numeric(table[key]) / unit for key, title, unit in _SHOWN if key in table
-    }
-    shown = table[["flow", "kind"]].assign(**numbers)
+    shown = table[["flow", "kind"]].copy()
+    for key, title, unit in _SHOWN:
+        if key in table:
+            shown[title] = pd.to_numeric(table[key]) / unit
     return shown.to_string(index=False, na_rep="", float_format="{:.6g}".format)
 
 
@@ -297,11 +293,8 @@ def compare(
     print(*write_differences(found, output, [*tiers, tier]), sep="\n")
     for item in found:
         if item.verdict_moved and item.before and item.after:
-            row = item.row()
-            print(
-                f"  {row['study']} {item.kind} {row['item']} on {row['engine']}: "
-                f"{' -> '.join(item.verdicts)}"
-            )
+            row, moved = item.row(), " -> ".join(item.verdicts)
+            print(f"  {row['study']} {item.kind} {row['item']} on {row['engine']}: {moved}")
     print(output)
 
 

@@ -60,7 +60,7 @@ def start(machine: dict[str, Any]) -> tuple[Launch, Path, Limits]:
     from replication.simulate.process import Limits
     from replication.simulate.runtime import Launch
 
+    how = {key: machine[key] for key in ("runtime", "engine", "image", "ns3_version")}
     program = machine["program"] and Path(machine["program"])
-    how = program, machine["image"], machine["ns3_version"]
-    launch = Launch(machine["runtime"], machine["engine"], *how)
-    return launch, Path(machine["store"]), Limits(machine["memory_bytes"], machine["time_s"])
+    limits = Limits(machine["memory_bytes"], machine["time_s"])
+    return Launch(program=program, **how), Path(machine["store"]), limits

@@ -129,13 +129,12 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
         used = job.runtime.run(work)
         tables = check_run(work, scenario)
         place = {"runtime": job.runtime.name, "image": job.runtime.image}
-        usage = job.store.finish(scenario_id, work, vars(used) | place)
+        return Finished(job.store.finish(scenario_id, work, vars(used) | place), tables)
     except (RunError, OSError) as error:
         refused = describe_refusal(error) if isinstance(error, OSError) else None
         raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return Finished(usage, tables)
 
 
 def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
@@ -152,19 +151,16 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     if not wanted:
         raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
-    found = {}
-    for line in read_text(path).splitlines():
-        # As `write_scenarios` writes them: "id":{...},
-        if (name := line[1:17]) in wanted:
-            found[name] = _scenario(path, name, line[19:].rstrip(","))
-    if missing := sorted(wanted.keys() - found.keys()):
-        raise InputError(f"{path}: has no scenario {missing[0]}; {REMEDY}")
-    return next(iter(wanted.values())), found
+    # As `write_scenarios` writes them: "id":{...},
+    texts = {line[1:17]: line[19:].rstrip(",") for line in read_text(path).splitlines()}
+    return next(iter(wanted.values())), {name: _scenario(path, name, texts) for name in wanted}
 
 
-def _scenario(path: Path, name: str, text: str) -> Scenario:
+def _scenario(path: Path, name: str, texts: Mapping[str, str]) -> Scenario:
+    if name not in texts:
+        raise InputError(f"{path}: has no scenario {name}; {REMEDY}")
     try:
-        scenario = Scenario.model_validate_json(text)
+        scenario = Scenario.model_validate_json(texts[name])
     except ValidationError as error:
         raise InputError(f"{path}: scenario {name}: {describe(error)}; {REMEDY}") from None
     if scenario.id != name:
