@@ -230,9 +230,6 @@ def flow_table(flows: list[dict[str, Any]]) -> str:
 @app.command()
 def render(
     data: Data = DATA,
-    notebooks: Annotated[
-        Path | None, typer.Option(help="Executed notebooks. Default: those of the last report.")
-    ] = None,
     output: Annotated[Path | None, typer.Option(help="Default: reports/html.")] = None,
 ) -> None:
     """Render the HTML report from existing results; nothing is simulated.
@@ -251,8 +248,8 @@ def render(
         return
     if data != DATA and not output:
         raise InputError(f"--output: is needed, as reports/html is not for the pages of {data}")
-    executed = notebooks or (Path("reports/notebooks") if data == DATA else data / "none")
-    render_report(ROOT, data, executed, output or Path("reports/html"))
+    notebooks = Path("reports/notebooks") if data == DATA else data / "none"
+    render_report(ROOT, data, notebooks, output or Path("reports/html"))
 
 
 @app.command()
@@ -416,14 +413,11 @@ def metrics() -> None:
 
 
 @app.command()
-def schemas(out: Annotated[Path | None, typer.Argument()] = None) -> None:
-    """Write the JSON schemas of all files in configs into OUT; without OUT the committed one.
+def schemas() -> None:
+    """Write the JSON schema of studies, by which editors complete their keys."""
+    from replication.cli.schema import write_study_schema
 
-    Example: replicate schemas /tmp/schemas
-    """
-    from replication.cli.schema import write_schemas
-
-    print(*write_schemas(ROOT / "configs", out), sep="\n")
+    print(write_study_schema(ROOT / "configs"))
 
 
 def main() -> None:
