@@ -431,3 +431,7 @@ def main() -> None:
             raise
         print(f"error: {known[1]}", file=sys.stderr)
         sys.exit(known[0])
+
+
+if __name__ == "__main__":
+    main()
