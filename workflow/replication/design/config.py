@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -166,11 +165,6 @@ class Sensitivity(Document):
     def of(self, study: str) -> StudyScale:
         """Return a study's scale; a study without one of its own has that of `other_studies`."""
         return self.studies.get(study, self.other_studies)
-
-    def engine_of(self, study: Study, available: Collection[str]) -> str:
-        """Return the engine that a study is explored on: the paper's own, if it is `available`."""
-        own = study.original_system.engine
-        return own if own in available else self.engine
 
     def engine_note(self, study: Study, engine: str) -> str:
         """Return why `engine` is not the paper's own system; empty if it is."""

@@ -263,8 +263,8 @@ def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | 
 def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -> list[Batch]:
     """Pack the distinct scenarios of one study's runs into batches of about `target_s` each.
 
-    Longest first into the emptiest batch, so that batches cost alike. A batch is named by what
-    is in it and by the engine's fingerprint: a changed scenario or engine is another batch.
+    Longest first into the emptiest batch. A batch is named by its scenarios and the engine's
+    fingerprint: what changed is another batch.
     """
     batches: list[Batch] = []
     for engine, distinct in distinct_runs(runs).items():

@@ -224,7 +224,8 @@ class Pipeline(Start):
 
     def explored_on(self, study: str) -> str:
         """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
-        return self.sensitivity.engine_of(self.documents[study], self.engines)
+        own = self.documents[study].original_system.engine
+        return own if own in self.engines else self.sensitivity.engine
 
     @property
     def explained(self) -> list[str]:

@@ -90,10 +90,7 @@ _FORMAT = TypeAdapter(Plan)
 def load_plan(
     root: Path, config: Config, studies: Mapping[str, Study], named: Mapping[str, str]
 ) -> Plan:
-    """Return the plan that was kept if nothing that decides it has changed, else make and keep it.
-
-    `named` are the chosen engines, each with what else its batches are named by.
-    """
+    """Return the kept plan if nothing that decides it has changed, else make and keep one."""
     inputs = [root / "configs" / "tiers" / f"{config.tier}.yaml"]
     for name in studies:
         inputs += [*study_files(root, name), published_path(root, name)]

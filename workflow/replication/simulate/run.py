@@ -81,11 +81,7 @@ def run_batch(
     tables: tuple[Path, Path],
     progress: Progress | None,
 ) -> None:
-    """Run what of a batch is not yet in the store, and write what came of it.
-
-    `fingerprint` is the engine's. Each run's usage goes to the JSON file `usage`, flows and series
-    to the Parquet files `tables`.
-    """
+    """Run what is not yet in the store; write the runs' usage, and flows and series as Parquet."""
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
     started = time.time()
     finished = run_job(job, progress.tick if progress else lambda: None)
@@ -138,10 +134,8 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
 
 
 def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
-    """Return engine and scenarios of a batch of `design`, a study's table of runs.
-
-    Of a design, which may have ten thousands of runs, only the batch's lines are parsed.
-    """
+    """Return engine and scenarios of a batch of `design`, a study's table of runs."""
+    # Only the batch's lines are parsed: a design may have ten thousands of runs.
     head, *lines = read_text(design).splitlines() or [""]
     rows = list(csv.DictReader([head, *(line for line in lines if batch in line)]))
     try:
@@ -255,10 +249,7 @@ def read_runs(
     columns: Sequence[str],
     known: Mapping[str, RunTables] | None = None,
 ) -> pa.Table:
-    """Read a table of finished runs, by its CSV file's name, in the order of their ids.
-
-    `known` are tables that were read before. RunError where a run is not intact.
-    """
+    """Read a `table` of finished runs in the order of their ids, but for those `known`."""
     tables, known = [], known or {}
     for scenario_id in sorted(scenario_ids):
         found = known.get(scenario_id, {}).get(table)

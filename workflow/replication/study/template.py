@@ -1,17 +1,7 @@
 """Templates: turns an experiment's topology and flows plus parameter values into a scenario.
 
-Grammar (no code, no evaluation of text):
-
-- ``$name`` is the value of a parameter; a value may itself refer to others.
-- ``"$a * $b"`` and ``"$a * 0.5"`` are products, ``"$a + 30"`` and ``"$a * $b + $c"`` are sums,
-  whose plus sign stands between spaces; null in one makes it null.
-- A flow takes the parameter of the same name for each key that it leaves out.
-- An entry (node, link, flow, monitor) with ``repeat: $n`` stands for n copies, in whose texts
-  ``{i}`` is 1..n.
-- A flow's ``start_jitter_s`` is the width of the uniform start delay drawn for each replicate.
-- A repeated flow's ``start_gap_s``, ``[low, high]``, starts each copy a uniform draw after the
-  last, anew for each replicate: the copies keep their order.
-- A flow's ``stop_after_s``, in the place of ``stop_s``, counts from its start, with what is drawn.
+configs/README.md has their grammar ("Topology and flows"): references, products and sums, copies,
+draws of start times. No text is evaluated as code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Variations: a study with other values, whatever they are for.
-
-An assumption at another value, a possible cause of a gap, a point of a region and a paper's set-up
-on a modern kernel are each a `Variation`; `apply` returns the study that has it.
-"""
+"""Variations: a study with other values, for assumptions, causes, regions and modern kernels."""
 
 from __future__ import annotations
 
