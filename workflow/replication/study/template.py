@@ -20,7 +20,7 @@ from pydantic import ValidationError, model_validator
 
 from replication.study.errors import InputError, describe
 from replication.study.files import read_number
-from replication.study.model import Document, Interval, Seconds
+from replication.study.model import Document, Interval, PositiveSeconds, Seconds
 from replication.study.scenario import CbrFlow, Scenario, TcpFlow
 from replication.study.study import Experiment
 
@@ -142,19 +142,20 @@ def instantiate(
     topology = experiment.topology
     where, document = f"experiment {experiment.id}", dict[str, Any]()
     try:
+        duration_s = _Length(duration_s=resolve(experiment.duration_s, parameters)).duration_s
+        if duration_limit_s is not None:
+            duration_s = min(duration_s, duration_limit_s)
         copies = [expand([whole_flow(entry, parameters)], parameters) for entry in experiment.flows]
         document.update(
             seed=seed,
-            duration_s=resolve(experiment.duration_s, parameters),
+            duration_s=duration_s,
             sampling_interval_s=resolve(experiment.sampling_interval_s, parameters),
             nodes=expand(topology.nodes, parameters),
             links=expand(list(topology.links), parameters),
             monitors=expand(list(topology.monitors), parameters),
             host=resolve(experiment.host, parameters),
+            flows=list(_placed_in_time(copies, duration_s, seed)),
         )
-        if duration_limit_s is not None:
-            document["duration_s"] = min(document["duration_s"], duration_limit_s)
-        document["flows"] = list(_placed_in_time(copies, document["duration_s"], seed))
         return Scenario.model_validate(document)
     except ValidationError as error:
         raise TemplateError(f"{where}: {describe(error, document)}") from None
@@ -162,6 +163,10 @@ def instantiate(
         raise TemplateError(f"{where}: {error}") from None
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         raise TemplateError(f"{where}: the template is malformed: {error}") from None
+
+
+class _Length(Document):
+    duration_s: PositiveSeconds
 
 
 class _Times(Document):
