@@ -18,21 +18,11 @@ from replication.study.published import published_path
 from replication.study.storage.table import PUBLISHED_COLUMNS
 from replication.study.study import Study
 
-#: An example for each engine: a study as YAML, and its published numbers as CSV.
+#: An example for each engine, as YAML and CSV; what stands above all of them is `head.txt`.
 TEMPLATES = Path("configs") / "templates"
 #: What stands for the paper's own words in a copied set-up; `replicate validate` counts it.
 TO_FILL_IN = "to fill in"
 _ID = re.compile(r"[a-z][a-z0-9_]*")
-_HEAD = """\
-# {title}
-# To fill in: everything below is {what}, valid as it stands.
-#   1. bibliography, original_system, notes: the paper.
-#   2. parameters: `published` with its place and quote, or `assumed` with reason, source and range.
-#   3. experiments: factors and their levels, topology, flows.
-#   4. tables, with the numbers in data/published/{id}.csv; claims, with quote, place and test.
-# Every key: configs/reference.md. Then: replicate validate --studies {id};
-# make report TIER=quick STUDIES={id} ENGINES={engine}
-"""
 
 
 def new_study(
@@ -59,7 +49,8 @@ def new_study(
         lines = {"id": f"id: {study}", "title": f"title: {json.dumps(title, ensure_ascii=False)}"}
         document = re.sub(r"(?m)^(id|title): .*$", lambda found: lines[found[1]], document)
         what = f"an example for the engine {engine}, of an imagined paper"
-    head = _HEAD.format(title=title, what=what, id=study, engine=engine)
+    head = read_text(root / TEMPLATES / "head.txt")
+    head = head.format(title=title, what=what, id=study, engine=engine)
     made = {
         root / STUDIES / study / "study.yaml": head + document,
         published_path(root, study): numbers,
