@@ -19,8 +19,12 @@ from replication.metrics.sampled import SampledResults
 from replication.report import render
 from replication.study.files import read_yaml
 from replication.study.published import read_published
-from replication.study.storage.parquet import write_parquet
-from replication.study.storage.table import FLOW_COLUMNS, SERIES_COLUMNS, SERIES_NUMBERS
+from replication.study.storage.table import (
+    FLOW_COLUMNS,
+    SERIES_COLUMNS,
+    SERIES_NUMBERS,
+    write_parquet,
+)
 from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.cell import evaluate_cells

@@ -8,8 +8,7 @@ from replication.design.config import load_study
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity
-from replication.study.published import PublishedError
-from replication.study.table_model import Cell
+from replication.study.published import Cell, PublishedError
 from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import durations_s
 from replication.verdicts.cell import judge_cell, replicate_means

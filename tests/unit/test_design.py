@@ -214,10 +214,14 @@ def test_quick_keeps_what_a_published_number_needs_and_says_what_claims_lack(wor
     cells = world.mapped(study, ("slow", "a", METRICS[(COLUMN | column)["metric"]].unit, 1.0, "1"))
     first = design_study(study, SHORT, ["ns3", "linux"], first_alone=True)
     assert len(first) == 2 * 9 and {run.replicates for run in first} == {3}
-    lacks = f" (1: the window is 8 to 9 s, and runs end at {ends_s:g} s)" if ends_s < 9 else ""
+    lacks = (
+        f" (1 claim: the window is 8 to 9 s, and runs end at {ends_s:g} s)" if ends_s < 9 else ""
+    )
     ns3, linux = judgeable(study, cells, first)
     assert ns3 == f"ns3 can judge 1 of 1 numbers and {int(ends_s > 9)} of 1 claims{lacks}"
-    assert linux.startswith("linux can judge 0 of 1 numbers and 0 of 1 claims (2: linux has no ")
+    assert linux.startswith(
+        "linux can judge 0 of 1 numbers and 0 of 1 claims (1 number and 1 claim: linux has no "
+    )
 
 
 def test_a_spread_or_a_number_of_one_run_takes_so_many(world):
@@ -228,7 +232,7 @@ def test_a_spread_or_a_number_of_one_run_takes_so_many(world):
         runs = design_study(study, QUICK, ["ns3"], first_alone=True)
         runs = [replace(run, replicates=2) for run in runs]
         found += judgeable(study, cells, runs)
-    few = "ns3 can judge 0 of 1 numbers (1: it takes {} runs of each point, and there are 2)"
+    few = "ns3 can judge 0 of 1 numbers (1 number: it takes {} runs of each point, and there are 2)"
     assert found == ["ns3 can judge 1 of 1 numbers", few.format(3), few.format(99)]
 
 

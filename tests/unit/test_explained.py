@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from replication.design.config import load_study
+from replication.design.config import load_sensitivity, load_study
 from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, result_of
 from replication.explore.finding import impossible
 from replication.explore.score import Choice, FamilyScore
@@ -12,7 +12,6 @@ from replication.explore.search import Search
 from replication.explore.trial import DEFAULTS, CellJudge, StudyPart, Trial, TrialRunner
 from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
-from replication.study.sensitivity_settings import load_sensitivity
 from replication.study.variation import Variation
 from replication.verdicts.cause import (
     Cause,

@@ -52,7 +52,7 @@ def test_a_change_of_code_changes_the_keys_of_what_it_decides(copied, path, keys
 def test_batches_are_named_by_the_code_that_decides_their_tables(copied):
     before = set(Pipeline.load(ROOT, SETTINGS).batches)
     assert before <= set(Pipeline.load(ROOT, {"tier": "quick"}).batches)
-    edited(copied / "simulate/gather.py")
+    edited(copied / "simulate/run.py")
     input_hashes.code.cache_clear()
     assert before.isdisjoint(Pipeline.load(ROOT, SETTINGS).batches)
 

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from replication.design.config import load_study, study_ids
+from replication.design.config import Sensitivity, load_sensitivity, load_study, study_ids
 from replication.engines.catalogue import ENGINES
 from replication.explore.design_point import (
     DEFAULT,
@@ -28,9 +28,8 @@ from replication.explore.robustness import (
 )
 from replication.study.errors import InputError
 from replication.study.parameter import Assumed
-from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.study.study import Study
-from replication.study.variation import Assumption, check_ledger
+from replication.study.variation import Assumption, check_ledger, without_effect
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Explanations, check_explanations, load_explanations
 
@@ -94,6 +93,12 @@ def test_a_parameter_that_no_template_reads_is_refused():
     check_ledger(studied())
     with pytest.raises(InputError, match="'idle' is read by no template"):
         check_ledger(studied(idle={"value": 1, "published": PUBLISHED}))
+
+
+def test_an_assumption_that_levels_always_set_has_no_effect():
+    assert without_effect(load_study(ROOT, "saxena")) == []
+    found = without_effect(load_study(ROOT, "kapadia"))
+    assert found == ["pairs/second_start_s", "pairs/second_stop_s"]
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))

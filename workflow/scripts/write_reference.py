@@ -18,7 +18,7 @@ from typing import Any
 from replication.cli.schema import MODELS, schema_of
 from replication.engines.catalogue import ENGINES
 from replication.engines.model import Engine
-from replication.study.files import write_text
+from replication.study.files import parse_yaml, write_text
 from replication.study.model import REFERENCE
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario
 
@@ -34,24 +34,21 @@ each file with its form, default and meaning (* must be given).
 `yes`, or what the engine says. What has no row is taken by all engines.
 """
 Keys = Mapping[str, Any]
-#: A link, a flow and hosts that all engines take, but for what variants and options add.
-_QUEUE: Keys = {"kind": "droptail", "limit_packets": 100}
-_LINK: Keys = {"id": "l", "a": "a", "b": "b", "rate_bps": 1e7, "delay_s": 0.01, "jitter_s": 0} | {
-    **{"frame_bytes": 0, "queue_ab": _QUEUE, "queue_ba": _QUEUE}
-}
-_FLOW: Keys = {"id": "f", "kind": "tcp", "source": "a", "destination": "b", "start_s": 1.0} | {
-    **{"stop_s": 9.0, "segment_bytes": 1448, "initial_window_segments": 10, "initial_rto_s": 1.0},
-    **{"delayed_ack_segments": 2, "delayed_ack_timeout_s": 0.04, "minimum_rto_s": 0.2},
-    **{"clock_granularity_s": 0.004},
-}
-_HOST: Keys = {"segmentation_offload": False, "timer_hz": 250}
-#: Values of keys that a queue, loss or shaper must have.
-_GIVEN: Keys = {
-    **{"limit_packets": 100, "target_s": 0.005, "interval_s": 0.1, "update_interval_s": 0.015},
-    **{"minimum_threshold_packets": 5, "maximum_threshold_packets": 50, "queue_weight": 2**-9},
-    **{"maximum_probability": 0.1, "mean_packet_bytes": 1500, "probability": 0.01, "flow": "f"},
-    **{"data_packets": [3], "burst_bytes": 3000, "line_rate_bps": 1e8},
-}
+#: A link, a flow and hosts that all engines take, but for what variants and options add; and values
+#: of keys that a queue, loss or shaper must have.
+_BASE = parse_yaml("""
+link: {id: l, a: a, b: b, rate_bps: 1e7, delay_s: 0.01, jitter_s: 0, frame_bytes: 0,
+  queue_ab: {kind: droptail, limit_packets: 100}, queue_ba: {kind: droptail, limit_packets: 100}}
+flow: {id: f, kind: tcp, source: a, destination: b, start_s: 1.0, stop_s: 9.0, segment_bytes: 1448,
+  initial_window_segments: 10, initial_rto_s: 1.0, delayed_ack_segments: 2,
+  delayed_ack_timeout_s: 0.04, minimum_rto_s: 0.2, clock_granularity_s: 0.004}
+host: {segmentation_offload: false, timer_hz: 250}
+given: {limit_packets: 100, target_s: 0.005, interval_s: 0.1, update_interval_s: 0.015,
+  minimum_threshold_packets: 5, maximum_threshold_packets: 50, queue_weight: 0.001953125,
+  maximum_probability: 0.1, mean_packet_bytes: 1500, probability: 0.01, flow: f, data_packets: [3],
+  burst_bytes: 3000, line_rate_bps: 1e8}
+""")
+_LINK, _FLOW, _HOST = _BASE["link"], _BASE["flow"], _BASE["host"]
 #: What a variant may need: an engine takes it if it takes it with any of these.
 _OPTIONS: Mapping[str, Sequence[Any]] = {
     **dict.fromkeys(("sack", "limited_transmit", "timestamps"), (True, False)),
@@ -70,7 +67,7 @@ def reference() -> str:
 def _engines() -> Iterator[str]:
     known = schema_of(Scenario)["$defs"]
     flow, link, host = known["TcpFlow"], known["Link"], known["Host"]
-    rows = [(f"`{c}`", [_with(congestion_control=c)]) for c in CONGESTION_CONTROLS]
+    rows = [(f"`{c}`", [{"flow": {"congestion_control": c}}]) for c in CONGESTION_CONTROLS]
     yield from _table("Congestion control", rows)
     yield from _table("Queues", _queues(known))
     rows = [
@@ -86,13 +83,9 @@ def _engines() -> Iterator[str]:
     rows = []
     for key, value in _probes(flow, _FLOW):
         own = [c for c in CONGESTION_CONTROLS if key.startswith(f"{c}_")] or CONGESTION_CONTROLS
-        asked = [_with(congestion_control=control, **{key: value}) for control in own]
+        asked = [{"flow": {"congestion_control": control, key: value}} for control in own]
         rows.append((_said(key, value), asked))
     yield from _table("TCP flows", rows)
-
-
-def _with(**flow: Any) -> Keys:
-    return {"flow": flow}
 
 
 def _queues(known: Keys) -> Iterator[tuple[str, list[Keys]]]:
@@ -129,11 +122,11 @@ def _answer(engine: Engine, asked: Sequence[Keys]) -> str:
     for one in asked:
         control = one.get("flow", {}).get("congestion_control", "cubic")
         options = _accepted(engine, control) or [{}] * (len(asked) == 1)
-        for reason in (_refusal(engine, control, one, with_) for with_ in options):
-            if not reason:
-                taken.add(control)
-                break
-            refused.setdefault(control, reason.removeprefix(f"{engine.name} has no "))
+        reasons = [_refusal(engine, control, one, with_) for with_ in options]
+        if not all(reasons):
+            taken.add(control)
+        elif reasons:
+            refused.setdefault(control, reasons[0].removeprefix(f"{engine.name} has no "))
     alike: dict[str, list[str]] = {}
     for control in sorted(refused.keys() - taken):
         alike.setdefault(refused[control].removeprefix(f"{control} with"), []).append(control)
@@ -151,13 +144,16 @@ def _accepted(engine: Engine, control: str) -> list[dict[str, Any]]:
 
 
 def _refusal(engine: Engine, control: str, asked: Keys, options: Keys) -> str:
-    flow = {**_FLOW, "congestion_control": control, **options}
     # DCTCP is nothing without marks.
-    flow |= {"ecn": control == "dctcp"} | asked.get("flow", {})
+    own = {"congestion_control": control, "ecn": control == "dctcp"}
     document = {
-        **{"duration_s": 10.0, "sampling_interval_s": 1.0, "seed": 1, "nodes": ["a", "b"]},
-        **{"links": [{**_LINK, **asked.get("link", {})}], "flows": [flow]},
-        "host": {**_HOST, **asked.get("host", {})},
+        "duration_s": 10.0,
+        "sampling_interval_s": 1.0,
+        "seed": 1,
+        "nodes": ["a", "b"],
+        "links": [_LINK | asked.get("link", {})],
+        "flows": [_FLOW | own | options | asked.get("flow", {})],
+        "host": _HOST | asked.get("host", {}),
     }
     return engine.refusal(Scenario.model_validate(document))
 
@@ -165,7 +161,7 @@ def _refusal(engine: Engine, control: str, asked: Keys, options: Keys) -> str:
 def _minimal(model: Keys, kind: str) -> dict[str, Any]:
     """Return a queue, loss or shaper with no more keys than it must have."""
     keys = [*model.get("required", []), *(["limit_packets"] if kind == "droptail" else [])]
-    return {"kind": kind, **{key: _GIVEN[key] for key in keys}}
+    return {"kind": kind, **{key: _BASE["given"][key] for key in keys}}
 
 
 def _kinds(form: Keys) -> Iterator[tuple[str, str]]:
@@ -209,8 +205,9 @@ def _keys() -> Iterator[str]:
     written: set[str] = set()
     for file, model in {"study": MODELS["study"], **MODELS}.items():
         schema = schema_of(model)
+        known = schema.get("$defs", {})
         yield f"### File: {file}\n"
-        for name, one in {model.__name__: schema, **schema.get("$defs", {})}.items():
+        for name, one in {model.__name__: schema, **known}.items():
             if name in written or "properties" not in one:
                 continue
             written.add(name)
@@ -218,12 +215,10 @@ def _keys() -> Iterator[str]:
             for key, form in one["properties"].items():
                 star = " *" if key in one.get("required", []) else ""
                 default = form.get("default")
-                is_said = default is not None and default not in ([], {})
-                words = _form(form, schema.get("$defs", {}))
-                words += f"; else `{json.dumps(default)}`" if is_said else ""
+                said = "" if default in (None, [], {}) else f"; else `{json.dumps(default)}`"
                 meaning = " ".join(form.get("description", "").split()).replace("|", "\\|")
                 meaning = meaning.replace("](#", "](README.md#")
-                yield f"| `{key}`{star} | {words} | {meaning} |"
+                yield f"| `{key}`{star} | {_form(form, known)}{said} | {meaning} |"
             yield ""
 
 
@@ -248,13 +243,8 @@ def _form(form: Keys, known: Keys) -> str:
 
 
 _LIMITS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-_TYPES = {
-    "integer": "whole number",
-    "number": "number",
-    "string": "text",
-    "boolean": "true or false",
-}
-_TYPES |= {"array": "list", "object": "map", "null": "null"}
+_TYPES = {"integer": "whole number", "string": "text", "boolean": "true or false", "array": "list"}
+_TYPES |= {"number": "number", "object": "map", "null": "null"}
 
 
 if __name__ == "__main__":

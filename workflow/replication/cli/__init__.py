@@ -1,5 +1,5 @@
 """The command line `replicate`: options and messages, no logic.
 
 In: words of the command line. Out: calls of the other rooms. To add a command, add a function to
-`main.py`, or to the file of its group.
+`main.py`.
 """

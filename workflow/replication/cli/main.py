@@ -1,4 +1,4 @@
-"""The command line: `replicate --help`. What is about results that are there: `report.py`."""
+"""The command line: `replicate --help`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from typing import Annotated, Any
 
 import typer
 
-from replication.cli import report
-from replication.design.config import listed, load_config, load_study, load_tier, study_ids
+from replication.design.config import (
+    listed,
+    load_config,
+    load_sensitivity,
+    load_study,
+    load_tier,
+    study_ids,
+)
 from replication.engines.catalogue import ENGINES, find_package, package_warning
 from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE
 from replication.simulate.environment import enter
@@ -40,6 +46,8 @@ Examples:
 ROOT = Path()
 CONFIG = ROOT / "configs" / "config.yaml"
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
+DATA = Path("data/reproduced")
+Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
 #: Columns of the printed table: what they are called, in flows.csv and here, and their unit in SI.
 _SHOWN = (
@@ -64,13 +72,9 @@ def validate(studies: Studies = None) -> None:
 
     Example: replicate validate --studies saxena
     """
-    from replication.design.design import design_study, repeat_warnings
-    from replication.design.new_study import TO_FILL_IN
     from replication.explore.modern_kernel import load_modern, plan_modern
     from replication.explore.regions.region_model import load_settings, region_names
     from replication.explore.regions.region_result import check_region
-    from replication.study.sensitivity_settings import load_sensitivity
-    from replication.study.variation import without_effect
 
     load_config(CONFIG)
     load_sensitivity(ROOT)
@@ -78,23 +82,7 @@ def validate(studies: Studies = None) -> None:
         load_tier(ROOT, path.stem)
     everything = studies in (None, "all")
     for name in study_ids(ROOT) if everything else dict.fromkeys(listed(str(studies))):
-        study = load_study(ROOT, name)
-        runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
-        points = {(run.experiment, run.point) for run in runs}
-        lines = [*judgeable_lines(study, ("quick", "paper"), [*ENGINES])]
-        left = repr(study).count(TO_FILL_IN)
-        warnings = [f"{left} texts are {TO_FILL_IN!r}"] if left else []
-        warnings += repeat_warnings(runs)
-        warnings += [
-            f"parameter {key} never takes effect: levels set it" for key in without_effect(study)
-        ]
-        print(
-            f"{name}: {len(study.experiments)} experiments, {len(points)} "
-            f"points, {len(study.tables)} tables, {len(study.claims)} claims: valid",
-            *lines,
-            *(f"warning: {name}, {warning}" for warning in warnings),
-            sep="\n",
-        )
+        print(*_validated(load_study(ROOT, name)), sep="\n")
     load_settings(ROOT)
     if everything:
         for name in sorted(set(load_modern(ROOT).studies) & set(study_ids(ROOT))):
@@ -103,6 +91,27 @@ def validate(studies: Studies = None) -> None:
             print(f"{name} on a modern kernel: {ran} of {len(runs)} runs: valid")
         for name in region_names(ROOT):
             print(f"{name}: {check_region(ROOT, name)}: valid")
+
+
+def _validated(study: Study) -> Iterator[str]:
+    from replication.design.design import design_study, repeat_warnings
+    from replication.design.new_study import TO_FILL_IN
+    from replication.study.variation import without_effect
+
+    runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
+    judged = [*judgeable_lines(study, ("quick", "paper"), [*ENGINES])]
+    points = {(run.experiment, run.point) for run in runs}
+    yield (
+        f"{study.id}: {len(study.experiments)} experiments, {len(points)} points, "
+        f"{len(study.tables)} tables, {len(study.claims)} claims: valid"
+    )
+    yield from judged
+    if left := repr(study).count(TO_FILL_IN):
+        yield f"warning: {study.id}, {left} texts are {TO_FILL_IN!r}"
+    for warning in repeat_warnings(runs):
+        yield f"warning: {study.id}, {warning}"
+    for key in without_effect(study):
+        yield f"warning: {study.id}, parameter {key} never takes effect: levels set it"
 
 
 @app.command()
@@ -174,7 +183,7 @@ def run(
         "run"
     ),
     engine: Annotated[str, typer.Option(help="ns3, ns2 or linux.")] = "ns3",
-    data: report.Data = report.DATA,
+    data: Data = DATA,
 ) -> None:
     """Run one scenario on an engine, print its flows and write its tables.
 
@@ -200,15 +209,11 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     """Return the scenario in a file, or the one with an id, designed or explored."""
     if scenario.endswith(".json") or Path(scenario).is_file():
         return read_model(Path(scenario), Scenario)
-    places = (
-        "design/scenarios/*.json",
-        "sensitivity/*/explained_scenarios.json",
-        "regions/*/*.scenarios.json",
-    )
-    for path in (path for place in places for path in sorted(data.glob(place))):
-        document = read_json(path).get(scenario)
-        if document is not None:
-            return Scenario.model_validate(document)
+    designed, explained = "design/scenarios/*.json", "sensitivity/*/explained_scenarios.json"
+    for place in (designed, explained, "regions/*/*.scenarios.json"):
+        for path in sorted(data.glob(place)):
+            if document := read_json(path).get(scenario):
+                return Scenario.model_validate(document)
     raise InputError(
         f"scenario: no design in {data / 'design/scenarios'} has {scenario!r}; give a JSON file, "
         "or an id from the report or from a design's `scenario` column"
@@ -220,19 +225,119 @@ def flow_table(flows: list[dict[str, Any]]) -> str:
     import pandas as pd
 
     table = pd.DataFrame(flows)
-    numbers = {
-        title: pd.to_numeric(table[key]) / unit for key, title, unit in _SHOWN if key in table
-    }
-    shown = table[["flow", "kind"]].assign(**numbers)
+    shown = table[["flow", "kind"]].copy()
+    for key, title, unit in _SHOWN:
+        if key in table:
+            shown[title] = pd.to_numeric(table[key]) / unit
     return shown.to_string(index=False, na_rep="", float_format="{:.6g}".format)
 
 
-app.command()(report.render)
-app.command()(report.release)
-app.command()(report.compare)
-app.command()(report.fetch_results)
-app.command()(report.fetch_traces)
-app.command(hidden=True)(report.refresh_notebooks)
+@app.command()
+def render(
+    data: Data = DATA,
+    output: Annotated[Path | None, typer.Option(help="Default: reports/html.")] = None,
+) -> None:
+    """Render the HTML report from existing results; nothing is simulated.
+
+    Where there are none, the released ones are rendered, into reports/html-release.
+    """
+    from replication.report.release import RENDERED_TO
+    from replication.report.released import released_results
+    from replication.report.render import DOWNLOADS
+    from replication.report.render import render as render_report
+
+    if data == DATA and not output and not any((data / name).is_file() for name in DOWNLOADS):
+        released = released_results(ROOT)
+        render_report(ROOT, released, released / "no notebooks", RENDERED_TO)
+        print(f"{RENDERED_TO}/index.html: the released results; `make report` makes your own")
+        return
+    if data != DATA and not output:
+        raise InputError(f"--output: is needed, as reports/html is not for the pages of {data}")
+    notebooks = Path("reports/notebooks") if data == DATA else data / "none"
+    render_report(ROOT, data, notebooks, output or Path("reports/html"))
+
+
+@app.command()
+def release(
+    data: Data = DATA,
+    check: Annotated[bool, typer.Option("--check", help="Verify the one that is there.")] = False,
+) -> None:
+    """Write finished results to data/release and their pages to reports/release, to be committed.
+
+    The series of every run are packed into data/series-<hash>.zip, which is not. With --check:
+    verify the release that is there, judge its features and flows again, and end with code 2 if
+    anything is not what was made.
+
+    Example: replicate release --check
+    """
+    from replication.report.release import check_release, make_release
+
+    print(check_release(ROOT) if check else make_release(ROOT, data))
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(help="Folder of results, of a release or a clone.")],
+    after: Annotated[Path, typer.Argument(help="What it is compared with.")],
+    output: Annotated[Path, typer.Option(help="Table of what moved.")] = Path(
+        "reports/compare/differences.csv"
+    ),
+) -> None:
+    """Say which numbers and verdicts moved between two results, and whether beyond noise.
+
+    Example: replicate compare data/release data/reproduced
+    """
+    from replication.compare.verdicts import compare_results, write_differences
+    from replication.report.released import results_in
+
+    (old, *tiers), (new, tier) = results_in(before), results_in(after)
+    found = compare_results(old, new)
+    print(*write_differences(found, output, [*tiers, tier]), sep="\n")
+    for item in found:
+        if item.verdict_moved and item.before and item.after:
+            row, moved = item.row(), " -> ".join(item.verdicts)
+            print(f"  {row['study']} {item.kind} {row['item']} on {row['engine']}: {moved}")
+    print(output)
+
+
+@app.command()
+def fetch_results(
+    address: Annotated[
+        str | None, typer.Argument(help="https:// or file://; default: that of archive.yaml.")
+    ] = None,
+) -> None:
+    """Fetch the series of every released run, verify them and unpack them into data/series."""
+    from replication.report.release import fetch_results as fetch
+
+    print(fetch(ROOT, address))
+
+
+@app.command()
+def fetch_traces(
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="A clone of the authors' repository, instead of GitHub."),
+    ] = None,
+) -> None:
+    """Fetch the traces that authors published, verify them and put them into data/traces."""
+    from replication.metrics.trace import fetch_traces as fetch
+
+    print(fetch(ROOT, source))
+
+
+@app.command(hidden=True)
+def refresh_notebooks() -> None:
+    """Execute every notebook on the release, store its outputs in it, and write its page."""
+    from replication.report.notebooks.notebook import execute, to_html
+    from replication.report.pages.page import ran
+    from replication.report.pages.source import read_provenance
+    from replication.report.released import NOTEBOOK_PAGES, PROVENANCE, RELEASED
+
+    whose = ran(read_provenance(ROOT / RELEASED / PROVENANCE))["whose"]
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        execute(path, path, {})
+        to_html(path, ROOT / NOTEBOOK_PAGES / f"{path.stem}.html", whose)
+        print(path)
 
 
 @app.command()
@@ -251,7 +356,7 @@ def engines(ns3_version: Ns3 = None) -> None:
         except InputError as error:
             print(f"{name}: {error}")
             continue
-        program = ROOT / engine.program(ROOT, report.DATA)
+        program = ROOT / engine.program(ROOT, DATA)
         if program.is_file():
             print(f"{name}: built, {engine.exact_version(written_version(program), fingerprint)}")
         elif engine.built(ROOT):
@@ -313,14 +418,11 @@ def metrics() -> None:
 
 
 @app.command()
-def schemas(out: Annotated[Path | None, typer.Argument()] = None) -> None:
-    """Write the JSON schemas of all files in configs into OUT; without OUT the committed one.
+def schemas() -> None:
+    """Write the JSON schema of studies, by which editors complete their keys."""
+    from replication.cli.schema import write_study_schema
 
-    Example: replicate schemas /tmp/schemas
-    """
-    from replication.cli.schema import write_schemas
-
-    print(*write_schemas(ROOT / "configs", out), sep="\n")
+    print(write_study_schema(ROOT / "configs"))
 
 
 def main() -> None:
@@ -334,3 +436,7 @@ def main() -> None:
             raise
         print(f"error: {known[1]}", file=sys.stderr)
         sys.exit(known[0])
+
+
+if __name__ == "__main__":
+    main()

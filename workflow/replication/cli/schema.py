@@ -9,13 +9,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from replication.compare.agreement import EngineDifferences
-from replication.design.config import Config, Tier
+from replication.design.config import Config, Sensitivity, Tier
 from replication.explore.modern_kernel import ModernKernel
 from replication.explore.regions.region_model import Region, RegionSettings
 from replication.study.files import write_text
 from replication.study.finding_model import Findings
 from replication.study.scenario import Scenario
-from replication.study.sensitivity_settings import Sensitivity
 from replication.study.study import Study
 from replication.verdicts.cause import Explanations
 
@@ -74,11 +73,7 @@ def schema_text(model: type[BaseModel]) -> str:
     return "{\n" + ",\n".join([*lines, f'"$defs": {{\n{definitions}\n}}']) + "\n}\n"
 
 
-def write_schemas(configs: Path, out: Path | None) -> list[Path]:
-    """Write every schema into `out`, or that of the studies into `configs`; return the paths."""
-    found: dict[Path, type[BaseModel]] = {configs / STUDY: Study}
-    if out is not None:
-        found = {out / f"{name}.schema.json": model for name, model in MODELS.items()}
-    for path, model in found.items():
-        write_text(path, schema_text(model))
-    return list(found)
+def write_study_schema(configs: Path) -> Path:
+    """Write the schema of the studies, for editors, below `configs`; return its path."""
+    write_text(configs / STUDY, schema_text(Study))
+    return configs / STUDY

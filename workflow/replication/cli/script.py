@@ -35,10 +35,7 @@ class _Both(io.TextIOBase):
 
 @contextlib.contextmanager
 def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
-    """Send what a job prints to its rule's log; an error is one line on the terminal, too.
-
-    `doing` is printed to the terminal; without it, all that goes to `sys.stderr` is.
-    """
+    """Send output to the rule's log; `doing` (else `sys.stderr`) and errors to the terminal too."""
     terminal = os.fdopen(os.dup(2), "w", buffering=1)
     with Path(str(snakemake.log)).open("w", encoding="utf-8") as log:
         # What the job starts writes there, too.
@@ -63,7 +60,7 @@ def start(machine: dict[str, Any]) -> tuple[Launch, Path, Limits]:
     from replication.simulate.process import Limits
     from replication.simulate.runtime import Launch
 
+    how = {key: machine[key] for key in ("runtime", "engine", "image", "ns3_version")}
     program = machine["program"] and Path(machine["program"])
-    how = program, machine["image"], machine["ns3_version"]
-    launch = Launch(machine["runtime"], machine["engine"], *how)
-    return launch, Path(machine["store"]), Limits(machine["memory_bytes"], machine["time_s"])
+    limits = Limits(machine["memory_bytes"], machine["time_s"])
+    return Launch(program=program, **how), Path(machine["store"]), limits

@@ -31,12 +31,12 @@ from replication.metrics.trace import TABLE_PREFIX, read_flows, trace_files
 from replication.study.claim_model import Quantity
 from replication.study.published import published_path, read_published
 from replication.study.scenario import Scenario
-from replication.study.storage.parquet import write_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
     TRACE_NEARNESS_COLUMNS,
     TRACE_SAMPLE_COLUMNS,
     TRACE_WINDOW_COLUMNS,
+    write_parquet,
     write_table,
 )
 from replication.study.study import Study

@@ -1,4 +1,4 @@
-"""The run's configuration, which tier, studies, engines and runtime; and where its files are."""
+"""Settings of a run and of the sensitivity analysis, and where their files are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION, PREFIX, Ns3Version
 from replication.study.errors import InputError, describe
 from replication.study.files import read_model, read_yaml
-from replication.study.model import Document, EngineName, Identifier, PositiveSeconds
+from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import unique
 from replication.study.study import ALL_STUDIES, Study
 
@@ -101,6 +101,77 @@ class Config(Document):
         return chosen_engine(name, self.ns3_version)
 
 
+class Scale(Document):
+    """How much of each design point is run; runs are whole."""
+
+    levels: Literal["all", "quick"]
+    """`all` or `quick`."""
+    experiments: Annotated[list[Identifier], Field(min_length=1)] | None = None
+    """Those that are run; without it all are."""
+    cpu_budget_s: PositiveSeconds
+    """Expected CPU time of all its runs; points of the space-filling design beyond it are left
+    out. The defaults and single changes always run."""
+    reason: Text
+    """What that costs in validity; shown in the report."""
+
+
+class StudyScale(Document):
+    """The scale of a study's exploration."""
+
+    exploration: Scale
+    """A scale."""
+    held: dict[str, Text] = {}
+    """Assumption to reason: these stay at their defaults."""
+
+
+class ExplanationSearch(Document):
+    """How far the search for each study's best explanation looks (`explore.search`)."""
+
+    paired_causes: Annotated[int, Field(ge=2, le=40)]
+    """Best causes of which all pairs are tried."""
+    depth: Annotated[int, Field(ge=1, le=12)]
+    """Most causes of a configuration."""
+    finalists: Annotated[int, Field(ge=1, le=50)]
+    """Configurations that are scored on all that may be seen."""
+    permutations: Annotated[int, Field(ge=20, le=10000)]
+    """Of the permutation test."""
+
+
+class Sensitivity(Document):
+    """configs/sensitivity.yaml; see configs/README.md."""
+
+    engine: EngineName
+    """On which a study runs whose paper's own engine is not there (not installed, or not among
+    `engines` of config.yaml)."""
+    points: Annotated[int, Field(ge=8, le=4096)]
+    """Design points a study."""
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
+    """Of the space-filling design."""
+    replicates_at_default: Annotated[int, Field(ge=3, le=100)]
+    """Seeds at the defaults, to know what chance does."""
+    explanation: ExplanationSearch
+    """The search for explanations."""
+    studies: dict[Identifier, StudyScale]
+    """Study to its scales."""
+    other_studies: StudyScale
+    """The scales of all other studies."""
+
+    @model_validator(mode="after")
+    def _power_of_two(self) -> Sensitivity:
+        if self.points & (self.points - 1):
+            raise ValueError(f"points: a Sobol' design needs a power of two, not {self.points}")
+        return self
+
+    def of(self, study: str) -> StudyScale:
+        """Return a study's scale; a study without one of its own has that of `other_studies`."""
+        return self.studies.get(study, self.other_studies)
+
+    def engine_note(self, study: Study, engine: str) -> str:
+        """Return why `engine` is not the paper's own system; empty if it is."""
+        own = study.original_system.engine
+        return "" if engine == own else f"{own}, the paper's own system, was not there."
+
+
 def listed(text: str) -> list[str]:
     """Return the names in a comma-separated text; blanks around them are no part of them."""
     return [part.strip() for part in text.split(",") if part.strip()]
@@ -125,15 +196,11 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
 
 
 def _listed(key: str, value: Any, word: str) -> Any:
-    """Return a list of names, whichever way it was written; `word` alone stands for a list.
-
-    A text holds names between commas. YAML and Snakemake's command line read the name 2001 as a
-    number, which is its text again, but 1e5, 010 and true are lost there; a comma behind a name,
-    as the Makefile writes it, keeps it a text.
-    """
+    """Return a list of names, written as a list or between commas; `word` alone stays a text."""
     names = listed(value) if isinstance(value, str) else value
     names = names if isinstance(names, list) else [names]
     if any(isinstance(name, bool | float) for name in names):
+        # What YAML and Snakemake's command line make of 1e5 and true; 2001 is its text again.
         raise InputError(
             f"{key}: {value!r} was read as a number or truth value; put the name in quotes in a "
             f"file, or a comma behind it on the command line ({key}=name,)"
@@ -143,10 +210,7 @@ def _listed(key: str, value: Any, word: str) -> Any:
 
 
 def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:
-    """Return the engines to run: those asked for, or all that are there; else InputError.
-
-    Images bring what an engine needs, also the one that all of the workflow is `inside`.
-    """
+    """Return the engines to run: those asked for, or all that are there; else InputError."""
     if inside or config.runtime != "native":
         if config.ns3_version != NS3_VERSION or os.environ.get(PREFIX):
             raise InputError(
@@ -163,12 +227,21 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
 
 def load_tier(root: Path, name: str) -> Tier:
     """Read configs/tiers/<name>.yaml."""
-    folder = root / "configs" / "tiers"
-    path = folder / f"{name}.yaml"
+    path = root / "configs" / "tiers" / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
+        known = ", ".join(sorted(other.stem for other in path.parent.glob("*.yaml")))
         raise InputError(f"tier: {name!r} is unknown; there are {known}")
     return read_model(path, Tier)
+
+
+def load_sensitivity(root: Path) -> Sensitivity:
+    """Read configs/sensitivity.yaml; InputError names each wrong field."""
+    return read_model(root / "configs" / "sensitivity.yaml", Sensitivity)
+
+
+def explanations_path(root: Path, study: str) -> Path:
+    """Return the file of a study's causes."""
+    return root / "configs" / "explanations" / f"{study}.yaml"
 
 
 def study_ids(root: Path) -> list[str]:

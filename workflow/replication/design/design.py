@@ -7,8 +7,9 @@ import heapq
 import itertools
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -68,38 +69,52 @@ class Batch:
 
 
 def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
-    """Return the levels of `factor` that `tier` runs.
-
-    A quick tier takes the levels flagged `quick`, or without flags the first, middle and last.
-    """
+    """Return the levels that `tier` runs; a quick one those flagged, else first, middle, last."""
     levels = factor.levels
-    if tier.levels == "all":
-        return list(levels)
     flagged = [level for level in levels if level.quick]
-    if flagged or len(levels) <= 3:
-        return flagged or list(levels)
-    return [levels[0], levels[len(levels) // 2], levels[-1]]
+    if tier.levels == "all" or (len(levels) <= 3 and not flagged):
+        return list(levels)
+    return flagged or [levels[0], levels[len(levels) // 2], levels[-1]]
 
 
-def _averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
-    """Return what the averaged factors' levels set, an entry a replicate; one if there are none."""
-    place = f"{study.id}/{experiment.id}"
-    found = {
-        # An order without meaning, so that the first of them are no end of a range.
-        hashlib.sha256(f"{place}/{canonical_json(levels)}".encode()).digest(): overrides
-        for levels, overrides in _combinations([f for f in experiment.factors if f.averaged], tier)
-    }
-    return [found[digest] for digest in sorted(found)]
-
-
-def _combinations(
-    factors: Iterable[Factor], tier: Tier
+def combinations(
+    factors: Iterable[Factor], tier: Tier | None = None
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Yield level keys by factor, and the parameters they set, for each combination."""
-    axes = [[(factor.id, level) for level in chosen_levels(factor, tier)] for factor in factors]
+    """Yield level keys by factor, and the parameters they set, for each combination in `tier`."""
+    axes = [
+        [(factor.id, level) for level in (chosen_levels(factor, tier) if tier else factor.levels)]
+        for factor in factors
+    ]
     for combination in itertools.product(*axes):
-        overrides = {name: value for _, level in combination for name, value in level.set.items()}
-        yield {factor: level.key for factor, level in combination}, overrides
+        values = {name: value for _, level in combination for name, value in level.set.items()}
+        yield {factor: level.key for factor, level in combination}, values
+
+
+def scenario_at(
+    study: Study,
+    experiment: Experiment,
+    levels: Mapping[str, str],
+    values: Mapping[str, Any],
+    replicate: int = 0,
+    limit_s: float | None = None,
+    engine: str = "",
+) -> Scenario:
+    """Return the scenario of a point, whose levels set `values`; InputError names the point.
+
+    With an `engine` it has what that runs in the place of values that it cannot have.
+    """
+    substitution = study.substituted(engine)
+    parameters = {
+        **plain_values(parameters_of(study, experiment)),
+        **drawn(study, experiment, replicate),
+        **(substitution.set if substitution else {}),
+        **values,
+    }
+    try:
+        seed = replicate_seed(study.id, experiment.id, replicate)
+        return instantiate(experiment, parameters, seed, limit_s)
+    except TemplateError as error:
+        raise InputError(f"study {study.id}, point {levels}: {error}") from None
 
 
 def design_study(
@@ -122,80 +137,78 @@ def design_study(
     chosen = [chosen_engine(name, ns3_version) for name in engines]
     for experiment in study.experiments:
         averaged = _averaged_over(study, experiment, tier)
-        block = len(averaged) if whole_averages else 1
         points = [
-            _Point(study, experiment, tier, levels, overrides, averaged, block)
-            for levels, overrides in _combinations(experiment.axes, tier)
+            _Point(study, experiment, tier, levels, values, averaged)
+            for levels, values in combinations(experiment.axes, tier)
         ]
-        least = {engine.name: _least_count(engine, points) for engine in chosen}
+        for engine in chosen:
+            least = _least_count(engine, points)
+            for point in points:
+                count = max(least, tier.replicates_for(engine.nominal_cost_s(point.scenario())))
+                if whole_averages:
+                    count = math.ceil(count / len(averaged)) * len(averaged)
+                point.counts[engine.name] = count
         for point in points:
-            runs.extend(point.runs(chosen, least, first_alone))
+            runs.extend(point.runs(chosen, first_alone))
     return runs
+
+
+def _averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
+    """Return what the averaged factors' levels set, an entry a replicate; at least one."""
+    place = f"{study.id}/{experiment.id}"
+    found = {
+        # An order without meaning, so that the first of them are no end of a range.
+        hashlib.sha256(f"{place}/{canonical_json(levels)}".encode()).digest(): values
+        for levels, values in combinations([f for f in experiment.factors if f.averaged], tier)
+    }
+    return [found[digest] for digest in sorted(found)]
 
 
 @dataclass(frozen=True)
 class _Point:
-    """One point of an experiment, filled with the values of each replicate when they are needed."""
+    """One point of an experiment; its scenarios are made when they are needed."""
 
     study: Study
     experiment: Experiment
     tier: Tier
     levels: dict[str, str]
-    overrides: dict[str, Any]
-    #: What the averaged factors set, replicate by replicate, and how many of them go together.
+    values: dict[str, Any]
+    #: What the averaged factors set, replicate by replicate.
     averaged: list[dict[str, Any]]
-    block: int
+    #: Engine to the number of its replicates.
+    counts: dict[str, int] = field(default_factory=dict)
+    _made: dict[tuple[int, str], Scenario] = field(default_factory=dict)
 
-    @cached_property
-    def _defaults(self) -> dict[str, Any]:
-        return plain_values(parameters_of(self.study, self.experiment))
+    def scenario(self, replicate: int = 0, engine: str = "") -> Scenario:
+        """Return a replicate's scenario; engines share those without substitutions."""
+        key = replicate, engine if self.study.substituted(engine) else ""
+        if key not in self._made:
+            self._made[key] = self._make(replicate, self._limit_s, engine)
+        return self._made[key]
+
+    def _make(self, replicate: int, limit_s: float | None = None, engine: str = "") -> Scenario:
+        values = self.values | self.averaged[replicate % len(self.averaged)]
+        own = self.study, self.experiment, self.levels, values
+        return scenario_at(*own, replicate, limit_s, engine)
 
     @cached_property
     def _limit_s(self) -> float | None:
         # The same on every engine, and for all that is averaged.
-        whole = map(self._scenario, range(len(self.averaged)))
         needed_s = _needed_s(self.study, self.experiment)
+        whole = map(self._make, range(len(self.averaged)))
         limits = [_duration_limit(scenario, self.tier, needed_s) for scenario in whole]
         known = [limit_s for limit_s in limits if limit_s is not None]
         return max(known) if len(known) == len(limits) else None
 
-    @cached_property
-    def first(self) -> Scenario:
-        """The first replicate's scenario, by which runs of the point are costed."""
-        return self._scenario(0, self._limit_s)
-
-    def _scenario(
-        self, replicate: int, limit_s: float | None = None, engine: str | None = None
-    ) -> Scenario:
-        """Return a replicate's scenario, with what `engine` runs in the place of other values."""
-        values = drawn(self.study, self.experiment, replicate)
-        if engine and (substitution := self.study.substituted(engine)):
-            values |= substitution.set
-        averaged = self.averaged[replicate % len(self.averaged)]
-        parameters = self._defaults | values | self.overrides | averaged
-        seed = replicate_seed(self.study.id, self.experiment.id, replicate)
-        try:
-            return instantiate(self.experiment, parameters, seed, limit_s)
-        except TemplateError as error:
-            raise InputError(f"study {self.study.id}, point {self.levels}: {error}") from None
-
-    def runs(
-        self, engines: list[Engine], least: dict[str, int], first_alone: bool
-    ) -> Iterator[Run]:
-        """Yield the runs on each engine, at least so many of them, or the first alone."""
-        crossings = link_crossings(self.first)
-        whole_s = (self._scenario(0) if self._limit_s else self.first).duration_s
-        # Engines share the scenarios, but for those that run other values.
-        shared = {0: self.first}
+    def runs(self, engines: list[Engine], first_alone: bool) -> Iterator[Run]:
+        """Yield the runs on each engine, or the first alone."""
+        first = self.scenario()
+        crossings = link_crossings(first)
+        whole_s = (self._make(0) if self._limit_s else first).duration_s
         for engine in engines:
-            count = self.tier.replicates_for(engine.nominal_cost_s(self.first))
-            count = _whole_blocks(max(count, least[engine.name]), self.block)
+            count = self.counts[engine.name]
             for replicate in range(1 if first_alone else count):
-                if self.study.substituted(engine.name):
-                    scenario = self._scenario(replicate, self._limit_s, engine.name)
-                else:
-                    scenario = shared.get(replicate) or self._scenario(replicate, self._limit_s)
-                    shared[replicate] = scenario
+                scenario = self.scenario(replicate, engine.name)
                 yield Run(
                     study=self.study.id,
                     experiment=self.experiment.id,
@@ -211,43 +224,31 @@ class _Point:
                 )
 
 
-def _whole_blocks(count: int, block: int) -> int:
-    """Return the least multiple of `block` that is `count` or more."""
-    return -(-count // block) * block
-
-
-def _least_count(engine: Engine, placed: list[_Point]) -> int:
-    """Return how many replicates an experiment asks for on an engine; 0 if it asks for none."""
-    least = placed[0].experiment.replicates_at_least
-    if least is None or not placed[0].tier.heeds_replicates_at_least:
+def _least_count(engine: Engine, points: list[_Point]) -> int:
+    least = points[0].experiment.replicates_at_least
+    if least is None or not points[0].tier.heeds_replicates_at_least:
         return 0
-    dearest_s = max(engine.nominal_cost_s(point.first) for point in placed)
+    dearest_s = max(engine.nominal_cost_s(point.scenario()) for point in points)
     is_cheap = least.where_cost_below_s is None or dearest_s < least.where_cost_below_s
     return least.count if is_cheap else 0
 
 
 def _needed_s(study: Study, experiment: Experiment) -> float:
-    """Return how long runs have to last for the published numbers to be judged; 0 for any time.
-
-    A number in a window needs the window, and a count the whole run.
-    """
-    cells = [
-        cell
-        for table in study.tables
-        if experiment.id in (table.experiment, *(r.experiment for r in (table.rows or {}).values()))
-        for cell in ([table.cell] if table.cell else (table.columns or {}).values())
-    ]
-    whole = [math.inf for cell in cells if cell.metric in COUNTS and not cell.window_s]
-    return max([0.0, *whole, *(cell.window_s[1] for cell in cells if cell.window_s)])
+    """Return how long runs have to last for the windows and counts of published numbers."""
+    needed_s = [0.0]
+    for table in study.tables:
+        others = [row.experiment for row in (table.rows or {}).values()]
+        if experiment.id in (table.experiment, *others):
+            for cell in [table.cell] if table.cell else (table.columns or {}).values():
+                if cell.window_s:
+                    needed_s.append(cell.window_s[1])
+                elif cell.metric in COUNTS:
+                    needed_s.append(math.inf)
+    return max(needed_s)
 
 
 def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | None:
-    """Return how long a run of `scenario` may last in `tier`, or None for as long as it does.
-
-    The limit is the same on every engine (the default engine's cost decides), a whole number of
-    sampling intervals, leaves the last flow as much time as passed before its start, and is no
-    less than what published numbers need.
-    """
+    """Return how long a run may last in `tier`, in whole intervals; None for no limit."""
     cost_s = ENGINES["ns3"].nominal_cost_s(scenario)
     if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:
         return None
@@ -262,8 +263,8 @@ def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | 
 def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -> list[Batch]:
     """Pack the distinct scenarios of one study's runs into batches of about `target_s` each.
 
-    Longest first into the emptiest batch, so that batches cost alike. A batch is named by what
-    is in it and by the engine's fingerprint: a changed scenario or engine is another batch.
+    Longest first into the emptiest batch. A batch is named by its scenarios and the engine's
+    fingerprint: what changed is another batch.
     """
     batches: list[Batch] = []
     for engine, distinct in distinct_runs(runs).items():
@@ -312,23 +313,20 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
     import pandas as pd
 
     batch_of = {(batch.engine, name): batch.id for batch in batches for name in batch.scenarios}
-    rows = [
-        {
-            "study": run.study,
-            "experiment": run.experiment,
-            "point": run.point,
-            "levels": json.dumps(run.levels),
-            "replicate": run.replicate,
-            "engine": run.engine,
-            "scenario": run.scenario_id,
-            "supported": not run.refusal,
-            "reason": run.refusal,
-            "batch": batch_of.get((run.engine, run.scenario_id), ""),
-            "cost_s": round(run.cost_s, 3),
-        }
-        for run in runs
-    ]
-    table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
+    columns = {
+        "study": [run.study for run in runs],
+        "experiment": [run.experiment for run in runs],
+        "point": [run.point for run in runs],
+        "levels": [json.dumps(run.levels) for run in runs],
+        "replicate": [run.replicate for run in runs],
+        "engine": [run.engine for run in runs],
+        "scenario": [run.scenario_id for run in runs],
+        "supported": [not run.refusal for run in runs],
+        "reason": [run.refusal for run in runs],
+        "batch": [batch_of.get((run.engine, run.scenario_id), "") for run in runs],
+        "cost_s": [round(run.cost_s, 3) for run in runs],
+    }
+    table = pd.DataFrame(columns, columns=list(DESIGN_COLUMNS))
     write_text(folder / f"{study}.csv", table.to_csv(index=False))
     write_scenarios({run.scenario_id: run.scenario for run in runs}, study, folder)
 
@@ -349,28 +347,25 @@ _RANDOM_CONTROL, _RANDOM_ENGINE = "bbr", "ns2"
 
 def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
     """Yield a sentence for each experiment with points whose replicates repeat each other."""
-    replicates: dict[tuple[str, str, str], list[Scenario]] = {}
+    replicates: dict[tuple[str, str, str], list[Scenario]] = defaultdict(list)
     for run in runs:
         if run.engine != _RANDOM_ENGINE and not run.refusal:
-            key = run.experiment, run.point, run.engine
-            replicates.setdefault(key, []).append(run.scenario)
-    points: dict[str, set[str]] = {}
-    identical: dict[str, set[str]] = {}
+            replicates[run.experiment, run.point, run.engine].append(run.scenario)
+    repeats: dict[str, dict[str, bool]] = defaultdict(dict)
     for (experiment, point, _), scenarios in replicates.items():
         if len(scenarios) > 1:
-            points.setdefault(experiment, set()).add(point)
-            if _repeat(scenarios):
-                identical.setdefault(experiment, set()).add(point)
-    for experiment, found in identical.items():
-        yield (
-            f"experiment {experiment}: all replicates are identical at {len(found)} of "
-            f"{len(points[experiment])} points, so intervals have no width; give flows a "
-            "start_jitter_s, or an assumed parameter `varies`"
-        )
+            own = repeats[experiment]
+            own[point] = own.get(point, False) or _repeat(scenarios)
+    for experiment, points in repeats.items():
+        if identical := sum(points.values()):
+            yield (
+                f"experiment {experiment}: all replicates are identical at {identical} of "
+                f"{len(points)} points, so intervals have no width; give flows a "
+                "start_jitter_s, or an assumed parameter `varies`"
+            )
 
 
 def _repeat(scenarios: list[Scenario]) -> bool:
-    """Return whether scenarios are the same but for their seed, and draw nothing from it."""
     first = scenarios[0]
     if any(
         flow.kind == "tcp" and flow.congestion_control == _RANDOM_CONTROL for flow in first.flows

@@ -7,7 +7,7 @@ laid out differently leaves an hour of results current.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,12 +38,12 @@ class Code(NamedTuple):
 @functools.cache
 def code() -> Code:
     """Return the hashes of the code that is here."""
-    return Code(_hash(_SIMULATE), _hash(_JUDGE), _hash(_REPORT))
+    return Code(*(_hash(rooms) for rooms in (_SIMULATE, _JUDGE, _REPORT)))
 
 
-def _hash(rooms: Iterable[str]) -> str:
-    paths = [path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*"))]
-    return sha256_of(*(p for p in paths if p.is_file() and p.suffix != ".pyc"))[:16]
+def _hash(rooms: tuple[str, ...]) -> str:
+    paths = (path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*")))
+    return sha256_of(*(path for path in paths if path.suffix != ".pyc"))[:16]
 
 
 def value_hash(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -17,30 +18,17 @@ from replication.study.published import published_path
 from replication.study.storage.table import PUBLISHED_COLUMNS
 from replication.study.study import Study
 
-#: An example for each engine: a study as YAML, and its published numbers as CSV.
+#: An example for each engine, as YAML and CSV; what stands above all of them is `head.txt`.
 TEMPLATES = Path("configs") / "templates"
 #: What stands for the paper's own words in a copied set-up; `replicate validate` counts it.
 TO_FILL_IN = "to fill in"
 _ID = re.compile(r"[a-z][a-z0-9_]*")
-_HEAD = """\
-# {title}
-# To fill in: everything below is {what}, valid as it stands.
-#   1. bibliography, original_system, notes: the paper.
-#   2. parameters: `published` with its place and quote, or `assumed` with reason, source and range.
-#   3. experiments: factors and their levels, topology, flows.
-#   4. tables, with the numbers in data/published/{id}.csv; claims, with quote, place and test.
-# Every key: configs/reference.md. Then: replicate validate --studies {id};
-# make report TIER=quick STUDIES={id} ENGINES={engine}
-"""
 
 
 def new_study(
     root: Path, study: str, title: str = "", engine: str = "ns2", like: str = ""
 ) -> list[Path]:
-    """Write a valid study, `engine`'s example or a set-up `like` a study's; return its paths.
-
-    InputError where a name will not do; nothing is written.
-    """
+    """Write a valid study, an example of `engine` or a set-up `like` a study's; else InputError."""
     title = title or f"Study {study}"
     if not _ID.fullmatch(study):
         raise InputError(
@@ -57,21 +45,25 @@ def new_study(
         engine, what = model.original_system.engine, f"the set-up of {like} with its reasons"
     else:
         document, numbers = example(root, engine)
-        document = re.sub(r"(?m)^id: .*$", f"id: {study}", document, count=1)
-        quoted = '"' + title.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        document = re.sub(r"(?m)^title: .*$", lambda _: f"title: {quoted}", document, count=1)
+        # JSON's quotes are YAML's.
+        lines = {"id": f"id: {study}", "title": f"title: {json.dumps(title, ensure_ascii=False)}"}
+        document = re.sub(r"(?m)^(id|title): .*$", lambda found: lines[found[1]], document)
         what = f"an example for the engine {engine}, of an imagined paper"
-    head = _HEAD.format(title=title, what=what, id=study, engine=engine)
-    made = [root / STUDIES / study / "study.yaml", published_path(root, study)]
+    head = read_text(root / TEMPLATES / "head.txt")
+    head = head.format(title=title, what=what, id=study, engine=engine)
+    made = {
+        root / STUDIES / study / "study.yaml": head + document,
+        published_path(root, study): numbers,
+    }
     try:
-        for path, text in zip(made, (head + document, numbers), strict=True):
+        for path, text in made.items():
             write_text(path, text)
-        check_study(load_study(root, study), made[1])
+        check_study(load_study(root, study), published_path(root, study))
     except BaseException:
         for path in made:
             path.unlink(missing_ok=True)
         raise
-    return made
+    return list(made)
 
 
 def example(root: Path, engine: str = "ns2") -> tuple[str, str]:
@@ -83,7 +75,6 @@ def example(root: Path, engine: str = "ns2") -> tuple[str, str]:
 
 
 def _set_up_of(root: Path, like: Study, study: str, title: str) -> str:
-    """Return a study's parameters and experiments without the paper's words, as YAML."""
     document = read_yaml(root / STUDIES / like.id / "study.yaml")
     for key in ("tables", "claims", "unjudged", "changes"):
         document.pop(key, None)

@@ -1,7 +1,4 @@
-"""The pipeline as the rules see it: validated configuration, plan, names of files, how to start.
-
-Also a single run, which needs no plan.
-"""
+"""The pipeline as the rules see it: configuration, plan, names of files, how to start engines."""
 
 from __future__ import annotations
 
@@ -16,8 +13,11 @@ from typing import Any
 from replication.design.config import (
     Config,
     Paths,
+    Sensitivity,
     chosen_engines,
+    explanations_path,
     load_config,
+    load_sensitivity,
     load_study,
     load_tier,
     study_files,
@@ -36,8 +36,8 @@ from replication.engines.lowering import write_inputs
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import wanted_quantities
 from replication.metrics.trace import has_traces, traces_hash
-from replication.simulate.gather import RunTables, check_run
 from replication.simulate.process import Limits, Usage
+from replication.simulate.run import RunTables, check_run
 from replication.simulate.runtime import (
     Launch,
     find_image,
@@ -48,11 +48,6 @@ from replication.simulate.runtime import (
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
 from replication.study.scenario import Scenario
-from replication.study.sensitivity_settings import (
-    Sensitivity,
-    explanations_path,
-    load_sensitivity,
-)
 from replication.study.study import CONFORMANCE, REGIONS_TABLE, Study
 
 #: What gathering the tables of a batch may take on top of a simulator, in units of 2^20 bytes.
@@ -99,6 +94,11 @@ class Start:
     paths: Paths = field(default_factory=Paths)
     _fingerprints: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def is_native(self) -> bool:
+        """Return whether programs are built here, and run without a container."""
+        return self.config.runtime == "native" and self.inside is None
+
     def fingerprint(self, engine: str) -> str:
         """Return the fingerprint of an engine's version and sources, which are read once."""
         if engine not in self._fingerprints:
@@ -115,11 +115,6 @@ class Start:
             return program_in_image(engine)
         return self.config.engine(engine).program(self.root, self.paths.data)
 
-    @property
-    def is_native(self) -> bool:
-        """Return whether programs are built here, and run without a container."""
-        return self.config.runtime == "native" and self.inside is None
-
     def program_of(self, engine: str) -> list[Path]:
         """Return what has to be built of an engine; none if images hold it."""
         return [self.program(engine)] if self.is_native else []
@@ -127,6 +122,19 @@ class Start:
     def package(self, engine: str) -> dict[str, Any] | None:
         """Return Debian's package of this machine that decides an engine's results, if one does."""
         return find_package(self.root, engine) if self.is_native else None
+
+    def place(self, engine: str) -> str:
+        """Return what tells an engine's runs in an image from others; nothing for native ones."""
+        if self.is_native:
+            return ""
+        if self.inside is not None:
+            return f"@inside-{self.inside}"
+        return f"@{self.config.runtime}-{self.image(engine)[7:19]}"
+
+    def store_of(self, engine: str) -> Path:
+        """Return the store of an engine's runs: what ran elsewhere never stands in for them."""
+        name = f"{engine}-{self.fingerprint(engine)}{self.place(engine)}"
+        return self.paths.data / "store" / name
 
     def machine(self, engine: str) -> dict[str, Any]:
         """Return how an engine is started."""
@@ -142,19 +150,6 @@ class Start:
             "memory_bytes": self.config.memory_limit_bytes,
             "time_s": self.config.time_limit_s,
         }
-
-    def store_of(self, engine: str) -> Path:
-        """Return the store of an engine's runs: what ran elsewhere never stands in for them."""
-        fingerprint = self.fingerprint(engine) + self.place(engine)
-        return self.paths.data / "store" / f"{engine}-{fingerprint}"
-
-    def place(self, engine: str) -> str:
-        """Return what tells an engine's runs in an image from others; nothing for native ones."""
-        if self.inside is not None:
-            return f"@inside-{self.inside}"
-        if self.is_native:
-            return ""
-        return f"@{self.config.runtime}-{self.image(engine)[7:19]}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +224,8 @@ class Pipeline(Start):
 
     def explored_on(self, study: str) -> str:
         """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
-        return self.sensitivity.engine_of(self.documents[study], self.engines)
+        own = self.documents[study].original_system.engine
+        return own if own in self.engines else self.sensitivity.engine
 
     @property
     def explained(self) -> list[str]:
@@ -260,28 +256,24 @@ class Pipeline(Start):
         ]
 
     @property
-    def live_program(self) -> list[Path]:
-        """Return what has to be built for notebooks that run the engine ns3."""
-        return self.program_of("ns3") if self.runs_live else []
-
-    @property
     def runs_live(self) -> bool:
         """Return whether notebooks can run the engine ns3 themselves, as this run has it."""
         is_pinned = self.config.ns3_version == NS3_VERSION
         return "ns3" in self.engines and self.config.runtime == "native" and is_pinned
 
     @property
+    def live_program(self) -> list[Path]:
+        """Return what has to be built for notebooks that run the engine ns3."""
+        return self.program_of("ns3") if self.runs_live else []
+
+    @property
     def shown(self) -> str:
         """Return a hash over what the report shows if it is there, and never waits for."""
-        found = [
-            *self.paths.sensitivity.glob("*/*.csv"),
-            *self.paths.regions.glob("*/*.json"),
-            self.paths.data / REGIONS_TABLE,
-            CONFORMANCE,
-        ]
-        return self.content(*sorted(found))
+        explored = [*self.paths.sensitivity.glob("*/*.csv"), *self.paths.regions.glob("*/*.json")]
+        return self.content(*sorted([*explored, self.paths.data / REGIONS_TABLE, CONFORMANCE]))
 
-    def content(self, *paths: Path) -> str:
+    @staticmethod
+    def content(*paths: Path) -> str:
         """Return a hash over those of the files that exist: for what is used if it is there."""
         return sha256_of(*paths)[:16]
 
@@ -315,17 +307,6 @@ class Pipeline(Start):
         """Return the store of each engine."""
         return {engine: self.store_of(engine) for engine in self.engines}
 
-    def fixed_costs(self) -> str:
-        """Return what is to be done besides the runs, and about how many CPU minutes it takes."""
-        costs = {"judging, notebooks and pages": STUDY_COST_S * len(self.studies)}
-        if any(not path.is_file() for path in self.program_of("ns3") if "ns3" in self.engines):
-            costs["compiling the program of ns3"] = NS3_PROGRAM_COST_S
-        if "linux" in self.engines and self.is_native:
-            for hz in kernels_to_build(self.root, self.plan.timer_hz()):
-                costs[f"building the kernel of {hz} Hz"] = KERNEL_COST_S
-        parts = ", ".join(f"{what} ({cost_s / 60:.1f})" for what, cost_s in costs.items())
-        return f"besides, about {sum(costs.values()) / 60:.1f} CPU minutes: {parts}"
-
     def summary(self) -> list[str]:
         """Return what would run, a line a study, and the expected cost."""
         tier = load_tier(self.root, self.config.tier)
@@ -339,8 +320,18 @@ class Pipeline(Start):
             engines,
             *(f"warning: {warning}" for warning in warnings if warning),
             *self.plan.summary(self.stores),
-            self.fixed_costs(),
+            self._fixed_costs(),
         ]
+
+    def _fixed_costs(self) -> str:
+        costs = {"judging, notebooks and pages": STUDY_COST_S * len(self.studies)}
+        if "ns3" in self.engines and any(not path.is_file() for path in self.program_of("ns3")):
+            costs["compiling the program of ns3"] = NS3_PROGRAM_COST_S
+        if "linux" in self.engines and self.is_native:
+            for hz in kernels_to_build(self.root, self.plan.timer_hz()):
+                costs[f"building the kernel of {hz} Hz"] = KERNEL_COST_S
+        parts = ", ".join(f"{what} ({cost_s / 60:.1f})" for what, cost_s in costs.items())
+        return f"besides, about {sum(costs.values()) / 60:.1f} CPU minutes: {parts}"
 
 
 def run_single(

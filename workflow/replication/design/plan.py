@@ -73,16 +73,15 @@ class Plan:
         lines = []
         for name, study in self.studies.items():
             own = {stores[engine]: costs for engine, costs in study.costs.items()}
-            done, total, cost_done, cost_total = count(own)
+            done, total, left_s = count(own)
             lines.append(
                 f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
-                f"batches, {done} done; about {cost_total - cost_done:.0f} s of CPU left"
+                f"batches, {done} done; about {left_s:.0f} s of CPU left"
             )
             lines += [f"warning: {name}, {warning}" for warning in study.warnings]
-        done, total, cost_done, cost_total = count(self.goal(stores))
-        minutes = (cost_total - cost_done) / 60
-        lines.append(f"total: {total} scenarios, {done} done; about {minutes:.1f} CPU minutes left")
-        return lines
+        done, total, left_s = count(self.goal(stores))
+        left = f"about {left_s / 60:.1f} CPU minutes left"
+        return [*lines, f"total: {total} scenarios, {done} done; {left}"]
 
 
 _FORMAT = TypeAdapter(Plan)
@@ -91,10 +90,7 @@ _FORMAT = TypeAdapter(Plan)
 def load_plan(
     root: Path, config: Config, studies: Mapping[str, Study], named: Mapping[str, str]
 ) -> Plan:
-    """Return the plan that was kept if nothing that decides it has changed, else make and keep it.
-
-    `named` are the chosen engines, each with what else its batches are named by.
-    """
+    """Return the kept plan if nothing that decides it has changed, else make and keep one."""
     inputs = [root / "configs" / "tiers" / f"{config.tier}.yaml"]
     for name in studies:
         inputs += [*study_files(root, name), published_path(root, name)]

@@ -1,15 +1,10 @@
-"""Checks of a study with its published numbers: all that can be known before anything runs.
-
-They need neither results nor what computes them, so that every start of the workflow makes them.
-"""
+"""Checks of a study with its published numbers: all that can be known before anything runs."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from replication.design.design import combinations, scenario_at
 from replication.metrics.cell_map import MappedCell, check_complete, map_cells
 from replication.metrics.metric_model import METRICS, is_total, validate_study_metrics
 from replication.study.claim_model import (
@@ -22,11 +17,10 @@ from replication.study.claim_model import (
     sides,
 )
 from replication.study.errors import InputError
-from replication.study.parameter import plain_values
 from replication.study.published import read_published
+from replication.study.scenario import Scenario
 from replication.study.storage.table import COMPLETION, SOCKET_NUMBERS
-from replication.study.study import Experiment, Study, parameters_of
-from replication.study.template import TemplateError, expand, resolve, whole_flow
+from replication.study.study import Experiment, Study
 from replication.study.variation import check_ledger
 
 #: Sampling times are sums of intervals; an end that rounding moves is no other end.
@@ -38,12 +32,7 @@ class ClaimError(InputError):
 
 
 def check_study(study: Study, published: Path) -> list[MappedCell]:
-    """Check all that can be checked of a study before anything is run; return its cells.
-
-    InputError names a study with nothing to judge, a parameter that no template reads, an unknown
-    metric, an axis without numbers, a published number that maps to nothing, a cell without one,
-    or a flow, monitored link or window that is not in the runs that it is read from.
-    """
+    """Check all that can be checked before a run; return the study's cells, else InputError."""
     where = f"configs/studies/{study.id}"
     if not study.tables and not study.claims:
         raise InputError(f"{where}: has neither tables nor claims: nothing to judge; add one")
@@ -77,86 +66,38 @@ def _check_axis(where: str, experiment: Experiment, over: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Point:
-    """What a quantity can be read from at a point: its flows by kind, its length, its links."""
-
-    levels: dict[str, str]
-    flows: dict[str, str]
-    set_keys: frozenset[str]
-    duration_s: float
-    monitored: frozenset[str]
-
-
 def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None:
-    """Check flows, links and windows of claims and cells against the runs they are read from."""
-    points = {experiment.id: list(_points(study, experiment)) for experiment in study.experiments}
+    points = {
+        experiment.id: [
+            (levels, scenario_at(study, experiment, levels, values))
+            for levels, values in combinations(experiment.factors)
+        ]
+        for experiment in study.experiments
+    }
     wanted = [(f"claim {claim.id}", one) for claim in study.claims for one in claim.quantities()]
     wanted += [
         (f"table {cell.table}, row {cell.row}, column {cell.column}", cell.quantity)
         for cell in cells
     ]
-    seen: set[str] = set()
     for name, quantity in wanted:
-        if (key := quantity.model_dump_json()) not in seen:
-            seen.add(key)
-            _check_quantity(f"{where}: {name}", quantity, points[quantity.experiment])
+        own = points[quantity.experiment]
+        runs = [scenario for levels, scenario in own if covers(quantity.where, levels)]
+        _check_quantity(f"{where}: {name}", quantity, runs)
 
 
-def _points(study: Study, experiment: Experiment) -> Iterator[_Point]:
-    defaults = plain_values(parameters_of(study, experiment))
-    for levels in itertools.product(*(factor.levels for factor in experiment.factors)):
-        values = defaults | {k: v for level in levels for k, v in level.set.items()}
-        keys = {f.id: level.key for f, level in zip(experiment.factors, levels, strict=True)}
-        try:
-            flows = expand([whole_flow(flow, values) for flow in experiment.flows], values)
-            monitors = expand(list(experiment.topology.monitors), values)
-            yield _Point(
-                levels=keys,
-                flows={str(flow["id"]): str(flow["kind"]) for flow in flows},
-                set_keys=frozenset(key for flow in flows for key, value in flow.items() if value),
-                duration_s=float(resolve(experiment.duration_s, values)),
-                monitored=frozenset(f"{m['link']}:{m.get('direction', 'ab')}" for m in monitors),
-            )
-        except (TemplateError, TypeError, ValueError, KeyError) as error:
-            raise InputError(
-                f"study {study.id}, experiment {experiment.id}, point {keys}: flows, monitors or "
-                f"duration_s do not resolve: {error}"
-            ) from None
-
-
-def _check_quantity(where: str, wanted: Quantity, points: list[_Point]) -> None:
-    own = [point for point in points if covers(wanted.where, point.levels)]
-    if isinstance(wanted.flows, list):
-        known = set[str]().union(*(point.flows for point in own))
-        for flow in wanted.flows:
-            if flow not in known:
-                raise InputError(
-                    f"{where}: flows: {flow!r} is no flow of experiment {wanted.experiment} there; "
-                    f"it has {', '.join(sorted(known)[:20])}"
-                )
-    elif isinstance(wanted.flows, StartOrder):
-        fewest = min((list(p.flows.values()).count("tcp") for p in own), default=0)
-        if wanted.flows.start_order > fewest:
-            raise InputError(
-                f"{where}: flows: start_order {wanted.flows.start_order}, but experiment "
-                f"{wanted.experiment} has {fewest} tcp flows there"
-            )
-    elif wanted.flows != "all" and not any(wanted.flows in p.flows.values() for p in own):
-        raise InputError(
-            f"{where}: flows: experiment {wanted.experiment} has no {wanted.flows} flow there"
-        )
+def _check_quantity(where: str, wanted: Quantity, runs: list[Scenario]) -> None:
+    _check_flows(where, wanted, runs)
     needed = "stop_after_bytes" if wanted.metric == COMPLETION else ""
     if not is_total(wanted) and METRICS[wanted.metric].column in SOCKET_NUMBERS:
         needed = "socket_samples"
-    if needed and not all(needed in point.set_keys for point in own):
+    if needed and not all(any(getattr(f, needed, None) for f in run.flows) for run in runs):
         raise InputError(
             f"{where}: metric: {wanted.metric} needs a flow with {needed} at every point of "
             f"experiment {wanted.experiment} there"
         )
     if METRICS[wanted.metric].source == "queue":
-        _check_links(where, wanted, own)
-    shortest_s = min((point.duration_s for point in own), default=0.0)
+        _check_links(where, wanted, runs)
+    shortest_s = min((run.duration_s for run in runs), default=0.0)
     if wanted.window_s is not None and wanted.window_s[1] > shortest_s + _SLACK_S:
         raise InputError(
             f"{where}: window_s: ends at {wanted.window_s[1]:g} s, after the run, which lasts "
@@ -164,16 +105,39 @@ def _check_quantity(where: str, wanted: Quantity, points: list[_Point]) -> None:
         )
 
 
-def _check_links(where: str, wanted: Quantity, points: list[_Point]) -> None:
-    if not all(point.monitored for point in points):
+def _check_flows(where: str, wanted: Quantity, runs: list[Scenario]) -> None:
+    if isinstance(wanted.flows, list):
+        known = {flow.id for run in runs for flow in run.flows}
+        if unknown := [flow for flow in wanted.flows if flow not in known]:
+            raise InputError(
+                f"{where}: flows: {unknown[0]!r} is no flow of experiment {wanted.experiment} "
+                f"there; it has {', '.join(sorted(known)[:20])}"
+            )
+        return
+    kinds = [[flow.kind for flow in run.flows] for run in runs]
+    if isinstance(wanted.flows, StartOrder):
+        fewest = min((own.count("tcp") for own in kinds), default=0)
+        if wanted.flows.start_order > fewest:
+            raise InputError(
+                f"{where}: flows: start_order {wanted.flows.start_order}, but experiment "
+                f"{wanted.experiment} has {fewest} tcp flows there"
+            )
+    elif wanted.flows != "all" and not any(wanted.flows in own for own in kinds):
+        raise InputError(
+            f"{where}: flows: experiment {wanted.experiment} has no {wanted.flows} flow there"
+        )
+
+
+def _check_links(where: str, wanted: Quantity, runs: list[Scenario]) -> None:
+    if not all(run.monitors for run in runs):
         raise InputError(
             f"{where}: metric: {wanted.metric} needs a monitored queue; add one to "
             f"topology.monitors of experiment {wanted.experiment}"
         )
-    known = set[str]().union(*(point.monitored for point in points))
-    for link in wanted.links or []:
-        if link not in known:
-            raise InputError(
-                f"{where}: links: {link!r} is no monitored link of experiment {wanted.experiment} "
-                f"there; it monitors {', '.join(sorted(known)[:20])}; add it to topology.monitors"
-            )
+    known = {f"{monitor.link}:{monitor.direction}" for run in runs for monitor in run.monitors}
+    if unknown := [link for link in wanted.links or [] if link not in known]:
+        raise InputError(
+            f"{where}: links: {unknown[0]!r} is no monitored link of experiment "
+            f"{wanted.experiment} there; it monitors {', '.join(sorted(known)[:20])}; add it to "
+            "topology.monitors"
+        )

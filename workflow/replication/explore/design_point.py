@@ -29,7 +29,14 @@ import pyarrow as pa
 from pydantic import JsonValue
 from scipy.stats import qmc
 
-from replication.design.config import Replicates, Tier, load_study
+from replication.design.config import (
+    Replicates,
+    Scale,
+    Sensitivity,
+    Tier,
+    load_sensitivity,
+    load_study,
+)
 from replication.design.design import Run, design_study
 from replication.engines.model import Engine
 from replication.explore.machine import Costs, Machine
@@ -39,9 +46,7 @@ from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.errors import InputError
 from replication.study.published import published_path, read_published
-from replication.study.sensitivity_settings import Scale, Sensitivity, load_sensitivity
-from replication.study.storage.parquet import write_parquet
-from replication.study.storage.table import write_table
+from replication.study.storage.table import write_parquet, write_table
 from replication.study.study import Study
 from replication.study.variation import Assumption, Variation, apply, assumptions
 from replication.verdicts.cell import replicate_means, untestable

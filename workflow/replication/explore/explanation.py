@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from replication.design.config import explanations_path, load_sensitivity
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
 from replication.explore.finding import holding, judge_finding, scored
@@ -20,7 +21,6 @@ from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
 from replication.explore.trial import Trial
 from replication.study.errors import InputError
-from replication.study.sensitivity_settings import explanations_path, load_sensitivity
 from replication.study.storage.table import write_table
 from replication.verdicts.cause import Cause, load_explanations
 

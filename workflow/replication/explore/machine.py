@@ -15,9 +15,8 @@ from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.sampled import SampledResults
-from replication.simulate.gather import read_runs
 from replication.simulate.process import Limits
-from replication.simulate.run import open_job, run_job
+from replication.simulate.run import open_job, read_runs, run_job
 from replication.simulate.runtime import Launch
 from replication.simulate.store import Store
 from replication.study.files import write_text

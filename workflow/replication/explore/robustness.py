@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from replication.design.config import load_study
+from replication.design.config import load_sensitivity, load_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
@@ -40,9 +40,13 @@ from replication.explore.design_point import (
 from replication.explore.machine import write_json
 from replication.metrics.statistic import wilson_interval
 from replication.study.files import read_json
-from replication.study.sensitivity_settings import load_sensitivity
-from replication.study.storage.parquet import read_parquet
-from replication.study.storage.table import CLAIM_COLUMNS, Row, read_rows, write_table
+from replication.study.storage.table import (
+    CLAIM_COLUMNS,
+    Row,
+    read_parquet,
+    read_rows,
+    write_table,
+)
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 

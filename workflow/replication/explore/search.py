@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from replication.design.config import load_study
+from replication.design.config import Sensitivity, load_sensitivity, load_study
 from replication.explore.machine import Machine
 from replication.explore.score import PAYS_BITS
 from replication.explore.trial import (
@@ -39,7 +39,6 @@ from replication.explore.trial import (
 )
 from replication.metrics.cell_map import map_cells
 from replication.study.published import published_path, read_published
-from replication.study.sensitivity_settings import Sensitivity, load_sensitivity
 from replication.verdicts.cause import Coupled, Explanations, check_explanations, level_key
 
 #: Configurations whose results are looked up together.

@@ -9,9 +9,15 @@ from dataclasses import dataclass
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Quantity
 from replication.study.parameter import Level
-from replication.study.published import DERIVED, PublishedError, PublishedNumber, half_ulp
+from replication.study.published import (
+    DERIVED,
+    Cell,
+    PublishedError,
+    PublishedNumber,
+    Table,
+    half_ulp,
+)
 from replication.study.study import Study
-from replication.study.table_model import Cell, Table
 
 #: Tables of published files that need not be mapped: results stated in prose, and set-up figures.
 UNMAPPED = ("text", "setup")

@@ -19,12 +19,13 @@ from replication.metrics.metric_model import METRICS, wanted_quantities
 from replication.metrics.results import Results, Window, window_name
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW, SampledResults
 from replication.study.claim_model import Quantity
-from replication.study.storage.parquet import read_parquet, write_parquet
 from replication.study.storage.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     SERIES_COLUMNS,
+    read_parquet,
     read_rows,
+    write_parquet,
 )
 from replication.study.study import Study
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from replication.study.claim_model import Flows, Quantity
 from replication.study.errors import InputError
+from replication.study.published import Cell
 from replication.study.study import Study
-from replication.study.table_model import Cell
 
 #: Unit of the data to the unit to show, and the factor to it.
 _DISPLAY = {"bit/s": ("Mbit/s", 1e-6), "s": ("ms", 1e3)}

@@ -20,11 +20,11 @@ import pandas as pd
 from replication.study.claim_model import Where
 from replication.study.errors import InputError
 from replication.study.files import read_json
-from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     FLOW_COLUMNS,
+    read_parquet,
     read_rows,
 )
 

@@ -40,8 +40,7 @@ from replication.study.errors import InputError
 from replication.study.files import atomic, fetch, file_sha256, write_text
 from replication.study.model import Document
 from replication.study.published import published_path
-from replication.study.storage.parquet import read_parquet
-from replication.study.storage.table import SELF_CONSISTENCY_COLUMNS, read_rows
+from replication.study.storage.table import SELF_CONSISTENCY_COLUMNS, read_parquet, read_rows
 from replication.verdicts.counts import COUNTS
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency

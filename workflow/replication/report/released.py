@@ -21,11 +21,12 @@ from replication.design.config import Tier, load_study
 from replication.design.design import design_study, write_scenarios
 from replication.study.errors import InputError, describe
 from replication.study.files import file_sha256, read_json, write_text
-from replication.study.storage.parquet import read_parquet, write_parquet
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
     SELF_CONSISTENCY_COLUMNS,
+    read_parquet,
     read_rows,
+    write_parquet,
     write_table,
 )
 from replication.verdicts.counts import COUNTS

@@ -45,8 +45,7 @@ from replication.report.pages.regions import RUNS, regions_page, runs_table
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page
 from replication.study.files import write_text
-from replication.study.storage.parquet import write_parquet
-from replication.study.storage.table import read_frame
+from replication.study.storage.table import read_frame, write_parquet
 from replication.study.study import REGIONS_TABLE, Study
 from replication.verdicts.counts import COUNTS
 from replication.verdicts.self_consistency import SELF_CONSISTENCY

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from replication.study.errors import InputError
+from replication.study.files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Where the caller's own HOME is kept, for the programs that have their settings and data there.
@@ -79,18 +80,14 @@ def _replace(environment: dict[str, str]) -> None:
 
 def _kept(*purposes: str) -> dict[str, str]:
     """Return what the list lets in for these purposes (all, if none), and what it fixes."""
-    kept: dict[str, str] = {}
-    fixed: dict[str, str] = {}
-    purpose = ""
-    # Without a YAML parser: every job of a run starts here.
-    for line in (ROOT / "configs" / "environment.yaml").read_text(encoding="utf-8").splitlines():
-        if found := re.fullmatch(r"(\w+):", line):
-            purpose = found[1]
-        elif found := re.fullmatch(r"  (\w+): (\S+)", line):
-            fixed[found[1]] = found[2]
-        elif line.startswith("  - ") and purpose in (purposes or (purpose,)):
-            names = [name for name in os.environ if fnmatchcase(name, line[4:].strip())]
-            kept |= {name: os.environ[name] for name in names}
+    lists = read_yaml(ROOT / "configs" / "environment.yaml")
+    fixed = {name: str(value) for name, value in lists.pop("fixed").items()}
+    let_in = [pattern for purpose in purposes or lists for pattern in lists[purpose]]
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if any(fnmatchcase(name, pattern) for pattern in let_in)
+    }
     tools, path = str(Path(sys.executable).parent), kept.get("PATH", os.defpath)
     return {
         **kept,

@@ -96,7 +96,6 @@ def _python_main(program: str) -> Main | None:
 
 
 def _run(command: list[str], limits: Limits, work: Path) -> tuple[int, Usage]:
-    """Run a command to its end in `work`; return exit code (or -signal) and usage."""
     main = _python_main(command[0])
     start = time.monotonic()
     child = os.fork()
@@ -153,7 +152,6 @@ def _be_program(command: list[str], limits: Limits, work: Path, main: Main | Non
 
 
 def _confine(limits: Limits) -> None:
-    """Drop privileges, set limits, and die with the runner."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

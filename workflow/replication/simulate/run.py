@@ -1,4 +1,8 @@
-"""Simulate: the scenarios of a batch run into the store, and their tables gathered."""
+"""Batches: their scenarios are run into the store, and the tables of the runs checked and gathered.
+
+A simulator that died half-way, or wrote something else, must not leave a result that looks like
+one. Plain Arrow, since every batch pays for what is imported here before its first simulation.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,41 @@ import csv
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 from pydantic import ValidationError
 
 from replication.engines.catalogue import ENGINES
-from replication.simulate.gather import RunTables, check_run, gather
 from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch, Runtime, make_runtime
-from replication.simulate.store import Progress, Store
+from replication.simulate.store import TABLES, Progress, Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
 from replication.study.files import REMEDY, read_text, write_text
-from replication.study.scenario import Scenario
+from replication.study.scenario import Scenario, TcpFlow
+from replication.study.storage.table import (
+    COMPLETION,
+    FLOW_NUMBERS,
+    SERIES_NUMBERS,
+    SOCKET_NUMBERS,
+    write_parquet,
+)
+
+#: The tables of one run by their files' names.
+RunTables = dict[str, pa.Table]
+
+TEXT = pa.large_string()
+#: Columns of the engines' tables that are text; an empty field is a missing one.
+TEXTS = ("flow", "link", "kind")
+_NS = 1_000_000_000
+_WHERE_PACKETS_END = ("packets_received", "packets_dropped", "packets_in_flight")
 
 
 @dataclass(frozen=True)
@@ -57,16 +81,15 @@ def run_batch(
     tables: tuple[Path, Path],
     progress: Progress | None,
 ) -> None:
-    """Run what of a batch is not yet in the store, and write what came of it.
-
-    `fingerprint` is the engine's. Each run's usage goes to the JSON file `usage`, flows and series
-    to the Parquet files `tables`.
-    """
+    """Run what is not yet in the store; write the runs' usage, and flows and series as Parquet."""
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
     started = time.time()
     finished = run_job(job, progress.tick if progress else lambda: None)
     read = {name: run.tables for name, run in finished.items()}
-    gather(job.store, read, job.engine, version, tables)
+    columns = ("flows.csv", FLOW_NUMBERS), ("series.csv", SERIES_NUMBERS)
+    for path, (name, numbers) in zip(tables, columns, strict=True):
+        found = read_runs(job.store, read, job.engine, version, name, numbers, read)
+        write_parquet(found, path)
     document = {
         "engine": job.engine,
         "engine_version": version,
@@ -102,20 +125,17 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
         used = job.runtime.run(work)
         tables = check_run(work, scenario)
         place = {"runtime": job.runtime.name, "image": job.runtime.image}
-        usage = job.store.finish(scenario_id, work, vars(used) | place)
+        return Finished(job.store.finish(scenario_id, work, vars(used) | place), tables)
     except (RunError, OSError) as error:
         refused = describe_refusal(error) if isinstance(error, OSError) else None
         raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return Finished(usage, tables)
 
 
 def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
-    """Return engine and scenarios of a batch of `design`, a study's table of runs.
-
-    Of a design, which may have ten thousands of runs, only the batch's lines are parsed.
-    """
+    """Return engine and scenarios of a batch of `design`, a study's table of runs."""
+    # Only the batch's lines are parsed: a design may have ten thousands of runs.
     head, *lines = read_text(design).splitlines() or [""]
     rows = list(csv.DictReader([head, *(line for line in lines if batch in line)]))
     try:
@@ -125,21 +145,130 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     if not wanted:
         raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
-    found = {}
-    for line in read_text(path).splitlines():
-        # As `write_scenarios` writes them: "id":{...},
-        if (name := line[1:17]) in wanted:
-            found[name] = _scenario(path, name, line[19:].rstrip(","))
-    if missing := sorted(wanted.keys() - found.keys()):
-        raise InputError(f"{path}: has no scenario {missing[0]}; {REMEDY}")
-    return next(iter(wanted.values())), found
+    # As `write_scenarios` writes them: "id":{...},
+    texts = {line[1:17]: line[19:].rstrip(",") for line in read_text(path).splitlines()}
+    return next(iter(wanted.values())), {name: _scenario(path, name, texts) for name in wanted}
 
 
-def _scenario(path: Path, name: str, text: str) -> Scenario:
+def _scenario(path: Path, name: str, texts: Mapping[str, str]) -> Scenario:
+    if name not in texts:
+        raise InputError(f"{path}: has no scenario {name}; {REMEDY}")
     try:
-        scenario = Scenario.model_validate_json(text)
+        scenario = Scenario.model_validate_json(texts[name])
     except ValidationError as error:
         raise InputError(f"{path}: scenario {name}: {describe(error)}; {REMEDY}") from None
     if scenario.id != name:
         raise InputError(f"{path}: scenario {name} has the content of {scenario.id}; {REMEDY}")
     return scenario
+
+
+def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
+    # One thread: a batch is one of as many as there are cores.
+    reading = pyarrow.csv.ReadOptions(use_threads=False)
+    try:
+        # As a stream: a third of the time that `read_csv` takes for a small file.
+        with pyarrow.csv.open_csv(
+            pa.BufferReader(content),
+            read_options=reading,
+            convert_options=_options(tuple(columns)),
+        ) as stream:
+            found = stream.read_all()
+    except pa.ArrowInvalid as error:
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"{name}: cannot be read ({reason})") from None
+    if missing := [column for column in columns if column not in found.column_names]:
+        raise RunError(f"{name}: lacks {', '.join(missing)}")
+    return found
+
+
+@cache
+def _options(columns: tuple[str, ...]) -> pyarrow.csv.ConvertOptions:
+    numbers = (*columns, "time_s", COMPLETION, *SOCKET_NUMBERS)
+    types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(TEXTS, TEXT)
+    return pyarrow.csv.ConvertOptions(
+        column_types=types, null_values=["", "nan"], strings_can_be_null=True
+    )
+
+
+def check_run(work: Path, scenario: Scenario) -> RunTables:
+    """Return the tables of `scenario` in folder `work`, which must be complete; else RunError.
+
+    Every flow once, in the scenario's order; every sample of every flow and monitor; each packet
+    that was sent received, dropped or in flight; and the scenario's own name in run.json.
+    """
+    try:
+        content = {name: (work / name).read_bytes() for name in TABLES}
+        named = json.loads(content["run.json"])["scenario"]
+    except OSError as error:
+        name = Path(str(error.filename)).name
+        raise RunError(f"{name}: cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"run.json: cannot be read ({error})") from None
+    if named != scenario.id:
+        raise RunError(f"run.json: belongs to scenario {named!r}")
+    tcp = [flow for flow in scenario.flows if isinstance(flow, TcpFlow)]
+    flow_numbers, series_numbers = FLOW_NUMBERS, SERIES_NUMBERS
+    if any(flow.stop_after_bytes for flow in tcp):
+        flow_numbers = (*flow_numbers, COMPLETION)
+    if any(flow.socket_samples for flow in tcp):
+        series_numbers = (*series_numbers, *SOCKET_NUMBERS)
+    flows = _read("flows.csv", content["flows.csv"], ("flow", *flow_numbers))
+    _check_flows(flows, scenario)
+    series = _read("series.csv", content["series.csv"], ("time_s", *series_numbers))
+    samples = round(scenario.duration_s * _NS) // round(scenario.sampling_interval_s * _NS)
+    rows = samples * (len(scenario.flows) + len(scenario.monitors))
+    if len(series) != rows:
+        raise RunError(f"series.csv: has {len(series)} rows, not {rows}")
+    _check_finite(series, "series.csv", ("time_s", *series_numbers))
+    return {"flows.csv": flows, "series.csv": series}
+
+
+def _check_flows(flows: pa.Table, scenario: Scenario) -> None:
+    if flows["flow"].to_pylist() != [flow.id for flow in scenario.flows]:
+        raise RunError("flows.csv: its flows are not the scenario's")
+    _check_finite(flows, "flows.csv", FLOW_NUMBERS)
+    for row in flows.select(["packets_sent", *_WHERE_PACKETS_END]).to_pylist():
+        counts = [row[name] for name in _WHERE_PACKETS_END]
+        if None in row.values() or row["packets_sent"] != sum(counts) or min(counts) < 0:
+            raise RunError("flows.csv: packets sent are not those received, dropped and in flight")
+
+
+def _check_finite(table: pa.Table, name: str, columns: Sequence[str]) -> None:
+    for column in columns:
+        # Missing numbers are passed over; of a column without any number nothing is known.
+        if pc.all(pc.is_finite(table[column])).as_py() is False:
+            raise RunError(f"{name}: {column} is not finite everywhere")
+
+
+def read_runs(
+    store: Store,
+    scenario_ids: Iterable[str],
+    engine: str,
+    engine_version: str,
+    table: str,
+    columns: Sequence[str],
+    known: Mapping[str, RunTables] | None = None,
+) -> pa.Table:
+    """Read a `table` of finished runs in the order of their ids, but for those `known`."""
+    tables, known = [], known or {}
+    for scenario_id in sorted(scenario_ids):
+        found = known.get(scenario_id, {}).get(table)
+        if found is None:
+            stored = store.tables(scenario_id)
+            if stored is None:
+                raise RunError(f"{store.entry(scenario_id)}: is damaged or gone; {REMEDY}")
+            found = _read(table, stored[table], columns)
+        names = {"scenario": scenario_id, "engine": engine, "engine_version": engine_version}
+        for place, (name, value) in enumerate(names.items()):
+            found = found.add_column(place, name, _repeated(value, len(found)))
+        tables.append(found)
+    # Runs without a transfer, or without samples of sockets, lack their columns.
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def _repeated(text: str, count: int) -> pa.Array:
+    """Return a column of `text` alone; Arrow's own way of making one imports pandas, a second."""
+    content = text.encode()
+    offsets = np.arange(count + 1, dtype=np.int64) * len(content)
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content * count)]
+    return pa.Array.from_buffers(TEXT, count, buffers)

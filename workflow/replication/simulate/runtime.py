@@ -1,7 +1,4 @@
-"""The runtime of a batch: one runner (see `process`), native or in a container of an image.
-
-`containers/build` names images after a hash of their sources: a stale one is never taken for new.
-"""
+"""The runtime of a batch: one runner (see `process`), native or in a container of an image."""
 
 from __future__ import annotations
 
@@ -41,10 +38,7 @@ _GRACE_S = 60.0
 
 @dataclass(frozen=True)
 class Launch:
-    """What to start: a native program, or the image with this id (any, if None).
-
-    The image of a native program is the one that the whole workflow runs in, if any.
-    """
+    """What to start: a native program, or in the image with this id (any, if None)."""
 
     runtime: str
     engine: str
@@ -84,14 +78,12 @@ class Runtime:
 
     def run_command(self, command: list[str], work: Path, there: str) -> Usage:
         """Run any command in the folder `work`, which the runner sees as `there`; see `run`."""
-        limits = {"memory_bytes": self.limits.memory_bytes, "time_s": self.limits.time_s}
-        answer = self._ask({"command": command, "work": there} | limits)
-        status = int(answer.pop("status"))
+        answer = self._ask({"command": command, "work": there} | vars(self.limits))
+        status = answer.pop("status")
         usage = Usage(**answer)
         if status != 0:
-            raise RunError(
-                f"{Path(command[0]).name} failed: {_reason(status, usage, self.limits, work)}"
-            )
+            reason = _reason(status, usage, self.limits, work)
+            raise RunError(f"{Path(command[0]).name} failed: {reason}")
         return usage
 
     def written_version(self) -> str:
@@ -103,26 +95,18 @@ class Runtime:
         runner, self._process = self._process, None
         if runner is None:
             return
-        assert runner.stdin is not None and runner.stdout is not None
-        with contextlib.suppress(OSError):
-            runner.stdin.close()
         try:
-            runner.wait(timeout=_GRACE_S)
+            # Closes the input first.
+            runner.communicate(timeout=_GRACE_S)
         except subprocess.TimeoutExpired:
             runner.kill()
-            runner.wait()
-        runner.stdout.close()
+            runner.communicate()
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and wait for its answer; a runner that gives none is ended."""
-        if self._process is None:
-            self._process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-                env=self.environment,
-            )
+        pipe = subprocess.PIPE
+        self._process = self._process or subprocess.Popen(
+            self.command, stdin=pipe, stdout=pipe, stderr=self._errors, env=self.environment
+        )
         assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -133,8 +117,9 @@ class Runtime:
         if not line:
             self.close()
             self._errors.seek(0)
-            lines = self._errors.read().decode(errors="replace").strip().splitlines()
-            raise RunError(f"{self.name}: {lines[-1] if lines else 'the runner gave no answer'}")
+            said = self._errors.read().decode(errors="replace").strip()
+            last = said.splitlines()[-1] if said else "the runner gave no answer"
+            raise RunError(f"{self.name}: {last}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise RunError(f"{self.name}: {answer['error']}")
@@ -145,20 +130,17 @@ def _reason(status: int, usage: Usage, limits: Limits, work: Path) -> str:
     """Return why a run failed: its exit, the last line of its standard error, and what helps."""
     file = work / STDERR
     text = file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else ""
-    last = text.splitlines()[-1] if text else "(it printed nothing)"
-    reason = f"exit code {status}: {last}" if status > 0 else f"killed by signal {-status}: {last}"
+    end = f"exit code {status}" if status > 0 else f"killed by signal {-status}"
+    reason = f"{end}: {text.splitlines()[-1] if text else '(it printed nothing)'}"
     if not text and shutil.disk_usage(work).free < _ROOM_BYTES:
         return f"{reason}; {os.strerror(errno.ENOSPC)}: {REMEDIES[errno.ENOSPC]}"
-    if usage.wall_s >= limits.time_s or usage.cpu_s >= limits.time_s:
-        return (
-            f"{reason}; it ran longer than time_limit_s = {limits.time_s:g} (configs/config.yaml)"
-        )
+    if max(usage.wall_s, usage.cpu_s) >= limits.time_s:
+        limit = f"time_limit_s = {limits.time_s:g}"
+        return f"{reason}; it ran longer than {limit} (configs/config.yaml)"
     if status == -signal.SIGKILL or any(word in text for word in _NO_MEMORY):
         limit = f"memory_limit_bytes = {limits.memory_bytes}"
         return f"{reason}; perhaps {limit} (configs/config.yaml) is low"
-    if status in _DAMAGED:
-        return f"{reason}; {_REBUILD}"
-    return reason
+    return f"{reason}; {_REBUILD}" if status in _DAMAGED else reason
 
 
 def native(program: Path, limits: Limits, image: str | None = None) -> Runtime:
@@ -215,15 +197,18 @@ def find_image(root: Path, runtime: str, name: str) -> str:
     if shutil.which(runtime) is None:
         raise InputError(f"runtime: {runtime} is not installed: {COMMANDS[runtime]}")
     image = reference(root, name)
-    command = [runtime, "image", "inspect", "--format", "{{.Id}}", image]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=with_callers_home()
+        [runtime, "image", "inspect", "--format", "{{.Id}}", image],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=with_callers_home(),
     )
     if done.returncode == 0:
         return "sha256:" + done.stdout.strip().removeprefix("sha256:")
-    said = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
     if "no such image" in done.stderr.lower() or "not known" in done.stderr.lower():
         raise InputError(f"runtime: {runtime} has no image {image}: run `make images`")
+    said = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
     raise InputError(f"runtime: {runtime} cannot be used: {said[0]}")
 
 
@@ -233,15 +218,10 @@ def command_line(runtime: str, image: str, folder: Path, memory_bytes: int) -> l
     No network, a read-only root, no capabilities, the calling user, nothing mounted but `folder`
     (at WORK), and limits of memory and processes. The runner limits memory and time of each run.
     """
+    confined = "--network=none --read-only --cap-drop=ALL --security-opt=no-new-privileges"
     options = [
-        "--rm",
-        "--interactive",
-        "--pull=never",
-        "--log-driver=none",
-        "--network=none",
-        "--read-only",
-        "--cap-drop=ALL",
-        "--security-opt=no-new-privileges",
+        *["--rm", "--interactive", "--pull=never", "--log-driver=none"],
+        *confined.split(),
         f"--pids-limit={_PROCESSES}",
         f"--memory={memory_bytes + _OVERHEAD_BYTES}",
         f"--user={os.getuid()}:{os.getgid()}",
@@ -262,13 +242,13 @@ def program_in_image(engine: str) -> Path:
     return Path(PROGRAMS) / engine / f"replicate-{engine}"
 
 
-def _sources(root: Path) -> str:
-    return reference(root, ANALYSIS).rpartition(":")[2]
-
-
 def image_file(root: Path) -> str:
     """Return the path of the analysis image in Apptainer's format, there or not."""
     return str(root / ".cache" / "images" / f"analysis-{_sources(root)}.sif")
+
+
+def _sources(root: Path) -> str:
+    return reference(root, ANALYSIS).rpartition(":")[2]
 
 
 def find_inside(root: Path, deployment: Iterable[Enum]) -> str | None:

@@ -70,7 +70,6 @@ class Store:
         return next((tables for _, tables in self._intact(scenario_id)), None)
 
     def _intact(self, scenario_id: str) -> Iterator[tuple[dict[str, Any], dict[str, bytes]]]:
-        """Yield usage and tables of each copy of a run that is complete and intact."""
         for files in self._copies(scenario_id):
             try:
                 usage = json.loads(files.pop(_USAGE))
@@ -154,7 +153,10 @@ class Store:
 
 @functools.lru_cache(maxsize=16)
 def _archive(path: Path, inode: int) -> zipfile.ZipFile:
-    """Return a pack, which stays open while one run after the other is read."""
+    """Return a pack, which stays open while one run after the other is read.
+
+    A pack that is written again has another `inode`, so that it is opened again.
+    """
     return zipfile.ZipFile(path)
 
 
@@ -176,7 +178,7 @@ class Progress:
 
     goal: dict[Path, dict[str, float]]
     started: float
-    done_at_start_s: float
+    left_at_start_s: float
     every_s: float = 20.0
     _last: float = field(default_factory=time.monotonic)
 
@@ -186,7 +188,7 @@ class Progress:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
             goal = {Path(folder): costs for folder, costs in document["goal"].items()}
-            return cls(goal, document["started"], document["done_cost_s"])
+            return cls(goal, document["started"], document["left_s"])
         except (OSError, ValueError, KeyError):
             return None
 
@@ -195,30 +197,26 @@ class Progress:
         if not force and time.monotonic() - self._last < self.every_s:
             return
         self._last = time.monotonic()
-        done, total, cost_done, cost_total = count(self.goal)
-        elapsed = max(time.time() - self.started, 1e-3)
-        fresh = cost_done - self.done_at_start_s
-        left = ""
-        if fresh > 0:
-            minutes, seconds = divmod(round((cost_total - cost_done) * elapsed / fresh), 60)
-            left = f", about {minutes} min {seconds:02d} s left"
-        print(
-            f"simulate: {done} of {total} scenarios ({cost_done / (cost_total or 1):.0%} of the "
-            f"work), {done / elapsed:.1f} per s{left}",
-            file=sys.stderr,
-            flush=True,
-        )
+        done, total, left_s = count(self.goal)
+        elapsed_s = max(time.time() - self.started, 1e-3)
+        whole_s = math.fsum(cost_s for costs in self.goal.values() for cost_s in costs.values())
+        line = f"simulate: {done} of {total} scenarios ({1 - left_s / (whole_s or 1):.0%} of the "
+        line += f"work), {done / elapsed_s:.1f} per s"
+        if left_s < self.left_at_start_s:
+            rate = (self.left_at_start_s - left_s) / elapsed_s
+            minutes, seconds = divmod(round(left_s / rate), 60)
+            line += f", about {minutes} min {seconds:02d} s left"
+        print(line, file=sys.stderr, flush=True)
 
 
-def count(goal: dict[Path, dict[str, float]]) -> tuple[int, int, float, float]:
-    """Return scenarios done and in all, and their expected CPU seconds."""
-    done = [
-        costs[name]
-        for folder, costs in goal.items()
-        for name in costs.keys() & Store(folder).finished()
-    ]
-    total = [cost_s for costs in goal.values() for cost_s in costs.values()]
-    return len(done), len(total), math.fsum(done), math.fsum(total)
+def count(goal: dict[Path, dict[str, float]]) -> tuple[int, int, float]:
+    """Return scenarios done and in all, and the expected CPU seconds of those that are left."""
+    left_s = []
+    for folder, costs in goal.items():
+        done = Store(folder).finished()
+        left_s += [cost_s for name, cost_s in costs.items() if name not in done]
+    total = sum(map(len, goal.values()))
+    return total - len(left_s), total, math.fsum(left_s)
 
 
 def write_goal(path: Path, goal: dict[Path, dict[str, float]]) -> None:
@@ -226,6 +224,6 @@ def write_goal(path: Path, goal: dict[Path, dict[str, float]]) -> None:
     document = {
         "goal": {str(folder): costs for folder, costs in goal.items()},
         "started": time.time(),
-        "done_cost_s": count(goal)[2],
+        "left_s": count(goal)[2],
     }
     write_text(path, json.dumps(document))

@@ -59,25 +59,20 @@ def end_of(error: Exception) -> tuple[int, str] | None:
 
 
 def describe(error: ValidationError, document: Any = None, limit: int = 5) -> str:
-    """Return a readable line for each problem pydantic found: field, value, what it must be.
-
-    Entries of lists have their ids for names where the `document` that was read has some.
-    """
+    """Return a line of all problems, by the names that the `document` gives its entries."""
     problems = error.errors(include_url=False)
     lines = []
     for problem in problems[:limit]:
         parts = _named(problem["loc"], document)
         field = ".".join(_plain(_cut(str(part), 64)) for part in parts) or "(document)"
         value = problem.get("input")
-        shown = f" (got {_cut(repr(value), 60)})" if not isinstance(value, dict | list) else ""
+        shown = "" if isinstance(value, dict | list) else f" (got {_cut(repr(value), 60)})"
         lines.append(f"{field}: {_plain(problem['msg'].removeprefix('Value error, '))}{shown}")
-    if len(problems) > limit:
-        lines.append(f"and {len(problems) - limit} more")
-    return "; ".join(lines)
+    more = [f"and {len(problems) - limit} more"] if len(problems) > limit else []
+    return "; ".join([*lines, *more])
 
 
 def _named(loc: Sequence[int | str], document: Any) -> Iterator[int | str]:
-    """Yield a problem's place as its file has it: ids for numbers, and no names of unions."""
     for part in loc:
         if isinstance(document, dict) and document.get("kind") == part:
             continue
@@ -90,7 +85,6 @@ def _named(loc: Sequence[int | str], document: Any) -> Iterator[int | str]:
 
 
 def _plain(text: str) -> str:
-    """Return text in which nothing breaks the line or speaks to the terminal."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 

@@ -121,18 +121,18 @@ def read_model(path: Path, model: type[ModelT], *more: Path) -> ModelT:
 
 
 def _line(path: Path, place: tuple[int | str, ...]) -> str:
-    node = yaml.compose(path.read_bytes(), Loader=_Loader)
-    line = 1
+    """Return the line of a file that a problem's place is in, as ", line 3"."""
+    node, line = yaml.compose(path.read_bytes(), Loader=_Loader), 1
     for part in place:
-        # A part that is no key is the kind of a union.
-        if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-        elif isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                if key.value == part:
-                    node, line = value, key.start_mark.line + 1
-                    break
+        # Parts that are the kind of a union are in neither.
+        if isinstance(node, yaml.SequenceNode):
+            found = {number: (entry, entry) for number, entry in enumerate(node.value)}
+        else:
+            pairs = node.value if isinstance(node, yaml.MappingNode) else []
+            found = {key.value: (key, value) for key, value in pairs}
+        if part in found:
+            start, node = found[part]
+            line = start.start_mark.line + 1
     return f", line {line}" if line > 1 else ""
 
 
@@ -180,10 +180,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def fetch(address: str, path: Path, sha256: str) -> None:
-    """Fetch `address` (https:// or file://) into `path`, if not there; else InputError.
-
-    A file is kept only if it has the SHA-256 that was written down for it.
-    """
+    """Fetch `address` (https:// or file://) into `path` if it has this SHA-256, else InputError."""
     import urllib.request  # which few runs need
 
     if path.is_file() and file_sha256(path) == sha256:
@@ -217,9 +214,9 @@ def file_sha256(path: Path) -> str:
 
 def sha256_of(*paths: Path) -> str:
     """Return the SHA-256 over names and contents of the files among `paths`, in any order."""
-    # Folders decide between files of one name.
-    found = sorted((p for p in paths if p.is_file()), key=lambda p: (p.name, p.as_posix()))
     digest = hashlib.sha256()
-    for path in found:
+    found = [path for path in paths if path.is_file()]
+    # Folders decide between files of one name.
+    for path in sorted(found, key=lambda p: (p.name, p.as_posix())):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest() if found else ""

@@ -1,8 +1,4 @@
-"""Findings: what a study teaches about TCP, in sentences whose numbers come from the results.
-
-A file ``configs/studies/<study>/findings.yaml`` has them, apart from the study itself: words alone
-make no result out of date.
-"""
+"""Findings: what a study teaches about TCP, in sentences whose numbers come from the results."""
 
 from __future__ import annotations
 

@@ -35,16 +35,13 @@ def break_in(text: str, allowed: str = "") -> str | None:
     return next(broken, None)
 
 
-def _prose(text: str) -> str:
-    if (found := break_in(text, allowed="\n\t")) is not None:
-        raise ValueError(f"holds {found!r}, which neither charts nor pages can show; remove it")
-    return text
+def _without_breaks(allowed: str, but: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if (found := break_in(text, allowed)) is not None:
+            raise ValueError(f"holds {found!r}, {but}; remove it")
+        return text
 
-
-def _line(text: str) -> str:
-    if (found := break_in(text)) is not None:
-        raise ValueError(f"holds {found!r}, but must be one line; remove it")
-    return text
+    return AfterValidator(check)
 
 
 def _window(window: tuple[float, float]) -> tuple[float, float]:
@@ -81,8 +78,8 @@ Window = Annotated[Interval, AfterValidator(_window)]
 OPTIONAL: Any = Field(default=None, exclude_if=lambda value: value is None)
 #: A truth value that is left out likewise while it is false.
 OFF: Any = Field(default=False, exclude_if=lambda value: not value)
-PROSE = AfterValidator(_prose)
-LINE = AfterValidator(_line)
+PROSE = _without_breaks("\n\t", "which neither charts nor pages can show")
+LINE = _without_breaks("", "but must be one line")
 Text = Annotated[str, Field(min_length=1, max_length=2000), PROSE]
 #: What stands at an axis, in a legend or in a cell of a table.
 Label = Annotated[str, Field(min_length=1, max_length=2000), LINE]
@@ -101,7 +98,6 @@ class Document(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _knows_its_keys(cls, document: Any) -> Any:
-        """Refuse unknown keys by naming the nearest that there is."""
         known = _keys_of(cls)
         if not isinstance(document, dict) or document.keys() <= known.keys():
             return document
@@ -127,7 +123,6 @@ def one_of(*names: str) -> Any:
 
 @functools.cache
 def _keys_of(model: type[Document]) -> dict[str, None]:
-    """Return the keys of a document in their order, once: each document is checked by them."""
     return {field.alias or name: None for name, field in model.model_fields.items()}
 
 

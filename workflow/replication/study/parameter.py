@@ -1,8 +1,4 @@
-"""Parameters of a study, each with where it comes from, and the factors that vary them.
-
-Every parameter is tagged `published` (with its place in the paper) or `assumed` (with the reason,
-the source of the reason and the plausible range).
-"""
+"""Parameters of a study, each `published` or `assumed`, and the factors that vary them."""
 
 from __future__ import annotations
 
@@ -96,14 +92,13 @@ class Parameter(_Tagged):
 
 
 def _with_units(parameters: Any) -> Any:
-    if not isinstance(parameters, dict):
-        return parameters
-    found = dict(parameters)
-    for name, parameter in parameters.items():
-        units = [unit for end, unit in UNITS.items() if name.endswith(end)]
-        if units and isinstance(parameter, dict):
-            found[name] = {"unit": units[0]} | parameter
-    return found
+    if isinstance(parameters, dict):
+        parameters = dict(parameters)
+        for name, parameter in parameters.items():
+            units = [unit for end, unit in UNITS.items() if name.endswith(end)]
+            if units and isinstance(parameter, dict):
+                parameters[name] = {"unit": units[0]} | parameter
+    return parameters
 
 
 Parameters = Annotated[dict[Identifier, Parameter], BeforeValidator(_with_units)]
@@ -149,7 +144,7 @@ class LevelValues(Document):
         if bool(self.values) == any(end is not None for end in ends) or 0 < ends.count(None) < 3:
             raise ValueError("give either values, or from, to and step")
         if self.step is not None:
-            steps = self._steps()
+            steps = self._steps
             if steps < 0 or steps.denominator > 1:
                 raise ValueError(
                     f"from {self.first:g} to {self.to:g} are no whole steps of {self.step:g}; "
@@ -159,6 +154,7 @@ class LevelValues(Document):
                 raise ValueError(f"makes more than {MOST_POINTS} levels; vary less")
         return self
 
+    @property
     def _steps(self) -> Fraction:
         return (_exact(self.to) - _exact(self.first)) / _exact(self.step)
 
@@ -166,8 +162,8 @@ class LevelValues(Document):
         """Yield the levels as a file would list them; of whole numbers all values are whole."""
         numbers = [_exact(number) for number in self.values]
         if self.step is not None:
-            steps = range(int(self._steps()) + 1)
-            numbers = [_exact(self.first) + number * _exact(self.step) for number in steps]
+            first, step = _exact(self.first), _exact(self.step)
+            numbers = [first + number * step for number in range(int(self._steps) + 1)]
         given = [self.times, *(self.values or (self.first, self.step))]
         kind = int if all(isinstance(number, int) for number in given) else float
         quick = {_exact(number) for number in self.quick}
@@ -188,7 +184,6 @@ def _exact(number: float | None) -> Fraction:
 
 
 def _generated(levels: Any) -> Any:
-    """Return the levels that a `LevelValues` stands for, and any other levels as they are."""
     if not isinstance(levels, dict):
         return levels
     try:

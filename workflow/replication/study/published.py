@@ -1,4 +1,4 @@
-"""Published numbers: the one reader of data/published/<study>.csv, and what a printed text says.
+"""Published tables: the one reader of data/published/<study>.csv, and what their cells mean.
 
 The reader is strict: a file that a spreadsheet has shifted by a column still looks like a table.
 """
@@ -13,10 +13,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Annotated, Literal
 
+from pydantic import Field, model_validator
+
+from replication.study.claim_model import Flows, Links, Where
 from replication.study.errors import InputError
 from replication.study.files import read_number
-from replication.study.model import break_in
+from replication.study.model import (
+    LINE,
+    OPTIONAL,
+    WHOLE,
+    Document,
+    Identifier,
+    Label,
+    Text,
+    Window,
+    break_in,
+    one_of,
+)
 from replication.study.storage.table import PUBLISHED_COLUMNS
 
 UNITS = ("1", "bit/s", "s", "packets", "segments", "bytes")
@@ -103,7 +118,6 @@ def read_published(path: Path) -> list[PublishedNumber]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines below the header that hold anything, each with its number."""
     try:
         # Spreadsheets put a byte order mark in front.
         text = path.read_text(encoding="utf-8-sig")
@@ -117,11 +131,10 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     line = 1
     try:
-        if next(reader, None) != list(PUBLISHED_COLUMNS):
-            raise PublishedError(f"{path}: line 1: must be {','.join(PUBLISHED_COLUMNS)}")
-        line = 2
         for fields in reader:
-            if fields:
+            if line == 1 and fields != list(PUBLISHED_COLUMNS):
+                raise PublishedError(f"{path}: line 1: must be {','.join(PUBLISHED_COLUMNS)}")
+            if line > 1 and fields:
                 yield line, fields
             line = reader.line_num + 1
     except csv.Error as error:
@@ -154,21 +167,20 @@ def _fields(where: str, fields: Sequence[str]) -> dict[str, str]:
 
 
 def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
-    """Return a line's value, and what it is times the printed number if no unit says so."""
+    """Return a line's value, and its ratio to the printed number if no unit says so."""
     given = f"{where}: value {row['value'][:60]!r}, printed {row['printed'][:60]!r}"
     try:
         value = read_number(row["value"])
-        printed = _printed(row["printed"])
     except InputError as error:
         raise PublishedError(f"{given}: {error}") from None
     if value is None:
         raise PublishedError(f"{given}: the value is not a number, such as 0.5 or 1e6; correct it")
-    if printed is None:
+    number, suffix = _printed(row["printed"])
+    if number is None:
         raise PublishedError(
             f"{given}: no number is printed; copy it from the paper, or write {DERIVED} and the "
             "number that was computed"
         )
-    number, suffix = printed
     meant = number * _SUFFIXES.get(suffix, 1.0)
     # Where no unit is printed, the value is the number times a factor that its column shares.
     factors = [1.0] if suffix in _SUFFIXES or not meant else _FACTORS
@@ -179,19 +191,14 @@ def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
     return float(value), factor if factors is _FACTORS else None
 
 
-def _printed(text: str) -> tuple[float, str] | None:
-    """Return the number of a printed text and the unit behind it; None where it holds none."""
+def _printed(text: str) -> tuple[float | None, str]:
     text = text.removeprefix(DERIVED)
     found = _NUMBER.search(text)
     if found is None:
-        word = _NUMBER_WORDS.get(text.strip().lower())
-        return None if word is None else (float(word), "")
-    number = float(found[0].replace(",", ""))
-    if math.isinf(number):
-        raise InputError("no printed number is so large")
+        return _NUMBER_WORDS.get(text.strip().lower()), ""
     sign = -1 if text[: found.start()].endswith(("-", "−")) else 1
-    rest = text[found.end() :].split()
-    return sign * number, rest[0] if rest else ""
+    unit = text[found.end() :].split()[:1]
+    return sign * float(found[0].replace(",", "")), "".join(unit)
 
 
 def half_ulp(printed: str, value: float) -> float:
@@ -207,17 +214,143 @@ def half_ulp(printed: str, value: float) -> float:
     places = number.as_tuple().exponent
     assert isinstance(places, int)  # digits only: never NaN or infinite
     ulp = Decimal(1).scaleb(places)
-    if number == 0 or value == 0:
-        return float(ulp / 2)
-    return float(ulp / 2 * abs(Decimal(repr(float(value))) / number))
+    scale = abs(Decimal(repr(float(value))) / number) if number and value else 1
+    return float(ulp / 2 * scale)
 
 
 def significant_digits(printed: str) -> int:
     """Return how many significant digits the first number of `printed` has (0: no number)."""
     found = _NUMBER.search(printed)
-    if found is None:
-        return 0
-    digits = found[1].replace(",", "")
+    digits = found[1].replace(",", "") if found else ""
     significant = digits.replace(".", "").lstrip("0")
     # Trailing zeros of a whole number may only be place holders.
     return len(significant) if "." in digits else len(significant.rstrip("0"))
+
+
+class Spread(Document):
+    """The printed standard deviations of several published runs, by which their mean is judged."""
+
+    column: Identifier
+    """The table's column that has them (`over_runs: standard_deviation`)."""
+    runs: Annotated[int, Field(ge=2, le=10**6), WHOLE]
+    """How many runs were published. Where that is not printed their standard deviation says too
+    little: give `relative` or `absolute`, and say so in `reason`."""
+
+
+class Tolerance(Document):
+    """How close is close, set before any run was looked at.
+
+    `relative` and `absolute` are half-widths of the band around the published value; `spread` gives
+    it the 95 % band of a difference of two means, of the published runs and of ours. With `factor`
+    the value is that of one published run: it has to be one that our runs could give, and may
+    differ from their mean by this factor (`verdicts.published_run`).
+    """
+
+    relative: Annotated[float, Field(gt=0, lt=1)] | None = None
+    absolute: Annotated[float, Field(gt=0)] | None = None
+    factor: Annotated[float, Field(gt=1, le=3)] | None = None
+    spread: Spread | None = OPTIONAL
+    """`{column, runs}`: the column with the printed standard deviations, and of how many runs."""
+    reason: Text
+
+    _one_kind = one_of("relative", "absolute", "factor", "spread")
+
+
+class Cell(Document):
+    """What a published cell means as a quantity of our runs, and how close is close."""
+
+    metric: Identifier
+    """See `replicate metrics`."""
+    flows: Flows = "tcp"
+    """`tcp`, `cbr`, `all`, flow ids, or `{start_order: k}`, the k-th TCP flow to start."""
+    aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
+    """Over flows: `mean`, `sum`, `maximum`, `minimum`, `pooled` (ratio of sums over all
+    packets), `jain`."""
+    window_s: Window | None = None
+    """[from, to]: only this part of the run, for metrics of the series."""
+    links: Links | None = OPTIONAL
+    """Monitored links, each with its direction as in the series, `[bottleneck:ab]`, that a metric
+    of links is taken over; without it all that are monitored. `aggregate` combines them."""
+    factor: Annotated[float, Field(gt=0)] = 1.0
+    """What the number is multiplied by to be the metric: 0.5 for a printed round trip of which the
+    metric is one way, 8 for bytes."""
+    over_runs: Literal["mean", "standard_deviation"] = "mean"
+    """What the number is of the runs: their `mean`, or their `standard_deviation` (of a sample,
+    n - 1), which takes three replicates."""
+    tolerance: Tolerance
+    """One of `relative` (0 to 1, of the published value), `absolute` (in the unit of the CSV),
+    `spread` (printed standard deviations) and `factor` (above 1, of a number of one published
+    run), with `reason` *."""
+    monotonic: Literal["increasing", "decreasing"] | None = None
+    """`increasing` or `decreasing`: how the column has to run along its rows; the audit checks
+    the published numbers against it."""
+    label: Label | None = None
+    """Head of the column in the report; without it the key's words, or the level's label."""
+
+    @model_validator(mode="after")
+    def _spread_of_runs(self) -> Cell:
+        if self.over_runs != "mean" and self.tolerance.factor is not None:
+            raise ValueError("tolerance: a standard deviation is of several runs and has no factor")
+        return self
+
+
+class TableRow(Document):
+    """A published row that is not a factor level; `flows` takes the place of the cells' own."""
+
+    experiment: Identifier | None = None
+    where: Where
+    flows: Flows | None = None
+    label: Label | None = None
+
+
+class Table(Document):
+    """Maps a published table to points of an experiment.
+
+    Every row has a published number in every column but those that `not_printed` names.
+    """
+
+    id: Annotated[str, Field(min_length=1, max_length=64), LINE]
+    """The `table` of the CSV; text, so `"1"` in quotes."""
+    title: Text
+    """Title in the report."""
+    experiment: Identifier
+    """The experiment's id."""
+    where: Where = {}
+    """Factor to level, or to a list of levels, for the whole table."""
+    row_factor: Identifier | None = None
+    """The factor whose level keys are the row keys; or else `rows`."""
+    rows: dict[Identifier, TableRow] | None = None
+    """Map of row key to `{where, experiment, flows, label}`: the points of that row (`where` *), of
+    another experiment, the flows it stands for instead of the cell's, and its head in the
+    report."""
+    column_factor: Identifier | None = None
+    """The factor whose level keys are the column keys, with one `cell` for all; or else
+    `columns`."""
+    cell: Cell | None = None
+    """Goes with `column_factor`."""
+    columns: dict[Identifier, Cell] | None = None
+    """Map of column key to cell."""
+    not_printed: dict[Identifier, list[Identifier]] = {}
+    """Row key to the columns that the paper leaves empty there; every other cell needs its
+    number in the CSV."""
+    not_comparable: dict[Identifier, dict[Identifier, Text]] = {}
+    """Row key to column key to reason: the number is printed, but of another thing than the
+    metric, and is `not testable`."""
+
+    _one_of_rows = one_of("row_factor", "rows")
+    _one_of_columns = one_of("column_factor", "columns")
+
+    @model_validator(mode="after")
+    def _has_cell(self) -> Table:
+        if (self.column_factor is None) != (self.cell is None):
+            raise ValueError(f"table {self.id}: cell goes with column_factor")
+        columns = self.columns or {}
+        for cell in [self.cell] if self.cell else columns.values():
+            spread = cell.tolerance.spread
+            named = columns.get(spread.column) if spread else None
+            if spread and (named is None or named.over_runs == "mean"):
+                raise ValueError(
+                    f"table {self.id}: tolerance.spread.column: {spread.column!r} is no column of "
+                    "standard deviations; give one that has over_runs: standard_deviation"
+                )
+        return self

@@ -1,13 +1,9 @@
-"""A study: one published paper as data - its set-up, its experiments and where its numbers map.
-
-A study is a folder of YAML files under ``configs/studies/``. Every value that shapes a run is a
-parameter; templates refer to it as ``$name``, or in a product or sum.
-"""
+"""A study: one published paper as data, read from YAML files below ``configs/studies/``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,7 +12,7 @@ from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_va
 from replication.study.claim_model import AllTest, Claim, Unjudged, Where
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
-from replication.study.table_model import Table
+from replication.study.published import Table
 from replication.study.verdict import Change, StudyChange, Subject
 
 #: What stands for all studies where one is asked for.
@@ -204,7 +200,6 @@ class Study(Document):
     @field_validator("claims")
     @classmethod
     def _parts_for_each_level(cls, claims: list[Claim], info: ValidationInfo) -> list[Claim]:
-        """Write out what a claim asks for at each level of a factor."""
         experiments = {e.id: e for e in info.data.get("experiments", [])}
         return [_written_out(claim, experiments) for claim in claims]
 
@@ -214,19 +209,17 @@ class Study(Document):
         unique((t.id for t in self.tables), "table")
         unique((c.id for c in self.sentences), "claim")
         unique((s.engine for s in self.substitutions), "substitution")
-        for one in self.substitutions:
-            _check_parameters(f"substitution on {one.engine}", one.set, self.parameters)
-        for experiment in self.experiments:
-            known = parameters_of(self, experiment)
-            for factor in experiment.factors:
-                place = f"experiment {experiment.id}, factor {factor.id}"
-                for level in factor.levels:
-                    _check_parameters(f"{place}, level {level.key}", level.set, known)
-        for table in self.tables:
-            self._check_table(table)
+        self._check_parameters()
         for claim in self.claims:
             for quantity in claim.quantities():
-                self._check_where(quantity.experiment, quantity.where, f"claim {claim.id}")
+                self._check_where(f"claim {claim.id}", quantity.experiment, quantity.where)
+        for table in self.tables:
+            own = f"table {table.id}"
+            factors: Where = {f: [] for f in (table.row_factor, table.column_factor) if f}
+            self._check_where(own, table.experiment, factors | table.where)
+            for key, row in (table.rows or {}).items():
+                experiment = row.experiment or table.experiment
+                self._check_where(f"{own}, row {key}", experiment, row.where)
         firsts = {claim.id for claim in self.claims if claim.is_counted}
         for claim in self.claims:
             if not claim.is_counted and claim.repeats not in firsts:
@@ -257,6 +250,21 @@ class Study(Document):
         """Return the experiment called `name`; KeyError where there is none."""
         return {experiment.id: experiment for experiment in self.experiments}[name]
 
+    def _check_parameters(self) -> None:
+        sets = [(f"substitution on {s.engine}", s.set, self.parameters) for s in self.substitutions]
+        for one in self.experiments:
+            for factor in one.factors:
+                place = f"experiment {one.id}, factor {factor.id}"
+                known = parameters_of(self, one)
+                sets += [
+                    (f"{place}, level {level.key}", level.set, known) for level in factor.levels
+                ]
+        for place, values, known in sets:
+            if unknown := [name for name in values if name not in known]:
+                raise ValueError(
+                    f"{place}: sets unknown parameter {unknown[0]!r}; declare it under parameters"
+                )
+
     def _check_changes(self) -> None:
         own = {f"{e.id}/{name}" for e in self.experiments for name in e.parameters}
         subjects: dict[Subject, set[str]] = {
@@ -265,21 +273,12 @@ class Study(Document):
             "parameters": own | self.parameters.keys(),
         }
         for kind, known in subjects.items():
-            for name in {name for change in self.changes for name in getattr(change, kind)}:
+            for name in (name for change in self.changes for name in getattr(change, kind)):
                 if name not in known:
                     raise ValueError(f"changes: {kind}: the study has no {name!r}")
                 self.changes_to(kind, name)
 
-    def _check_table(self, table: Table) -> None:
-        where = f"table {table.id}"
-        self._check_where(table.experiment, table.where, where)
-        for name in (table.row_factor, table.column_factor):
-            if name is not None:
-                self._check_where(table.experiment, {name: []}, where)
-        for key, row in (table.rows or {}).items():
-            self._check_where(row.experiment or table.experiment, row.where, f"{where}, row {key}")
-
-    def _check_where(self, experiment: str, where: Where, place: str) -> None:
+    def _check_where(self, place: str, experiment: str, where: Where) -> None:
         factors = {e.id: {f.id: f for f in e.factors} for e in self.experiments}
         if experiment not in factors:
             raise ValueError(f"{place}: unknown experiment {experiment!r}")
@@ -297,30 +296,23 @@ class Study(Document):
                 raise ValueError(f"{place}: factor {name} has no level {unknown[0]!r}")
 
 
-def _check_parameters(place: str, names: Iterable[str], known: Mapping[str, Parameter]) -> None:
-    for name in names:
-        if name not in known:
-            raise ValueError(
-                f"{place}: sets unknown parameter {name!r}; declare it under parameters"
-            )
-
-
 def _written_out(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
-    test = claim.test
-    if not isinstance(test, AllTest) or test.for_each is None:
+    """Return a claim with what it asks for at each level of a factor written out."""
+    test, names = claim.test, dict.fromkeys(wanted.experiment for wanted in claim.quantities())
+    # `_check_where` names an unknown experiment.
+    if (
+        not isinstance(test, AllTest)
+        or test.for_each is None
+        or not names.keys() <= experiments.keys()
+    ):
         return claim
-    names = dict.fromkeys(wanted.experiment for wanted in claim.quantities())
-    if not experiments.keys() >= names.keys():
-        return claim  # `_check_where` names the unknown experiment
+    found = [f for name in names for f in experiments[name].factors if f.id == test.for_each]
     try:
-        factors = [experiments[name].factor(test.for_each) for name in names]
-        levels = [level.key for level in factors[0].levels]
+        if len(found) < len(names):
+            experiment = " or ".join(names)
+            raise ValueError(f"for_each: experiment {experiment} has no factor {test.for_each!r}")
+        levels = [level.key for level in found[0].levels]
         return claim.model_copy(update={"test": test.at_each(test.for_each, levels)})
-    except KeyError:
-        raise ValueError(
-            f"claim {claim.id}: for_each: experiment {' or '.join(names)} has no factor "
-            f"{test.for_each!r}"
-        ) from None
     except ValueError as error:
         raise ValueError(f"claim {claim.id}: {error}") from None
 

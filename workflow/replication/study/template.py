@@ -1,17 +1,7 @@
 """Templates: turns an experiment's topology and flows plus parameter values into a scenario.
 
-Grammar (no code, no evaluation of text):
-
-- ``$name`` is the value of a parameter; a value may itself refer to others.
-- ``"$a * $b"`` and ``"$a * 0.5"`` are products, ``"$a + 30"`` and ``"$a * $b + $c"`` are sums,
-  whose plus sign stands between spaces; null in one makes it null.
-- A flow takes the parameter of the same name for each key that it leaves out.
-- An entry (node, link, flow, monitor) with ``repeat: $n`` stands for n copies, in whose texts
-  ``{i}`` is 1..n.
-- A flow's ``start_jitter_s`` is the width of the uniform start delay drawn for each replicate.
-- A repeated flow's ``start_gap_s``, ``[low, high]``, starts each copy a uniform draw after the
-  last, anew for each replicate: the copies keep their order.
-- A flow's ``stop_after_s``, in the place of ``stop_s``, counts from its start, with what is drawn.
+configs/README.md has their grammar ("Topology and flows"): references, products and sums, copies,
+draws of start times. No text is evaluated as code.
 """
 
 from __future__ import annotations
@@ -34,8 +24,6 @@ from replication.study.model import Document, Interval, PositiveSeconds, Seconds
 from replication.study.scenario import CbrFlow, Scenario, TcpFlow
 from replication.study.study import Experiment
 
-#: No rate, size or count of packets comes near it.
-LARGEST = 1e18
 _MOST_COPIES = 10_000
 _NAME = re.compile(r"\$[a-z0-9][a-z0-9_.-]*")
 _PLUS = re.compile(r"\s\+\s")
@@ -78,33 +66,26 @@ def resolve(value: Any, parameters: dict[str, Any], trail: tuple[str, ...] = ())
 
 
 def _sum_of_products(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
-    """Return the number that a text stands for; null if an operand is."""
     terms = [
         [_operand(part.strip(), parameters, trail) for part in term.split("*")]
         for term in _PLUS.split(text)
     ]
-    if any(None in term for term in terms):
+    operands = list(itertools.chain.from_iterable(terms))
+    if None in operands:
         return None
-    for number in itertools.chain.from_iterable(terms):
+    for number in operands:
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise TemplateError(f"{text!r}: {number!r} is not a number")
-        _check_size(text, number)
-    found = functools.reduce(operator.add, map(math.prod, terms))
-    _check_size(text, found)
-    return found
-
-
-def _check_size(text: str, number: float) -> None:
-    # Not a number fails this too.
-    if not abs(number) <= LARGEST:
-        raise TemplateError(f"{text!r} is beyond {LARGEST:g}: no quantity is so large")
+    try:
+        return functools.reduce(operator.add, map(math.prod, terms))
+    except OverflowError:
+        raise TemplateError(f"{text!r}: is too large a number") from None
 
 
 def _operand(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
     if _NAME.fullmatch(text):
         return resolve(text, parameters, trail)
-    number = read_number(text)
-    if number is None:
+    if (number := read_number(text)) is None:
         raise TemplateError(
             f"{text!r} is neither a number nor a parameter; write $name, $a * $b or $a + $b"
         )

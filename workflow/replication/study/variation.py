@@ -1,15 +1,11 @@
-"""Variations: a study with other values, whatever they are for.
-
-An assumption at another value, a possible cause of a gap, a point of a region and a paper's set-up
-on a modern kernel are each a `Variation`; `apply` returns the study that has it.
-"""
+"""Variations: a study with other values, for assumptions, causes, regions and modern kernels."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -147,21 +143,17 @@ def _experiment(experiment: Experiment, variation: Variation) -> Experiment:
     # A scoped name goes before the levels of its own experiment alone.
     fixed = {key.removeprefix(prefix) for key in variation.parameters}
     links = [_link(link, variation) for link in experiment.topology.links]
-    factors = [
-        _factor(factor, variation.levels.get(factor.id, {}), fixed) for factor in experiment.factors
-    ]
-    return experiment.model_copy(
-        update={
-            "parameters": _replaced(experiment.parameters, variation.values, prefix),
-            "factors": factors,
-            "flows": [{**f, **_own(variation.flows, str(f["id"]))} for f in experiment.flows],
-            "topology": experiment.topology.model_copy(update={"links": links}),
-        }
-    )
+    update = {
+        "parameters": _replaced(experiment.parameters, variation.values, prefix),
+        "factors": [_factor(factor, variation, fixed) for factor in experiment.factors],
+        "flows": [{**flow, **_own(variation.flows, str(flow["id"]))} for flow in experiment.flows],
+        "topology": experiment.topology.model_copy(update={"links": links}),
+    }
+    return experiment.model_copy(update=update)
 
 
-def _factor(factor: Factor, own: Mapping[str, Values], fixed: set[str]) -> Factor:
-    levels = []
+def _factor(factor: Factor, variation: Variation, fixed: set[str]) -> Factor:
+    own, levels = variation.levels.get(factor.id, {}), []
     for level in factor.levels:
         values = {**level.set, **own.get(level.key, {})}
         free = {name: value for name, value in values.items() if name not in fixed}
@@ -201,10 +193,14 @@ class Assumption:
     @property
     def alternatives(self) -> list[JsonValue]:
         """The plausible values to try one at a time: ends or choices, without the default."""
-        if self.tag.range is not None:
-            ends: list[JsonValue] = [self._range.at(share) for share in (0, 1)]
-            return [end for end in ends if end != self.default]
-        return [choice for choice in self.tag.choices or [] if not _same(choice, self.default)]
+        if self.tag.range is None:
+            return [one for one in self._choices if not _same(one, self.default)]
+        ends: list[JsonValue] = [self._range.at(share) for share in (0, 1)]
+        return [end for end in ends if end != self.default]
+
+    @property
+    def _choices(self) -> list[JsonValue]:
+        return self.tag.choices or []
 
     @property
     def _range(self) -> Range:
@@ -213,11 +209,11 @@ class Assumption:
         is_log = low > 0 and high / low >= LOG_RATIO
         return Range.model_construct(low=low, high=high, log=is_log, whole=whole)
 
-    def at(self, position: float, without: list[JsonValue] | None = None) -> JsonValue:
+    def at(self, position: float, without: Sequence[JsonValue] = ()) -> JsonValue:
         """Return the plausible value at `position` in [0, 1), leaving out the choices `without`."""
         if self.tag.range is None:
-            choices = [c for c in self.tag.choices or [] if not _among(c, without or [])]
-            return choices[min(int(position * len(choices)), len(choices) - 1)]
+            left = [one for one in self._choices if not any(_same(one, no) for no in without)]
+            return left[min(int(position * len(left)), len(left) - 1)]
         own = self._range
         if own.whole and not own.log and own.low < own.high:
             # Every whole number is as likely as any other, the ends included.
@@ -228,17 +224,16 @@ class Assumption:
     def position(self, value: JsonValue) -> float:
         """Return where `value` lies between the ends or among the choices, 0 to 1."""
         if self.tag.range is None:
-            choices = self.tag.choices or []
-            index = next((i for i, choice in enumerate(choices) if _same(choice, value)), 0)
-            return index / max(len(choices) - 1, 1)
-        own = self._range
+            found = [index for index, one in enumerate(self._choices) if _same(one, value)]
+            return (found or [0])[0] / max(len(self._choices) - 1, 1)
         assert isinstance(value, int | float)
+        own = self._range
         return own.position(value) if own.low < own.high else 0.0
 
     def allows(self, value: JsonValue) -> bool:
-        """Return whether `value` is plausible by the ledger."""
+        """Return whether `value` is plausible by the study's own tag."""
         if self.tag.range is None:
-            return _among(value, self.tag.choices or [])
+            return any(_same(one, value) for one in self._choices)
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and self.tag.range[0] <= float(str(value)) <= self.tag.range[1]
 
@@ -246,10 +241,6 @@ class Assumption:
 def _same(one: JsonValue, other: JsonValue) -> bool:
     # In JSON 1 and true differ, in Python they do not.
     return one == other and isinstance(one, bool) == isinstance(other, bool)
-
-
-def _among(value: JsonValue, choices: list[JsonValue]) -> bool:
-    return any(_same(value, choice) for choice in choices)
 
 
 def assumptions(study: Study) -> list[Assumption]:
@@ -277,9 +268,9 @@ def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, Jso
 
 def check_ledger(study: Study) -> None:
     """Check that a template reads every parameter, else InputError: a dead entry looks tested."""
-    alive = set().union(*(_read(study, experiment) for experiment in study.experiments))
+    read = set().union(*(_read(study, experiment) for experiment in study.experiments))
     for key, _ in parameters(study):
-        if key not in alive:
+        if key not in read:
             raise InputError(
                 f"study {study.id}: parameter {key!r} is read by no template; use it in one, "
                 "or move it to the notes or to configs/explanations"
@@ -293,25 +284,21 @@ def without_effect(study: Study) -> list[str]:
 
 
 def _read(study: Study, experiment: Experiment, own_values: bool = False) -> set[str]:
-    """Return the keys of the parameters that an experiment's templates lead to.
-
-    With `own_values` without those that a factor sets at each of its levels.
-    """
-    parameters = parameters_of(study, experiment)
-    values: dict[str, list[Any]] = {name: [p.value] for name, p in parameters.items()}
+    """Return the parameters that templates lead to, or of them those whose own value is read."""
+    values: dict[str, list[Any]] = {
+        name: [parameter.value] for name, parameter in parameters_of(study, experiment).items()
+    }
     always_set: set[str] = set()
-    for factor in experiment.factors:
-        if own_values:
-            always_set |= set.intersection(*(set(level.set) for level in factor.levels))
-        for level in factor.levels:
-            for name, value in level.set.items():
-                values[name].append(value)
+    for factor in experiment.factors if own_values else ():
+        always_set |= set.intersection(*(set(level.set) for level in factor.levels))
     for name in always_set:
-        del values[name][0]
-    found: set[str] = set()
+        values[name].clear()
+    for level in (level for factor in experiment.factors for level in factor.levels):
+        for name, value in level.set.items():
+            values[name].append(value)
     templates = experiment.model_dump(exclude={"parameters", "factors", "flows"})
     flows = [whole_flow(flow, values) for flow in experiment.flows]
-    waiting = [*_references(templates), *_references(flows)]
+    found, waiting = set[str](), _references([templates, flows])
     while waiting:
         name = waiting.pop()
         if name not in found:

@@ -39,8 +39,8 @@ DECIDED = (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.NOT_REPRODUCED)
 def _day(text: str) -> str:
     try:
         datetime.date.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no day of the calendar: {error}") from None
+    except ValueError:
+        raise ValueError(f"{text!r} is no day of the calendar") from None
     return text
 
 

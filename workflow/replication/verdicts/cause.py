@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from replication.design.config import explanations_path
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Flows
@@ -26,7 +27,6 @@ from replication.study.errors import InputError
 from replication.study.files import read_model
 from replication.study.model import Document, Identifier, PositiveSeconds, Text, Window
 from replication.study.parameter import unique
-from replication.study.sensitivity_settings import explanations_path
 from replication.study.study import Study
 from replication.study.variation import Range, Variation, apply, assumptions
 from replication.verdicts.bound import propagation_s

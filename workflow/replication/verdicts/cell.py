@@ -32,8 +32,8 @@ from replication.metrics.statistic import (
 )
 from replication.metrics.trace import TABLE_PREFIX
 from replication.study.model import reaches
+from replication.study.published import Tolerance
 from replication.study.study import Study
-from replication.study.table_model import Tolerance
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import UntestableError, complete
 from replication.verdicts.published_run import (

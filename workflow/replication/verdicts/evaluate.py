@@ -79,7 +79,11 @@ def judgeable(study: Study, cells: Sequence[MappedCell], runs: Iterable[Run]) ->
         }
         counts = [f"{of.count('')} of {len(of)} {what}" for what, of in found.items() if of]
         reasons = Counter(reason for of in found.values() for reason in of if reason)
-        words = [f"{n}: {reason}" for reason, n in reasons.most_common(_MOST_REASONS)]
+        words = []
+        for reason, _ in reasons.most_common(_MOST_REASONS):
+            lacking = {what: of.count(reason) for what, of in found.items() if reason in of}
+            who = [f"{n} {what if n > 1 else what[:-1]}" for what, n in lacking.items()]
+            words.append(f"{' and '.join(who)}: {reason}")
         if more := len(reasons) - len(words):
             words.append(f"{more} more reasons")
         why = "; ".join(words)

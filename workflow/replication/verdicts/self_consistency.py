@@ -32,7 +32,7 @@ from replication.metrics.metric_model import METRICS, MetricError, metric_label
 from replication.metrics.sampled import SampledResults
 from replication.metrics.trace import TABLE_PREFIX, has_traces, read_flows, trace_files
 from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, ValueTest
-from replication.study.published import published_path, read_published
+from replication.study.published import Table, published_path, read_published
 from replication.study.storage.table import (
     FLOW_COLUMNS,
     SELF_CONSISTENCY_COLUMNS,
@@ -41,7 +41,6 @@ from replication.study.storage.table import (
     write_table,
 )
 from replication.study.study import Study
-from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import INTERVAL_DECIDES, conditions, judge_statistic
 from replication.verdicts.comparison import UntestableError, compare

@@ -23,13 +23,14 @@ from replication.design.config import load_study
 from replication.engines.catalogue import family_of
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
-from replication.study.storage.parquet import read_parquet, write_parquet
 from replication.study.storage.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
     DESIGN_COLUMNS,
     DIGITS,
+    read_parquet,
     read_rows,
+    write_parquet,
     write_table,
 )
 from replication.study.verdict import Verdict

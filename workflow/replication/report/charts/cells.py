@@ -12,8 +12,8 @@ import pandas as pd
 from replication.metrics.metric_model import capitalised
 from replication.report.charts import figure as draw
 from replication.report.charts.figure import Drawing, Figure
+from replication.study.published import Table
 from replication.study.study import Study
-from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 from replication.verdicts.wording import table_names
 

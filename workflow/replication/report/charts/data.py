@@ -24,7 +24,7 @@ from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import Quantity
 from replication.study.parameter import Factor
-from replication.study.storage.parquet import read_parquet
+from replication.study.storage.table import read_parquet
 from replication.study.study import Experiment
 from replication.verdicts.verdict_table import NAME, read_table
 

@@ -31,8 +31,8 @@ from replication.report.charts.data import (
 from replication.report.charts.figure import Drawing, Figure
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
+from replication.study.published import Table
 from replication.study.study import Experiment, Study
-from replication.study.table_model import Table
 
 SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
 DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")

@@ -32,8 +32,7 @@ from replication.report.released import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
-from replication.study.storage.parquet import read_parquet
-from replication.study.storage.table import read_frame
+from replication.study.storage.table import read_frame, read_parquet
 from replication.study.study import Experiment, Study
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import read_table

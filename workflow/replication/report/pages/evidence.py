@@ -16,6 +16,7 @@ import pandas as pd
 
 from replication.compare.raw_samples import SAMPLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
+from replication.design.config import load_sensitivity
 from replication.explore import explanation
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND
 from replication.explore.finding import holding
@@ -33,13 +34,12 @@ from replication.report.pages.page import write_figures
 from replication.report.pages.shown import significant
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.files import read_json
-from replication.study.sensitivity_settings import load_sensitivity
-from replication.study.storage.parquet import read_parquet
 from replication.study.storage.table import (
     TRACE_COLUMNS,
     TRACE_SAMPLE_COLUMNS,
     Row,
     read_frame,
+    read_parquet,
     read_rows,
 )
 from replication.study.study import Study

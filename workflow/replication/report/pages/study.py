@@ -24,9 +24,9 @@ from replication.report.pages.source import (
 )
 from replication.study.claim_model import Claim
 from replication.study.parameter import Factor
+from replication.study.published import Table
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
-from replication.study.table_model import Table
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import conditions
 from replication.verdicts.counts import Numbers, tallies

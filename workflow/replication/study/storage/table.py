@@ -1,4 +1,4 @@
-"""The columns of the tables that stages hand on and others read (explained in data/README.md)."""
+"""Tables that stages hand on: columns (data/README.md explains them), CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from replication.study.errors import InputError
-from replication.study.files import REMEDY, read_text, write_text
+from replication.study.files import REMEDY, atomic, read_text, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,11 +105,7 @@ def read_frame(path: Path, **options: Any) -> pd.DataFrame:
 def merge_tables(
     folders: Sequence[Path], tables: Mapping[str, Sequence[str]], target: Path
 ) -> None:
-    """Write CSV files of several folders as one each below `target`, in the order given.
-
-    `tables` is the name of each file, without `.csv`, to its columns. InputError where one is
-    missing, or of another version.
-    """
+    """Write the CSV files `tables` (name to columns) of all folders as one each into `target`."""
     for name, columns in tables.items():
         header = ",".join(columns) + "\n"
         texts = [header]
@@ -139,3 +138,22 @@ def written(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.{DIGITS}g}"
     return str(value)
+
+
+def write_parquet(table: pa.Table, path: Path, level: int | None = None) -> None:
+    """Write `table` atomically, packed at a level of zstd; bytes depend on its content alone."""
+    plain = table.combine_chunks().replace_schema_metadata(None)
+    how = {"compression": "zstd", "compression_level": level, "write_page_checksum": True}
+    with atomic(path) as temporary:
+        pq.write_table(plain, temporary, **how)
+
+
+def read_parquet(path: Path, **options: Any) -> pa.Table:
+    """Return the table in a file, by pyarrow's `options`; InputError where it is damaged."""
+    try:
+        return pq.read_table(path, page_checksum_verification=True, **options)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; run the workflow first") from None
+    except (OSError, pa.ArrowException) as error:
+        what = str(error).partition("\n")[0]
+        raise InputError(f"{path}: cannot be read ({what}); {REMEDY}") from None
