@@ -106,6 +106,16 @@ def test_pages_of_regions_are_short_and_show_every_picture_without_scripts(
             assert figure.bounding_box()["width"] > 200, name
 
 
+def test_engines_and_evidence_are_short_until_they_are_unfolded(tab, example):
+    for name in ["engines.html", "kapadia~evidence.html"]:
+        one = tab(example)
+        page = one.open(name)
+        folded = page.evaluate("document.documentElement.scrollHeight")
+        one.unfold()
+        assert folded <= 8000 < page.evaluate("document.documentElement.scrollHeight"), name
+        assert page.locator("nav.contents a").count() > 5
+
+
 GROUND = "getComputedStyle(document.documentElement).backgroundColor"
 
 

@@ -26,6 +26,7 @@ from replication.report.charts.data import (
     PublishedValue,
     axis_factor,
     display_factor,
+    proper,
     read_cells,
 )
 from replication.report.charts.experiment import figures_of, published_figures
@@ -211,6 +212,11 @@ def test_tolerance_in_the_chart_is_that_of_the_verdict():
     assert len(judged) and (within == (judged["verdict"] == "reproduced")).all()
 
 
+def test_ids_in_labels_have_their_capitals_and_other_words_do_not():
+    assert proper("flow bbr beside newreno over codel") == "flow BBR beside NewReno over CoDel"
+    assert proper("reduced, cubical, Reno") == "reduced, cubical, Reno"
+
+
 def test_axes_say_display_units_and_are_logarithmic_only_over_wide_ranges():
     assert Display("Rate", "KB (as printed)", 1.0).title == "Rate (KB, as printed)"
     assert axis_x("x (1)", (1.0, 100.0)).to_dict()["scale"]["type"] == "log"
@@ -372,6 +378,6 @@ def test_the_published_window_has_the_ink_and_one_engine_is_beside_it():
 def test_without_the_raw_trace_the_published_mean_is_drawn():
     (figure,) = trace_figures(windows(["linux", "ns3"]), MEANS, ["reno"], "linux")
     assert json.dumps(figure.specification()).count('"published mean"') == 1
-    assert "reno: published mean 20" in figure.description
+    assert "Reno: published mean 20" in figure.description
     (raw,) = trace_figures(windows(["published", "ns3"]), MEANS, ["reno"], "ns3")
     assert "published mean" not in json.dumps(raw.specification())

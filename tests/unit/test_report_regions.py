@@ -101,7 +101,7 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
         (WORDS.headline(NOTHING), "On ns3 nothing can be said: no queue."),
         (WORDS.headline(TIES | {"panels": [PANEL]}), "no difference anywhere: all runs tie."),
         (WORDS.details(result(), PANEL), "In 1 of 3 runs a compared flow is starved"),
-        (WORDS.details(result(), PANEL), "It times out early. Known difference: least rto."),
+        (WORDS.details(result(), PANEL), "It times out early. Known difference: least RTO."),
         (
             WORDS.details(result(), PANEL),
             "(buffer 0.3 BDP and delay 100 ms) lies where it fails (probability 0.01).",

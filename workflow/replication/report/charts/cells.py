@@ -214,7 +214,7 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
 
-    y = alt.Y("group:N", sort=order, title=None, axis=alt.Axis(labelLimit=300))
+    y = alt.Y("group:N", sort=order, title=None, axis=draw.wrapped(order)[0])
     tolerance = alt.Chart(band).mark_bar(color=draw.INK, opacity=0.2, height={"band": 0.9})
     equal = alt.Chart(pd.DataFrame({"shown": [1.0]})).mark_rule(color=draw.INK, strokeDash=[4, 4])
     base = alt.Chart(shown).encode(x=x("shown"), y=y)

@@ -139,23 +139,37 @@ def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.
 
     The columns are engine, factors, series, x, mean, low, high, n, unit.
     """
-    values = quantity(results, wanted)
-    keys = [column for column in values if column not in ("replicate", "value")]
-    display = display_metric(wanted.metric)
-    rows = []
-    for key, group in values.groupby(keys, sort=False, observed=True):
-        sample = group["value"].to_numpy(dtype=float) * display.factor
-        found = estimate(sample, lowest=0.0, highest=display.highest)
-        rows.append((*key, found.mean, found.low, found.high, found.n))
-    places = {f.id: [level.key for level in f.levels] for f in experiment.axes}
-    order = [(n, places[key]) for n, key in enumerate(keys) if key in places]
-    rows.sort(key=lambda row: [known.index(str(row[n])) for n, known in order])
-    frame = pd.DataFrame(rows, columns=[*keys, "mean", "low", "high", "n"])
+    display, values = display_metric(wanted.metric), quantity(results, wanted)
+    keys = [str(column) for column in values if column not in ("replicate", "value")]
+    values = values.assign(value=values["value"] * display.factor)
+    frame = over_replicates(values, keys, 0.0, display.highest)
+    places = {f.id: {level.key: n for n, level in enumerate(f.levels)} for f in experiment.axes}
+    if own := [key for key in keys if key in places]:
+        frame = frame.sort_values(
+            own, kind="stable", key=lambda keys: keys.astype(str).map(places[str(keys.name)])
+        )
     axis = axis_factor(experiment)
     frame = label_points(frame[frame["n"] > 0], experiment, axis)
     if axis is not None:
         frame = frame.sort_values("x", kind="stable", ignore_index=True)
     return frame.assign(unit=display.unit)
+
+
+def over_replicates(
+    frame: pd.DataFrame,
+    by: Sequence[str],
+    lowest: float = -math.inf,
+    highest: float = math.inf,
+    *,
+    value: str = "value",
+    sort: bool = False,
+) -> pd.DataFrame:
+    """Return mean, 95 % interval (low, high) and n of a column over replicates, a row a group."""
+    rows = []
+    for key, group in frame.groupby(list(by), sort=sort, observed=True):
+        found = estimate(group[value].to_numpy(dtype=float), lowest, highest)
+        rows.append((*key, found.mean, found.low, found.high, found.n))
+    return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "n"])
 
 
 def flow_ids(results: Results, experiment: Experiment) -> list[str]:

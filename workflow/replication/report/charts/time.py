@@ -11,13 +11,14 @@ import pandas as pd
 
 from replication.compare.trace_comparison import PUBLISHED as PUBLISHED_SOURCE
 from replication.metrics.results import Results
-from replication.metrics.statistic import estimate, jain_index
+from replication.metrics.statistic import jain_index
 from replication.report.charts import figure as draw
 from replication.report.charts.data import (
     Display,
     axis_factor,
     flow_label,
     level_label,
+    over_replicates,
     proper,
     read_series,
     runs_of,
@@ -72,7 +73,11 @@ def _figure(
     experiment: Experiment, runs: pd.DataFrame, name: str, display: Display, values: pd.Series
 ) -> list[Figure]:
     """Return the figure of a quantity of each run over time; none where nothing was sampled."""
-    frame = _over_replicates(values.rename("value").reset_index(), display)
+    each = values.rename("value").reset_index()
+    frame = over_replicates(each, ["panel", "series", "time_s"], 0.0, display.highest)
+    frame = frame[frame["n"] > 0]
+    means = ["mean", "low", "high"]
+    frame[means] = frame[means].map(lambda value: float(f"{value:.5g}"))
     if frame.empty:
         return []
     engine = runs["engine"].iloc[0]
@@ -111,16 +116,6 @@ def bin_ends(time_s: npt.ArrayLike, width: npt.ArrayLike) -> npt.NDArray[np.floa
     """Return the end of each sample's bin: a sample stands for the interval that ends with it."""
     times, width = np.asarray(time_s, dtype=float), np.asarray(width, dtype=float)
     return np.asarray((np.ceil(times / width - 1e-6) * width).round(9), dtype=np.float64)
-
-
-def _over_replicates(frame: pd.DataFrame, display: Display) -> pd.DataFrame:
-    rows = []
-    for key, group in frame.groupby(["panel", "series", "time_s"], sort=False):
-        found = estimate(group["value"].to_numpy(dtype=float), 0.0, display.highest)
-        if found.n:
-            ends = (float(f"{value:.5g}") for value in (found.mean, found.low, found.high))
-            rows.append((*key, *ends, found.n))
-    return pd.DataFrame(rows, columns=["panel", "series", "time_s", "mean", "low", "high", "n"])
 
 
 def _chart(frame: pd.DataFrame, display: Display) -> Drawing:

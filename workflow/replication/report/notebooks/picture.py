@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from replication.design.input_hashes import value_hash
-from replication.metrics.statistic import estimate
 from replication.report.charts import figure as draw
 from replication.report.charts.cells import verdict_look as look_of_verdicts
+from replication.report.charts.data import over_replicates
 from replication.report.charts.figure import Drawing
 from replication.report.charts.run import topology_lines
 from replication.study.parameter import Parameter
@@ -96,11 +96,7 @@ def mean_interval(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.Data
 
     There is no interval below three replicates.
     """
-    rows = []
-    for key, group in frame.groupby(list(by), observed=True, sort=True):
-        found = estimate(group[value].to_numpy(dtype=float))
-        rows.append((*key, found.mean, found.low, found.high, found.n))
-    means = pd.DataFrame(rows, columns=[*by, value, "low", "high", "n"])
+    means = over_replicates(frame, by, value=value, sort=True).rename(columns={"mean": value})
     for name in by:
         means[name] = means[name].astype(frame[name].dtype)
     return means

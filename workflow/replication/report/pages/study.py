@@ -149,15 +149,9 @@ def claim_cards(
                     "tests": list(_tests(study, claim)),
                     "measured": _measured(study, claim, results[0]),
                     # One an engine, that of the headline first.
-                    "results": [
-                        {
-                            "row": row,
-                            "verdict": badge(row["verdict"]),
-                            # Whether the engine ran other values than the study's.
-                            "substituted": study.substituted(row["engine"]) is not None,
-                        }
-                        for row in results
-                    ],
+                    "rows": results,
+                    # Engines that ran other values than the study's.
+                    "substituted": [name for name in engines if study.substituted(name)],
                     # What the paper's own data say of it.
                     "own": source.own_data.get((study.id, claim.id)),
                     "points": under(links, results),
