@@ -330,10 +330,9 @@ def refresh_notebooks() -> None:
     """Execute every notebook on the release, store its outputs in it, and write its page."""
     from replication.report.notebooks.notebook import execute, to_html
     from replication.report.pages.page import ran
-    from replication.report.pages.source import read_provenance
     from replication.report.released import NOTEBOOK_PAGES, PROVENANCE, RELEASED
 
-    whose = ran(read_provenance(ROOT / RELEASED / PROVENANCE))["whose"]
+    whose = ran(read_json(ROOT / RELEASED / PROVENANCE))["whose"]
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         execute(path, path, {})
         to_html(path, ROOT / NOTEBOOK_PAGES / f"{path.stem}.html", whose)

@@ -23,7 +23,6 @@ from replication.compare.agreement import TABLES, write_agreement
 from replication.design.config import load_study
 from replication.metrics.collect import series_files
 from replication.metrics.results import Results
-from replication.report.pages.source import read_provenance
 from replication.report.released import (
     ARCHIVE,
     MANIFEST,
@@ -37,7 +36,7 @@ from replication.report.released import (
 )
 from replication.report.render import render, replacing
 from replication.study.errors import InputError
-from replication.study.files import atomic, fetch, file_sha256, write_text
+from replication.study.files import atomic, fetch, file_sha256, read_json, write_text
 from replication.study.model import Document
 from replication.study.published import published_path
 from replication.study.storage.table import SELF_CONSISTENCY_COLUMNS, read_parquet, read_rows
@@ -71,7 +70,7 @@ def make_release(root: Path, data: Path) -> str:
 
     InputError: results are missing, or the release would be too large.
     """
-    provenance = read_provenance(data / PROVENANCE)
+    provenance = read_json(data / PROVENANCE)
     studies = sorted(path.stem for path in (data / "design").glob("*.csv"))
     archive = pack_series(root, data, studies)
     with (
@@ -147,7 +146,7 @@ def check_release(root: Path) -> str:
     InputError: a file is not what was made, or judging again gives other verdicts.
     """
     results = released_results(root)
-    provenance = read_provenance(results / PROVENANCE)
+    provenance = read_json(results / PROVENANCE)
     with tempfile.TemporaryDirectory() as work:
         again = shutil.copytree(results, Path(work) / "data")
         studies = sorted(path.stem for path in (results / "design").glob("*.csv"))

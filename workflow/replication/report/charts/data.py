@@ -23,6 +23,7 @@ from replication.metrics.metric_model import (
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import Quantity
+from replication.study.files import read_yaml
 from replication.study.parameter import Factor
 from replication.study.storage.table import read_parquet
 from replication.study.study import Experiment
@@ -217,28 +218,10 @@ def read_series(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
-ALGORITHMS = {
-    "tahoe": "Tahoe",
-    "reno": "Reno",
-    "newreno": "NewReno",
-    "linuxreno": "Linux Reno",
-    "cubic": "CUBIC",
-    "vegas": "Vegas",
-    "westwood": "Westwood",
-    "westwood_plus": "Westwood+",
-    "highspeed": "HighSpeed",
-    "bbr": "BBR",
-}
-QUEUES = {
-    "droptail": "DropTail",
-    "pfifo": "PFIFO",
-    "red": "RED",
-    "codel": "CoDel",
-    "fq_codel": "FQ-CoDel",
-    "pie": "PIE",
-    "fq_pie": "FQ-PIE",
-    "cake": "CAKE",
-}
+_KINDS = read_yaml(Path(__file__).parents[1] / "names.yaml")
+#: Congestion controls and queue disciplines by id, as the field writes them.
+ALGORITHMS: dict[str, str] = _KINDS["congestion_controls"]
+QUEUES: dict[str, str] = _KINDS["queue_disciplines"]
 _NAMES = ALGORITHMS | QUEUES | {"sack": "SACK"}
 _NAME = re.compile(rf"\b({'|'.join(_NAMES)})\b")
 

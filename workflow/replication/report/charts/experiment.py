@@ -113,8 +113,8 @@ def factor_figures(
     results: Results,
     experiment: Experiment,
     metrics: Sequence[str],
-    published: Sequence[PublishedValue] = (),
-    asked: Sequence[Quantity] = (),
+    published: Sequence[PublishedValue],
+    asked: Sequence[Quantity],
 ) -> list[Figure]:
     """Return one figure a metric: the metric against the experiment's numeric factor.
 
@@ -123,9 +123,8 @@ def factor_figures(
     figures = []
     for metric in metrics:
         wanted = _wanted(experiment, metric, window_s=_window(asked, metric, "tcp"))
-        frame, marks = _both(results, experiment, wanted, published)
-        if not frame.empty:
-            figures.append(_figure(experiment, [metric], _named(wanted), frame, marks))
+        both = _both(results, experiment, wanted, published)
+        figures += _figure(experiment, [metric], _named(wanted), *both)
     return figures
 
 
@@ -174,14 +173,14 @@ def published_figures(
         if (kind := _anywhere(value)) not in kinds:
             kinds.append(kind)
     figures = []
-    for wanted in kinds:
+    for wanted in kinds if axis_factor(experiment) is not None else []:
         frame, marks = _both(results, experiment, wanted, published)
-        if not frame.empty and axis_factor(experiment) is not None and not marks.empty:
+        if not marks.empty:
             flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
             what, how = [*flows, *(wanted.links or ())], wanted.aggregate
             display = _named(wanted, *what, *([] if how == "mean" else [how]))
             parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
-            figures.append(_figure(experiment, parts, display, frame, marks, "series"))
+            figures += _figure(experiment, parts, display, frame, marks, "series")
     return figures
 
 
@@ -189,25 +188,22 @@ def pair_figures(
     results: Results,
     experiment: Experiment,
     metrics: Sequence[str],
-    published: Sequence[PublishedValue] = (),
-    asked: Sequence[Quantity] = (),
+    published: Sequence[PublishedValue],
+    asked: Sequence[Quantity],
 ) -> list[Figure]:
     """Return one figure a metric: each flow against the factor, a panel a pair of variants."""
-    if axis_factor(experiment) is None:
-        return []
     figures = []
-    for metric in metrics:
-        flows = flow_ids(results, experiment)
+    flows = flow_ids(results, experiment) if axis_factor(experiment) is not None else []
+    for metric in metrics if flows else []:
         windows = {_window(asked, metric, flow) for flow in flows}
         window_s = windows.pop() if len(windows) == 1 else None
-        parts: list[tuple[pd.DataFrame, ...]] = []
+        parts = []
         for flow in flows:
             wanted = _wanted(experiment, metric, flows=[flow], window_s=window_s)
             both = _both(results, experiment, wanted, published)
-            parts.append(tuple(f.assign(pair=f["series"], series=f"flow {flow}") for f in both))
+            parts.append([f.assign(pair=f["series"], series=f"flow {flow}") for f in both])
         frame, marks = (pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True))
-        if not frame.empty:
-            figures.append(_figure(experiment, [metric], _named(wanted), frame, marks, "pair"))
+        figures += _figure(experiment, [metric], _named(wanted), frame, marks, "pair")
     return figures
 
 
@@ -218,8 +214,13 @@ def _figure(
     frame: pd.DataFrame,
     marks: pd.DataFrame,
     panels_by: str = "",
-) -> Figure:
-    """Return a figure of lines against the factor; `parts` name it, a column may make panels."""
+) -> list[Figure]:
+    """Return the figure of lines against the factor; none where nothing was measured.
+
+    `parts` name it; a column may make panels.
+    """
+    if frame.empty:
+        return []
     axis = axis_factor(experiment)
     if axis is None:
         frame = frame.assign(x=frame["series"])
@@ -235,10 +236,8 @@ def _figure(
     if panels_by:
         panels, words = [], ""
         for name in order if panels_by == "series" else dict.fromkeys(frame[panels_by]):
-            ours, theirs = (
-                part[part[panels_by] == name] if panels_by in part else part
-                for part in (frame, marks)
-            )
+            ours = frame[frame[panels_by] == name]
+            theirs = marks[marks[panels_by] == name] if len(marks) else marks
             panel = draw.lines_panel(ours, order, x, display, theirs, _PANEL)
             panels.append(panel.properties(title=str(name)))
             words += f"{name}. {describe_lines(ours, order, x['title'], display)} "
@@ -251,7 +250,7 @@ def _figure(
         words += f" {len(marks)} published values are hollow diamonds."
     title = f"{experiment.title}: {display.label.lower()}"
     figure = draw.make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
-    return replace(figure, published=cells)
+    return [replace(figure, published=cells)]
 
 
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
@@ -265,12 +264,11 @@ def _published_frame(experiment: Experiment, published: list[PublishedValue]) ->
             source = f"table {value.table}, row {value.row}, column {value.column}"
             cell = (value.table, value.row, value.column)
             rows.append({**keys, "value": value.value, "source": source, "cell": cell})
+    columns = ["series", "x", "value", "source", "cell"]
     if not rows:
-        return pd.DataFrame(columns=["series", "x", "value", "source", "cell"])
+        return pd.DataFrame(columns=columns)
     frame = label_points(pd.DataFrame(rows), experiment, axis)
-    if axis is None:
-        frame["x"] = frame["series"]
-    return frame[["series", "x", "value", "source", "cell"]]
+    return (frame if axis else frame.assign(x=frame["series"]))[columns]
 
 
 def share_figures(

@@ -188,12 +188,11 @@ def _published_mean(comparison: pd.DataFrame, trace: str, flow: str) -> float:
 
 
 def _window_panel(data: pd.DataFrame, title: str, order: list[str], mean: float | None) -> Drawing:
-    x = alt.X("time_s:Q", title="Time since the flow's start (s)")
     y = alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True))
     legend = draw.legend_of(order, lines=True)
     lines = alt.Chart(data).mark_line(strokeWidth=1.5)
-    lines = lines.encode(
-        x=x,
+    chart: Drawing = lines.encode(
+        x=alt.X("time_s:Q", title="Time since the flow's start (s)"),
         y=y,
         color=draw.levels_of(alt.Color, "source", order, [draw.INK, draw.PALETTE[0]], legend),
         strokeDash=draw.levels_of(alt.StrokeDash, "source", order, draw.DASHES, legend),
@@ -202,11 +201,13 @@ def _window_panel(data: pd.DataFrame, title: str, order: list[str], mean: float 
             *draw.tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
         ],
     )
-    layers: list[Drawing] = [lines]
+    layers = [chart]
     if mean is not None:
         base = alt.Chart(pd.DataFrame({"cwnd_segments": [mean], "word": ["published mean"]}))
         base = base.encode(y=y)
-        layers.append(base.mark_rule(color=draw.INK, strokeDash=[6, 3], strokeWidth=1.4))
         words = base.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=10)
-        layers.append(words.encode(text="word:N", x=alt.value(0)))
+        layers += [
+            base.mark_rule(color=draw.INK, strokeDash=[6, 3], strokeWidth=1.4),
+            words.encode(text="word:N", x=alt.value(0)),
+        ]
     return alt.layer(*layers).properties(title=title, width=250, height=130)

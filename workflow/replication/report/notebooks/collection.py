@@ -24,10 +24,16 @@ from replication.explore.regions.region_result import region_results
 from replication.explore.regions.space import Point, Space
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
-from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
+from replication.report.charts.data import read_cells, read_series, runs_of
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
 from replication.report.notebooks.region_data import RegionData, region_data
-from replication.report.notebooks.trial import LiveRun, design, experiment_of, run_live
+from replication.report.notebooks.trial import (
+    LiveRun,
+    design,
+    experiment_of,
+    flow_facts,
+    run_live,
+)
 from replication.report.released import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
@@ -90,7 +96,7 @@ class Collection:
         parts = [self._runs(study, e) for e in self.study(study).experiments]
         runs = pd.concat(parts, ignore_index=True)
         flows = runs.merge(results.flows, on=["scenario", "engine"])
-        return _ordered(self._with_flow_facts(results, flows), self.study(study).experiments)
+        return _ordered(_with_flow_facts(results, flows), self.study(study).experiments)
 
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, of one replicate or of all."""
@@ -99,7 +105,7 @@ class Collection:
         if replicate is not None:
             runs, wanted = (one[one["replicate"] == replicate] for one in (runs, wanted))
         series = runs.merge(read_series(results, wanted), on=["scenario", "engine"])
-        return _ordered(self._with_flow_facts(results, series), [found])
+        return _ordered(_with_flow_facts(results, series), [found])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return the published numbers beside the reproduced ones, with their factors' levels.
@@ -231,18 +237,9 @@ class Collection:
         runs = rows.assign(experiment=experiment.id)[list(_RUN)].reset_index(drop=True)
         return pd.concat([runs, pd.DataFrame(facts)], axis=1)
 
-    def _with_flow_facts(self, results: Results, frame: pd.DataFrame) -> pd.DataFrame:
-        """Add each flow's congestion control and segment size, which its scenario says."""
-        wanted = set(frame["scenario"])
-        rows = [
-            (name, flow["id"], flow_algorithm(flow), float(flow["segment_bytes"]))
-            for name, document in results.scenarios.items()
-            if name in wanted
-            for flow in document["flows"]
-            if flow["kind"] == "tcp"
-        ]
-        facts = pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])
-        return frame.merge(facts, on=["scenario", "flow"], how="left")
+
+def _with_flow_facts(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.merge(flow_facts(results.scenarios), on=["scenario", "flow"], how="left")
 
 
 def read_study(document: Mapping[str, Any]) -> Study:

@@ -10,6 +10,9 @@ import pandas as pd
 from replication.explore.regions.surface import middles
 from replication.report.pages.regions import Axis, panel_title
 
+#: Digits that a number has at most.
+EXACT = 17
+
 
 class RegionData(NamedTuple):
     """A region on an engine; `document` has the claim, its test, axes, surfaces and runs.
@@ -40,10 +43,8 @@ def region_data(document: Mapping[str, Any]) -> RegionData:
         places, title = middles(len(panel["quantity"])), panel_title(document, panel["panel"])
         for y, *rows in zip(places, panel["quantity"], panel["probability"], strict=True):
             for x, *found in zip(places, *rows, strict=True):
-                at = (
-                    axis.at(place) / axis.factor for axis, place in zip(axes, (x, y), strict=True)
-                )
-                cells.append((title, *at, *found))
+                own = zip(axes, (x, y), strict=True)
+                cells.append((title, *(a.at(at, EXACT) / a.factor for a, at in own), *found))
     return RegionData(
         document,
         list(document["axes"]),

@@ -20,7 +20,7 @@ def prepare() -> None:
     pd.set_option("display.float_format", "{:,.4g}".format)
     for kind in _OURS:
         # IPython asks an exception for its own lines before it formats a traceback.
-        setattr(kind, "_render_traceback_", _one_line)  # noqa: B010
+        setattr(kind, "_render_traceback_", lambda e: [f"{type(e).__name__}: {e}"])  # noqa: B010
 
 
 def go_on() -> None:
@@ -71,7 +71,3 @@ def is_interactive() -> bool:
     shell = get_ipython()
     is_vscode = shell is not None and "__vsc_ipynb_file__" in shell.user_ns
     return ("JPY_SESSION_NAME" in os.environ or is_vscode) and find_spec("ipywidgets") is not None
-
-
-def _one_line(error: Exception) -> list[str]:
-    return [f"{type(error).__name__}: {error}"]

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -21,6 +21,7 @@ from replication.study.template import instantiate, replicate_seed
 from replication.study.variation import drawn
 
 DATA = Path("data/reproduced")
+Value = TypeVar("Value")
 
 
 def design(
@@ -41,10 +42,12 @@ def design(
     substitution = study.substituted(engine)
     values |= substitution.set if substitution else {}
     for name in parameters:
-        if name not in values:
-            raise InputError(f"study {study.id}: no parameter {name!r}; {', '.join(values)}")
+        _known(values, name, f"study {study.id}: no parameter")
+    factors = {factor.id: factor for factor in found.factors}
     for name, key in levels.items():
-        values |= _level_values(found, name, key)
+        factor = _known(factors, name, f"experiment {found.id}: no factor")
+        of_level = {level.key: level.set for level in factor.levels}
+        values |= _known(of_level, key, f"factor {name}: no level")
     seed = replicate_seed(study.id, experiment, 0)
     return instantiate(found, values | parameters, seed)
 
@@ -52,19 +55,13 @@ def design(
 def experiment_of(study: Study, experiment: str) -> Experiment:
     """Return an experiment of a study; InputError names those that it has."""
     known = {e.id: e for e in study.experiments}
-    if experiment not in known:
-        raise InputError(f"study {study.id}: no experiment {experiment!r}; {', '.join(known)}")
-    return known[experiment]
+    return _known(known, experiment, f"study {study.id}: no experiment")
 
 
-def _level_values(experiment: Experiment, name: str, key: str) -> dict[str, Any]:
-    factors = {factor.id: factor for factor in experiment.factors}
-    if name not in factors:
-        raise InputError(f"experiment {experiment.id}: no factor {name!r}; {', '.join(factors)}")
-    levels = {level.key: level.set for level in factors[name].levels}
-    if key not in levels:
-        raise InputError(f"factor {name}: no level {key!r}; {', '.join(levels)}")
-    return dict(levels[key])
+def _known(known: Mapping[str, Value], key: str, what: str) -> Value:
+    if key not in known:
+        raise InputError(f"{what} {key!r}; {', '.join(known)}")
+    return known[key]
 
 
 def pressure(scenario: Scenario) -> float:
@@ -103,13 +100,20 @@ def run_live(root: Path, scenario: Scenario, engine: str) -> LiveRun:
     """Run a scenario, as `Collection.simulate` says."""
     with tempfile.TemporaryDirectory(prefix="live-") as folder:
         _, tables = run_single(root, DATA, scenario, engine, Path(folder) / "run")
-    tcp = [flow.model_dump() for flow in scenario.flows if flow.kind == "tcp"]
-    facts = pd.DataFrame(
-        [(flow["id"], flow_algorithm(flow), float(flow["segment_bytes"])) for flow in tcp],
-        columns=["flow", "algorithm", "segment_bytes"],
-    )
+    facts = flow_facts({"": scenario.model_dump()}).drop(columns="scenario")
     flows, series = (
         tables[name].to_pandas().assign(engine=engine).merge(facts, on="flow", how="left")
         for name in ("flows.csv", "series.csv")
     )
     return LiveRun(scenario, flows, series)
+
+
+def flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the congestion control and segment size of each TCP flow of scenarios."""
+    rows = [
+        (name, flow["id"], flow_algorithm(flow), float(flow["segment_bytes"]))
+        for name, scenario in scenarios.items()
+        for flow in scenario["flows"]
+        if flow["kind"] == "tcp"
+    ]
+    return pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])

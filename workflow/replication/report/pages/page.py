@@ -28,7 +28,7 @@ from replication.report.charts.data import proper, unsaid_unit
 from replication.report.charts.figure import Figure, short
 from replication.report.pages import shown as numbers
 from replication.report.pages.ledger import plausible
-from replication.report.pages.shown import BADGES, badge
+from replication.report.pages.shown import BADGE_OF, BADGES
 from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
@@ -129,7 +129,7 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         times=numbers.times,
         unit=numbers.display_unit,
         unsaid_unit=unsaid_unit,
-        verdict=badge,
+        verdict=BADGE_OF.__getitem__,
     )
     made.globals.update(
         verdicts=BADGES, counted_words=WHAT, up="", studies=[], further_pages={}, ran=None

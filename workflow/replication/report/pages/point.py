@@ -98,22 +98,17 @@ def _flows(
     Each has its engine, replicate, id, algorithm and the texts of `FLOW_COLUMNS`.
     """
     shown: list[tuple[Any, ...]] = []
-    more = 0
+    total = 0
     for rows in of_engines:
-        found = [
-            (row, flow)
-            for row in rows
-            if (table := flows.get((row["scenario"], row["engine"]))) is not None
-            for flow in table.to_dict("records")
-        ]
-        more += len(found[SHOWN_ROWS:])
+        runs = [(row, flows.get((row["scenario"], row["engine"]))) for row in rows]
+        found = [(row, f) for row, own in runs if own is not None for f in own.to_dict("records")]
+        total += len(found)
         for row, flow in found[:SHOWN_ROWS]:
             known = {one["id"]: one for one in results.scenarios[row["scenario"]]["flows"]}
-            algorithm = flow_algorithm(known[flow["flow"]]) if flow["flow"] in known else ""
+            number, algorithm = int(row["replicate"]) + 1, flow_algorithm(known[flow["flow"]])
             values = [
                 MISSING if pd.isna(flow[name]) else significant(float(flow[name]) * factor)
                 for name, _, factor in FLOW_COLUMNS
             ]
-            number = int(row["replicate"]) + 1
             shown.append((row["engine"], number, flow["flow"], algorithm, values))
-    return shown, more
+    return shown, total - len(shown)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import cycle, groupby
 from statistics import fmean
 from typing import Any
@@ -25,6 +24,7 @@ from replication.explore.regions.surface import SURE
 from replication.metrics.metric_model import display_unit
 from replication.report.pages.source import Source, of_study
 from replication.study.study import REGIONS_TABLE
+from replication.study.variation import Range
 from replication.study.verdict import Verdict
 from replication.verdicts.counts import Tally
 from replication.verdicts.wording import lower
@@ -155,15 +155,11 @@ def today_views(source: Source) -> list[dict[str, Any]]:
     return views
 
 
-@dataclass(frozen=True)
-class Axis:
-    """One axis of a region, as charts and sentences have it."""
+class Axis(Range):
+    """One axis of a region in display units, as charts and sentences have it."""
 
     title: str
     unit: str
-    low: float
-    high: float
-    log: bool
     factor: float
 
     @classmethod
@@ -171,19 +167,8 @@ class Axis:
         """Return a result's axis in display units."""
         unit, factor = display_unit(document["unit"])
         low, high = (float(document[end]) * factor for end in ("low", "high"))
-        return cls(document["title"], unit, low, high, bool(document["log"]), factor)
-
-    def at(self, place: float) -> float:
-        """Return the value at a position, 0 to 1."""
-        if self.log:
-            return float(self.low * (self.high / self.low) ** place)
-        return self.low + place * (self.high - self.low)
-
-    def position(self, value: float) -> float:
-        """Return where a value is, 0 to 1 on the axis."""
-        if self.log:
-            return math.log(value / self.low) / math.log(self.high / self.low)
-        return (value - self.low) / (self.high - self.low)
+        title, log = document["title"], document["log"]
+        return cls(low=low, high=high, log=log, title=title, unit=unit, factor=factor)
 
     @property
     def label(self) -> str:
@@ -351,6 +336,5 @@ def _log_ticks(axis: Axis) -> list[float]:
 def _even_ticks(axis: Axis) -> list[float]:
     rough = (axis.high - axis.low) / (_MOST_TICKS - 1)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough)
-    first = math.ceil(axis.low / step)
-    return [number * step for number in range(first, math.floor(axis.high / step) + 1)]
+    step = next(s * power for s in (*_TICK_STEPS, 10) if s * power >= rough)
+    return [n * step for n in range(math.ceil(axis.low / step), math.floor(axis.high / step) + 1)]

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from replication.metrics.metric_model import display_unit as unit_of
-from replication.study.errors import InputError
 from replication.study.storage.table import written
 from replication.study.verdict import Verdict
 from replication.verdicts.counts import tallies
@@ -173,16 +172,8 @@ BADGES = (
         "the published value breaks a physical bound of the paper's own set-up",
     ),
 )
-_BY_WORD = {badge.word: badge for badge in BADGES}
-
-
-def badge(word: str) -> Badge:
-    """Return the badge of a verdict; InputError for any other word."""
-    try:
-        return _BY_WORD[word]
-    except KeyError:
-        known = ", ".join(_BY_WORD)
-        raise InputError(f"verdict {word!r} is unknown; there are {known}") from None
+#: The badge of each verdict.
+BADGE_OF = {badge.word: badge for badge in BADGES}
 
 
 def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from replication.design.config import load_study
 from replication.metrics.results import Results
 from replication.report.charts.data import level_label, proper
 from replication.report.charts.figure import file_of, name_of
-from replication.study.errors import InputError
-from replication.study.files import REMEDY, read_json
+from replication.study.files import read_json
 from replication.study.published import PublishedNumber, published_path, read_published
 from replication.study.storage.table import (
     AUDIT_COLUMNS,
@@ -67,7 +66,7 @@ class Source:
             cells=[row | _named(row) for row in read_verdicts(data, "cells")],
             claims=read_verdicts(data, "claims"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
-            provenance=read_provenance(data / "provenance.json"),
+            provenance=read_json(data / "provenance.json"),
             own_data={
                 (row["study"], row["claim"]): row
                 for row in read_rows(data / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
@@ -166,14 +165,6 @@ def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[
     for row in rows:
         groups.setdefault(tuple(row[name] for name in fields), []).append(row)
     return groups
-
-
-def read_provenance(path: Path) -> dict[str, Any]:
-    """Return the document provenance.json; InputError says what to do if it is not there."""
-    document = read_json(path)
-    if not isinstance(document, dict):
-        raise InputError(f"{path}: must be a JSON object; {REMEDY}")
-    return document
 
 
 class PointLink(NamedTuple):

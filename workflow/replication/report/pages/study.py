@@ -12,7 +12,7 @@ from replication.report.charts.data import level_label, levels_in_brief, unsaid_
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown as numbers
-from replication.report.pages.shown import BADGES, answer, badge, parse
+from replication.report.pages.shown import BADGE_OF, BADGES, answer, parse
 from replication.report.pages.source import (
     PointLinks,
     Source,
@@ -261,7 +261,7 @@ def _cells(
             "printed": printed.get(key),
             "published": _printed(row, table),
             "reproduced": numbers.number(row["reproduced_mean"], row["unit"]),
-            "verdict": badge(row["verdict"]),
+            "verdict": BADGE_OF[row["verdict"]],
             "reason": " ".join(part for part in row["reasons"] if part not in notes),
             "html_id": cell_id(*key),
             "points": points[key],
