@@ -73,11 +73,8 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
 
     look = verdict_look(present)
     spread = base.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
-    means = base.mark_point(filled=True, size=45, strokeWidth=1.6).encode(
-        x=x("reproduced_mean"),
-        **look,
-        tooltip=_tooltip(unit),
-    )
+    means = base.mark_point(filled=True, size=45, strokeWidth=1.6)
+    means = means.encode(x=x("reproduced_mean"), **look, tooltip=_tooltip(unit))
     theirs = base.transform_calculate(kind=f"'{draw.PUBLISHED}'").mark_point(**draw.PUBLISHED_MARK)
     band = base.mark_bar(color=draw.INK, opacity=0.13, height={"band": 0.7})
     layers = [
@@ -114,10 +111,7 @@ def _describe(frame: pd.DataFrame, title: str) -> str:
     if "explained" in frame:
         words += " Ticks are measured under the best explanation."
     for row in frame.to_dict("records"):
-        ours, theirs = (
-            draw.three_digits(row["reproduced_mean"]),
-            draw.three_digits(row["published"]),
-        )
+        ours, theirs = (draw.three_digits(row[name]) for name in ("reproduced_mean", "published"))
         words += f" {row['row_label']}: {ours} against {theirs} {row['display_unit']}."
     return words
 
@@ -165,19 +159,15 @@ def ratio_figure(
     shown = pd.concat(parts, ignore_index=True)
     shown["shown"] = shown["ratio"].clip(1 / FURTHEST, FURTHEST)
     bands = frame[frame["accepted_margin"] > 0]
-    margin = (
-        (bands["accepted_margin"] / bands["published"]).groupby(bands["group"], sort=False).median()
-    )
+    margins = bands["accepted_margin"] / bands["published"]
+    margin = margins.groupby(bands["group"], sort=False).median()
     width = margin.to_numpy(dtype=float)
     band = pd.DataFrame({"group": margin.index, "low": 1 - width, "high": 1 + width})
     order = list(dict.fromkeys(frame["group"]))
-    chart = _ratio_chart(
-        shown[_RATIO_COLUMNS].round({"ratio": 4, "shown": 4}), band.round(4), order
-    )
+    data, words = shown[_RATIO_COLUMNS], _ratio_words(frame, shown)
+    chart = _ratio_chart(data.round({"ratio": 4, "shown": 4}), band.round(4), order)
     title = "Every number: measured divided by published"
-    return draw.make_figure(
-        ["numbers"], title, chart, _ratio_words(frame, shown), shown[_RATIO_COLUMNS]
-    )
+    return draw.make_figure(["numbers"], title, chart, words, data)
 
 
 def _groups(
@@ -198,11 +188,8 @@ def _groups(
 
 def _short(title: str) -> str:
     """Return a table's name without what the tables of traces have in common."""
-    return (
-        title.replace(", from the published trace", "")
-        .removeprefix("Windows of ")
-        .partition(" (")[0]
-    )
+    title = title.replace(", from the published trace", "").removeprefix("Windows of ")
+    return title.partition(" (")[0]
 
 
 def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:
@@ -218,9 +205,8 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     tolerance = alt.Chart(band).mark_bar(color=draw.INK, opacity=0.2, height={"band": 0.9})
     equal = alt.Chart(pd.DataFrame({"shown": [1.0]})).mark_rule(color=draw.INK, strokeDash=[4, 4])
     base = alt.Chart(shown).encode(x=x("shown"), y=y)
-    layers = alt.YOffset(
-        "layer:N", sort=[DEFAULTS, UNDER], scale=alt.Scale(domain=[DEFAULTS, UNDER])
-    )
+    settings = [DEFAULTS, UNDER]
+    layers = alt.YOffset("layer:N", sort=settings, scale=alt.Scale(domain=settings))
     tooltip = [
         *draw.tips("N", group="Table", row_label="Row", column_label="Column", engine="Engine"),
         *draw.tips("N", layer="Settings", verdict="Verdict at the defaults"),
@@ -228,11 +214,7 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     ]
     ours = base.transform_filter(f"datum.layer == '{DEFAULTS}'").mark_point(filled=True, size=32)
     present = shown.loc[shown["layer"] == DEFAULTS, "verdict"]
-    ours = ours.encode(
-        yOffset=layers,
-        **verdict_look(present),
-        tooltip=tooltip,
-    )
+    ours = ours.encode(yOffset=layers, **verdict_look(present), tooltip=tooltip)
     under = base.transform_filter(f"datum.layer == '{UNDER}'").mark_tick(
         color=draw.INK, thickness=1.2, size=9, opacity=0.55
     )

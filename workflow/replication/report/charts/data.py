@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,7 @@ def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
     if axis is not None and axis.id in frame:
         scale = display_factor(axis).factor
         values = {level.key: level.value for level in axis.levels}
-        frame["x"] = [
-            scale * value if (value := values.get(key)) is not None else float("nan")
-            for key in frame[axis.id]
-        ]
+        frame["x"] = scale * frame[axis.id].map(values).astype(float)
     frame["series"] = [series_of(row, experiment, axis) for row in frame.to_dict("records")]
     return frame
 
@@ -125,14 +123,9 @@ def series_order(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
     present = set(frame["series"])
     if len(present) == 1:
         return sorted(present)
-    labels = [""]
-    for factor in other_factors(experiment, axis):
-        labels = [
-            ", ".join(part for part in (head, level.label) if part)
-            for head in labels
-            for level in factor.levels
-        ]
-    return [label for label in labels if label in present]
+    factors = other_factors(experiment, axis)
+    labels = product(*([level.label for level in factor.levels] for factor in factors))
+    return [label for label in map(", ".join, labels) if label in present]
 
 
 def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.DataFrame:
@@ -175,12 +168,9 @@ def over_replicates(
 
 def flow_ids(results: Results, experiment: Experiment) -> list[str]:
     """Return the ids of the experiment's TCP flows, in the scenarios' order."""
-    ids: dict[str, None] = {}
-    for scenario in results.runs(experiment.id, {})["scenario"].unique():
-        for flow in results.scenarios.get(str(scenario), {}).get("flows", []):
-            if flow["kind"] == "tcp":
-                ids[str(flow["id"])] = None
-    return list(ids)
+    names = results.runs(experiment.id, {})["scenario"].unique()
+    flows = [flow for n in names for flow in results.scenarios.get(str(n), {}).get("flows", [])]
+    return list(dict.fromkeys(str(flow["id"]) for flow in flows if flow["kind"] == "tcp"))
 
 
 def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:

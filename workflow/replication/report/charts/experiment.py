@@ -58,10 +58,7 @@ def figures_of(
 
 
 def _figures_of_type(
-    results: Results,
-    experiment: Experiment,
-    published: list[PublishedValue],
-    asked: list[Quantity],
+    results: Results, experiment: Experiment, published: list[PublishedValue], asked: list[Quantity]
 ) -> list[Figure]:
     """Return what the experiment's type has beside the comparison of its cells."""
     match experiment.type:
@@ -141,10 +138,7 @@ def _window(asked: Sequence[Quantity], metric: str, flows: str) -> tuple[float, 
 
 
 def _both(
-    results: Results,
-    experiment: Experiment,
-    wanted: Quantity,
-    published: Sequence[PublishedValue],
+    results: Results, experiment: Experiment, wanted: Quantity, published: Sequence[PublishedValue]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return a quantity at every point that was run, and what is published of it."""
     own = [value for value in published if _anywhere(value) == wanted]

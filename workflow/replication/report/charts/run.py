@@ -245,10 +245,7 @@ def delay(seconds: float) -> str:
 def queue(document: Mapping[str, Any]) -> str:
     """Return a queue's kind and limit in words."""
     kind = str(document["kind"])
-    if document.get("limit_packets") is not None:
-        limit = f"{document['limit_packets']:,} packets"
-    elif "memory_limit_bytes" in document:
-        limit = f"{document['memory_limit_bytes']:,} bytes of memory"
-    else:
-        limit = f"{document['limit_bytes']:,} bytes"
-    return f"{QUEUES.get(kind, kind)} {limit}"
+    units = {"limit_packets": "packets", "memory_limit_bytes": "bytes of memory"}
+    units["limit_bytes"] = "bytes"
+    field = next(name for name in units if document.get(name) is not None)
+    return f"{QUEUES.get(kind, kind)} {document[field]:,} {units[field]}"

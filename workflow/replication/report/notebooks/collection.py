@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pydantic import ValidationError
@@ -22,18 +22,13 @@ from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current as region_is_current
 from replication.explore.regions.region_result import region_results
 from replication.explore.regions.space import Point, Space
+from replication.explore.regions.surface import middles
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import read_cells, read_series, runs_of
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
-from replication.report.notebooks.region_data import RegionData, region_data
-from replication.report.notebooks.trial import (
-    LiveRun,
-    design,
-    experiment_of,
-    flow_facts,
-    run_live,
-)
+from replication.report.notebooks.trial import LiveRun, design, experiment_of, flow_facts, run_live
+from replication.report.pages.regions import Axis, panel_title
 from replication.report.released import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
@@ -46,6 +41,23 @@ from replication.verdicts.verdict_table import read_table
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
 _RUN = ("experiment", "engine", "replicate", "scenario")
+#: Digits that a number has at most.
+EXACT = 17
+
+
+class RegionData(NamedTuple):
+    """A region on an engine; `document` has the claim, its test, axes, surfaces and runs.
+
+    Each table has a column `panel` and one an axis. In `validation`, `covered` is whether the mean
+    of a point's runs lies inside the predicted 90 % interval, `deviations` how many standard
+    deviations it is off. `surface` has the middle of each cell of the area.
+    """
+
+    document: Mapping[str, Any]
+    axes: Sequence[Mapping[str, Any]]
+    runs: pd.DataFrame
+    validation: pd.DataFrame
+    surface: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -121,8 +133,9 @@ class Collection:
         asked = [json.loads(quantities[0]) for quantities in cells["quantities"]]
         facts = []
         for quantity in asked:
-            where = {name: _only(keys) for name, keys in quantity.get("where", {}).items()}
-            levels = {name: key for name, key in where.items() if key is not None}
+            # One level is written without a list.
+            where = quantity.get("where", {}).items()
+            levels = {name: key for name, key in where if isinstance(key, str)}
             owner = experiments[quantity["experiment"]]
             named = {"experiment": owner.id, "metric": quantity["metric"]}
             facts.append(named | _levels(owner, levels))
@@ -242,6 +255,31 @@ def _with_flow_facts(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.merge(flow_facts(results.scenarios), on=["scenario", "flow"], how="left")
 
 
+def region_data(document: Mapping[str, Any]) -> RegionData:
+    """Return the tables of a region's result on an engine."""
+    names = [str(axis["id"]) for axis in document["axes"]]
+
+    def points(rows: list[dict[str, Any]], *shown: str) -> pd.DataFrame:
+        frame = pd.DataFrame(rows, columns=["panel", "x", "y", *shown])
+        frame["panel"] = [panel_title(document, panel) for panel in frame["panel"]]
+        return frame.rename(columns=dict(zip("xy", names, strict=True)))
+
+    axes, cells = [Axis.of(axis) for axis in document["axes"]], []
+    for panel in document["panels"]:
+        places, title = middles(len(panel["quantity"])), panel_title(document, panel["panel"])
+        for y, *rows in zip(places, panel["quantity"], panel["probability"], strict=True):
+            for x, *found in zip(places, *rows, strict=True):
+                own = zip(axes, (x, y), strict=True)
+                cells.append((title, *(a.at(at, EXACT) / a.factor for a, at in own), *found))
+    return RegionData(
+        document,
+        list(document["axes"]),
+        points(document["points"], "quantity", "note"),
+        points(document["validation"], "holds", "probability", "covered", "deviations"),
+        pd.DataFrame(cells, columns=["panel", *names, "quantity", "probability"]),
+    )
+
+
 def read_study(document: Mapping[str, Any]) -> Study:
     """Return a study from its document, as YAML reads it; InputError names a wrong field."""
     try:
@@ -305,7 +343,3 @@ def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame
     for name in labels.keys() & set(frame.columns):
         frame[name] = pd.Categorical(frame[name], list(labels[name]), ordered=True)
     return frame
-
-
-def _only(keys: str | list[str]) -> str | None:
-    return keys if isinstance(keys, str) else keys[0] if len(keys) == 1 else None

@@ -10,7 +10,7 @@ import ast
 import html
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +78,12 @@ def parameter_names(path: Path) -> list[str]:
         body = ast.parse(cells[0].source).body
     except SyntaxError as error:
         raise InputError(f"{path}: the cell tagged {TAG!r} is not Python: {error.msg}") from None
-    return assigned_names(body)
-
-
-def assigned_names(body: Sequence[ast.stmt]) -> list[str]:
-    """Return the names that statements assign, in their order."""
-    targets: list[ast.expr] = []
-    for one in body:
-        targets += [one.target] if isinstance(one, ast.AnnAssign) else getattr(one, "targets", [])
+    targets = [
+        target
+        for one in body
+        if isinstance(one, ast.Assign | ast.AnnAssign)
+        for target in (one.targets if isinstance(one, ast.Assign) else [one.target])
+    ]
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 

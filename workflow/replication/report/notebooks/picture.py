@@ -20,7 +20,7 @@ from replication.report.charts.cells import verdict_look as look_of_verdicts
 from replication.report.charts.data import over_replicates
 from replication.report.charts.figure import Drawing
 from replication.report.charts.run import topology_lines
-from replication.study.parameter import Parameter
+from replication.report.pages.ledger import plain, plausible
 from replication.study.study import parameters_of
 from replication.study.verdict import Verdict
 from replication.verdicts.self_consistency import FAILS
@@ -84,11 +84,10 @@ def verdict_look(frame: pd.DataFrame) -> dict[str, Any]:
 
 def levels(frame: pd.DataFrame, column: str) -> list[str]:
     """Return the values of a column in their order, those that are there."""
-    values = frame[column]
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        present = set(values.dropna())
-        return [str(value) for value in values.cat.categories if value in present]
-    return [str(value) for value in values.dropna().unique()]
+    values = frame[column].dropna()
+    is_ordered = isinstance(values.dtype, pd.CategoricalDtype)
+    known = values.cat.remove_unused_categories().cat.categories if is_ordered else values.unique()
+    return [str(value) for value in known]
 
 
 def mean_interval(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
@@ -199,7 +198,13 @@ def unstated(collection: Collection, study: str, experiment: str) -> pd.DataFram
     document = collection.study(study)
     parameters = parameters_of(document, collection.experiment(study, experiment))
     rows = [
-        (name, _value(p), p.unit or "", _plausible(p), " ".join(p.assumed.reason.split()))
+        (
+            name,
+            plain(p.value),
+            p.unit or "",
+            plausible(p.assumed),
+            " ".join(p.assumed.reason.split()),
+        )
         for name, p in parameters.items()
         if p.assumed is not None
     ]
@@ -253,16 +258,3 @@ def _mark(row: Mapping[Any, Any]) -> str:
     notes += [OWN_WORDS] if row["result"] == FAILS else []
     words = f" ({', '.join(notes)})" if notes else ""
     return f"{row['engine']} {SYMBOLS[verdict]} {verdict}{words}"
-
-
-def _value(parameter: Parameter) -> str:
-    value = parameter.value
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _plausible(parameter: Parameter) -> str:
-    assumed = parameter.assumed
-    assert assumed is not None
-    if assumed.range is not None:
-        return f"{assumed.range[0]:g} to {assumed.range[1]:g}"
-    return ", ".join("none" if c is None else str(c) for c in assumed.choices or [])

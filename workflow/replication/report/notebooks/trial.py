@@ -25,11 +25,7 @@ Value = TypeVar("Value")
 
 
 def design(
-    study: Study,
-    experiment: str,
-    levels: Mapping[str, str],
-    engine: str = "ns3",
-    **parameters: Any,
+    study: Study, experiment: str, levels: Mapping[str, str], engine: str = "ns3", **parameters: Any
 ) -> Scenario:
     """Design one scenario: a point of an experiment, with parameters of one's own.
 

@@ -126,16 +126,16 @@ def _disagreements(
 ) -> Iterator[dict[str, Any]]:
     """Yield what two engines decide differently, what they measured, and what could be why."""
     by_item = grouped(contrasts, "study", "group", "left", "right")
-    groups: dict[tuple[str, str, str, str], list[Row]] = {}
-    for row in pairs:
-        if row["agree"] == "false":
-            group = row["claim"] or f"{row['table']}: {row['column']}"
-            key = row["study"], group, row["left"], row["right"]
-            groups.setdefault(key, []).append(row)
-    for (study, group, left, right), rows in groups.items():
+    apart = [
+        row | {"group": row["claim"] or f"{row['table']}: {row['column']}"}
+        for row in pairs
+        if row["agree"] == "false"
+    ]
+    for key, rows in grouped(apart, "study", "group", "left", "right").items():
+        study, group, left, right = key
         first, causes = rows[0], rows[0]["causes"].split("; ")
         column = f"{source.table_name(first)}, {first['column'].replace('_', ' ')}"
-        measured = by_item.get((study, group, left, right), [])
+        measured = by_item.get(key, [])
         quotes = {one.id: one.quote for one in source.studies[study].claims}
         # Metrics that differ beyond the replicates on some side.
         beyond = dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true")

@@ -20,11 +20,7 @@ from replication.design.config import load_sensitivity
 from replication.explore import explanation
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND
 from replication.explore.finding import holding
-from replication.explore.robustness import (
-    is_current,
-    read_made_from,
-    robustness_table,
-)
+from replication.explore.robustness import is_current, read_made_from, robustness_table
 from replication.metrics.cwnd import LABELS
 from replication.metrics.metric_model import display_unit
 from replication.report.charts import figure as draw

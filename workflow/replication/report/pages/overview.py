@@ -239,13 +239,10 @@ class _Facts:
 
     def _share(self, fact: Fact) -> float:
         path = self.source.data / REGIONS_TABLE
-        if not path.is_file():
-            raise _NotRunError
-        rows = read_frame(path)
-        own = rows[(rows["region"] == fact.region) & (rows["engine"] == fact.engine)]
-        if own.empty:
-            raise _NotRunError
-        return float(own["holds"].iloc[0])
+        for row in read_frame(path).to_dict("records") if path.is_file() else []:
+            if (row["region"], row["engine"]) == (fact.region, fact.engine):
+                return float(row["holds"])
+        raise _NotRunError
 
 
 def _some(frame: pd.DataFrame) -> pd.DataFrame:

@@ -99,10 +99,8 @@ def times(ratio: float) -> str:
 
 def interval(low: Field, high: Field, unit: str = "1") -> str:
     """Return "low to high" in display units, or a dash where there is no interval."""
-    ends = [number(low, unit), number(high, unit)]
-    if MISSING in (ends[0].shown, ends[1].shown):
-        return MISSING
-    return f"{ends[0].shown} to {ends[1].shown}"
+    ends = [number(end, unit).shown for end in (low, high)]
+    return MISSING if MISSING in ends else " to ".join(ends)
 
 
 def span(low: str, unit: float, high: str = "") -> str:
@@ -162,9 +160,7 @@ BADGES = (
     Badge(Verdict.DIRECTION_ONLY, "direction", "the sign or order is right, the size is wrong"),
     Badge(Verdict.NOT_REPRODUCED, "failed", "the number or claim does not meet its rule"),
     Badge(
-        Verdict.NOT_TESTABLE,
-        "untestable",
-        "the paper, or what was run, gives too little to decide",
+        Verdict.NOT_TESTABLE, "untestable", "the paper, or what was run, gives too little to decide"
     ),
     Badge(
         Verdict.IMPOSSIBLE,

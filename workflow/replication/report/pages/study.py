@@ -243,11 +243,7 @@ def _grid(cells: Sequence[CellView]) -> dict[str, Any]:
 
 
 def _cells(
-    rows: Sequence[Judged],
-    notes: Sequence[str],
-    source: Source,
-    links: PointLinks,
-    table: Table,
+    rows: Sequence[Judged], notes: Sequence[str], source: Source, links: PointLinks, table: Table
 ) -> Iterator[CellView]:
     study = rows[0]["study"]
     printed = source.published(study)
