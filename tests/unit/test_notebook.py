@@ -241,7 +241,7 @@ def test_a_drawn_chart_does_not_depend_on_the_last_digit():
     def drawn(value):
         rows = pd.DataFrame({"time_s": [0.1, 0.2], "cwnd_segments": [2.0, value]})
         chart = alt.Chart(rows).mark_line().encode(x="time_s:Q", y="cwnd_segments:Q")
-        return picture.show(chart, "A window.")._repr_mimebundle_()[0][picture.VEGA_LITE]
+        return picture.Picture(chart, "A window.")._repr_mimebundle_()[0][picture.VEGA_LITE]
 
     assert drawn(math.nextafter(7.3, 8)) == drawn(7.3) != drawn(7.31)
 

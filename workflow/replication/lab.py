@@ -19,12 +19,12 @@ from replication.report.notebooks.collection import (
     read_study,
 )
 from replication.report.notebooks.picture import (
+    Picture,
     levels,
     look,
     mean_interval,
     numbers,
     question,
-    show,
     topology,
     unstated,
     verdict_look,
@@ -55,6 +55,9 @@ __all__ = [
     "verdict_look",
     "verdicts",
 ]
+
+#: Shows a chart at the end of a cell.
+show = Picture
 
 
 def open(data: str, root: str = "") -> Collection:

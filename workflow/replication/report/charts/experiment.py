@@ -280,8 +280,11 @@ def share_figures(
     if len({part["series"].iloc[0] for part in parts}) < 2:
         return []
     frame = pd.concat(parts, ignore_index=True)
-    frame = frame.assign(condition=frame["series"], series=frame["flow"].map(_flow_name))
-    rows = [(_where_label(experiment, v), _flow_name(_one_flow(v)), v.value) for v in printed]
+    frame = frame.assign(condition=frame["series"], series=frame["flow"].replace(ALGORITHMS))
+    rows = [
+        (_where_label(experiment, v), ALGORITHMS.get(_one_flow(v), _one_flow(v)), v.value)
+        for v in printed
+    ]
     marks = pd.DataFrame(rows, columns=["condition", "series", "value"])
     display = display_metric(metric)
     chart = _share_chart(frame, marks, display)
@@ -318,10 +321,6 @@ def _one_flow(value: PublishedValue) -> str:
     """Return the flow that a published value is of; empty if it is of several."""
     flows = value.quantity.flows
     return flows[0] if isinstance(flows, list) and len(flows) == 1 else ""
-
-
-def _flow_name(flow: str) -> str:
-    return ALGORITHMS.get(flow, flow)
 
 
 def _where_label(experiment: Experiment, value: PublishedValue) -> str:

@@ -3,9 +3,6 @@
 Text, axes and published values are drawn in ``currentColor`` on a transparent ground: in a page the
 chart takes the page's ink, in light, dark and print alike. Colours are those of Okabe and Ito that
 have contrast on both grounds; every colour goes with a symbol or a dash of its own.
-
-A file's name is its parts between tildes, so that two things never share one: no id holds a tilde,
-and any other text is quoted.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ _QUOTED = re.compile(r"[^A-Za-z0-9_.,=-]")
 
 
 def name_of(*parts: str) -> str:
-    """Return `parts` as one name: other parts give another name.
+    """Return `parts` as one name, between tildes: no id holds one, and other text is quoted.
 
     Names of figures and runs begin with study and experiment, either of them empty where a figure
     belongs to none. The charts' script makes the same of a number's table, row and column.

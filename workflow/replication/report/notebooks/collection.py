@@ -294,7 +294,11 @@ def open_collection(data: str, root: str) -> Collection:
     Without `root` that is the nearest one at or above the working folder. InputError says what to
     do where there is no project or no such folder.
     """
-    project = Path(root) if root else find_project(Path.cwd())
+    here = Path(root) if root else Path.cwd()
+    found = [here] if root else [f for f in (here, *here.parents) if (f / _STUDIES).is_dir()]
+    if not found:
+        raise InputError(f"no {_STUDIES.as_posix()} in this folder or above it; set `root`")
+    project = found[0]
     folder = project / data
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; run `make report` first, or set `data`")
@@ -302,14 +306,6 @@ def open_collection(data: str, root: str) -> Collection:
         return Collection(project, folder)
     # The release leaves out what follows from it; notebooks read a folder that has it.
     return Collection(project, released_results(project), is_release=True)
-
-
-def find_project(folder: Path) -> Path:
-    """Return the nearest folder at or above `folder` that holds the studies, or InputError."""
-    for candidate in (folder, *folder.parents):
-        if (candidate / _STUDIES).is_dir():
-            return candidate
-    raise InputError(f"no {_STUDIES.as_posix()} in this folder or above it; set `root`")
 
 
 def column_of(factor: Factor) -> str:

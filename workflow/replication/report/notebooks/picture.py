@@ -40,7 +40,7 @@ SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart that a notebook shows; `alt` says in words what is seen."""
+    """A chart for a cell's last line; `alt` says what is on the axes and what is seen."""
 
     chart: Drawing
     alt: str
@@ -54,11 +54,6 @@ class Picture:
             "text/plain": f"({self.alt})",
         }
         return data, {"image/png": {"alt": self.alt}}
-
-
-def show(chart: Drawing, alt: str) -> Picture:
-    """Return a chart for a cell's last line; `alt` says what is on the axes and what is seen."""
-    return Picture(chart, alt)
 
 
 def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]:
