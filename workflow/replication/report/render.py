@@ -21,7 +21,6 @@ from replication.compare.agreement import TABLES
 from replication.design.pipeline import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report.charts.experiment import figures_of
-from replication.report.charts.figure import Figure
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.evidence import FILES as TRACE_FILES
@@ -157,10 +156,12 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     primary = source.primary_results(results)
     said = conclusions(source, study, primary)
     chart = next((f"{name}~{one.chart}" for one in said if one.chart), "")
-    figures = {
-        experiment: write_figures(sorted(found, key=lambda one: one.id != chart), folder)
-        for experiment, found in _figures(source, study, primary).items()
-    }
+    cells, traced, figures = primary_cells(source, study), figures_of_traces(source, study), {}
+    for experiment in study.experiments:
+        # First what a finding names, then published traces.
+        found = traced.get(experiment.id, []) + figures_of(primary, cells, study, experiment.id)
+        found.sort(key=lambda one: one.id != chart)
+        figures[experiment.id] = write_figures(found, folder)
     view = study_page(source, study, results, figures)
     robust = robust_view(source, study)
     templates = environment(source)
@@ -193,15 +194,6 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
             flow_columns=FLOW_COLUMNS,
         )
         write_text(folder / page["file"], text)
-
-
-def _figures(source: Source, study: Study, results: Results) -> dict[str, list[Figure]]:
-    """Return the figures of each experiment, first those with published traces in them."""
-    cells, traced = primary_cells(source, study), figures_of_traces(source, study)
-    return {
-        one.id: [*traced.get(one.id, []), *figures_of(results, cells, study, one.id)]
-        for one in study.experiments
-    }
 
 
 def _write_notebooks(

@@ -83,7 +83,7 @@ def _engine(source: Source, name: str) -> dict[str, Any]:
         "family": family_of(name),
         "version": str(ran.get("version", known)),
         "warning": package_warning(ran.get("package") or {}),
-        "installed": _installed(ran.get("installed")),
+        "installed": ran.get("installed"),
         "ran": name in source.engines,
         "original_of": [s for s in source.studies.values() if s.original_system.engine == name],
         "parts": [
@@ -156,10 +156,3 @@ def _disagreements(
                 if name in known
             ],
         }
-
-
-def _installed(found: dict[str, Any] | None) -> str:
-    if not found:
-        return ""
-    same = "gives the wheel’s bytes" if found["as_pinned"] else "gives results of its own"
-    return f"an installed build ({found['build']}) that {same} in the canonical scenarios"

@@ -61,23 +61,18 @@ def overview(source: Source) -> dict[str, Any]:
 
 
 def lead_findings(source: Source) -> list[dict[str, Any]]:
-    """Return of each study that has findings all of them, and the chart of the first."""
+    """Return of each study that has findings all of them, and the first one's chart, if drawn."""
     found = []
     for name, study in source.studies.items():
         results = source.primary_results(Results.load(source.data, name))
         if said := conclusions(source, study, results):
-            chart = chart_of(source, study, said[0].chart, results)
-            found.append({"study": study, "said": said, "figure": chart})
+            chart = said[0].chart or ""
+            home = [one.id for one in study.experiments if one.id == chart.partition("~")[0]]
+            cells = primary_cells(source, study)
+            drawn = [figure for one in home for figure in figures_of(results, cells, study, one)]
+            lead = next((one for one in drawn if one.id == f"{name}~{chart}"), None)
+            found.append({"study": study, "said": said, "figure": lead})
     return found
-
-
-def chart_of(source: Source, study: Study, chart: str | None, results: Results) -> Figure | None:
-    """Return the chart that a finding names; None where these results do not have it."""
-    experiment = (chart or "").partition("~")[0]
-    if experiment not in {one.id for one in study.experiments}:
-        return None
-    drawn = figures_of(results, primary_cells(source, study), study, experiment)
-    return next((one for one in drawn if one.id == f"{study.id}~{chart}"), None)
 
 
 def primary_cells(source: Source, study: Study) -> pd.DataFrame:

@@ -118,7 +118,7 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         metric_label=metric_label,
         number=numbers.number,
         percent=numbers.percent,
-        picture=picture,
+        picture=lambda figure: svg_of(figure.specification(), figure.id),
         phrase=lower,
         plausible=plausible,
         proper=proper,
@@ -222,11 +222,6 @@ _LONG = re.compile(r" d=\"[^\"]{600,}\"")
 _SIZE = re.compile(r"<svg[^>]*? width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
 #: Marks that look alike are shared from this number on.
 _SHARED = 4
-
-
-def picture(figure: Figure) -> Markup:
-    """Return a figure as SVG in the page's ink."""
-    return svg_of(figure.specification(), figure.id)
 
 
 def svg_of(specification: dict[str, Any], name: str) -> Markup:

@@ -193,20 +193,13 @@ def panel_title(found: Found, panel: Sequence[str]) -> str:
     return ", ".join(titles)
 
 
-def side_of(probability: float) -> str:
-    """Return on which side of the contour a point lies."""
-    if probability > SURE:
-        return "where it holds"
-    return "where it fails" if probability < 1 - SURE else "where it is undecided"
-
-
 #: What the sentences of `region_words.html` are made with.
 WORDS = {
     "axes_of": axes_of,
     "panel_title": panel_title,
     "phrase": lower,
     "short": _short,
-    "side_of": side_of,
+    "sure": SURE,
 }
 #: Ground of the picture and what is left around it for words, in its own units.
 SIDE, LEFT, BELOW, ABOVE, RIGHT = 300, 58, 46, 8, 14
