@@ -157,7 +157,7 @@ def test_the_engines_page_shows_what_each_engine_must_show_first(project):
     shutil.copy(ROOT / CONFORMANCE, project.root / CONFORMANCE)
     page = soup(project.render("synthetic") / "engines.html")
     rows = read_rows(ROOT / CONFORMANCE, CONFORMANCE_COLUMNS)
-    words = {"true": "holds", "false": "known deviation", "refused": "refused"}
+    words = {"true": "within tolerance", "false": "outside, cause named", "refused": "refused"}
     for row, item in zip(rows, page.select("table.conformance tbody tr"), strict=True):
         assert (item["data-engine"], item["data-verdict"]) == (row["engine"], words[row["holds"]])
         assert row["source"] in item.get_text() and row["note"] in item.get_text()

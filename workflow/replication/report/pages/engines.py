@@ -17,9 +17,9 @@ from replication.study.storage.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLU
 from replication.study.study import CONFORMANCE, DIFFERENCES
 
 #: What an engine shows in a canonical scenario.
-HOLDS = Badge("holds", "reproduced", "within the tolerance that was set before any run")
-NAMED = Badge("known deviation", "direction", "outside it, and the cause is named")
-DEVIATES = Badge("deviates", "failed", "outside it, for a cause that is not known yet")
+HOLDS = Badge("within tolerance", "reproduced", "the tolerance was set before any run")
+NAMED = Badge("outside, cause named", "direction", "outside the tolerance, and why is known")
+DEVIATES = Badge("outside, cause unknown", "failed", "outside the tolerance, and why is unknown")
 REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs, and says so")
 OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
 
