@@ -304,9 +304,10 @@ def _segments(
         ends = (at, 0.0, at, 1.0) if is_x else (0.0, at, 1.0, at)
         return [ends] if 0 <= at <= 1 else []
     wanted = 1.0 if law.share is None else law.share
-    # The laws are powers: straight in the logarithm.
+    # The laws are powers: straight in the logarithm, which has no border beside a share of 0.
     shares = [[min(_LAWS[law.kind](law, path) / wanted, _HUGE) for path in row] for row in paths]
-    return contour(np.log(shares), steps)
+    with np.errstate(divide="ignore"):
+        return contour(np.log(shares), steps)
 
 
 #: Ends of straight pieces: x, y, x, y, each 0 to 1.
