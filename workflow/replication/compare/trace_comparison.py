@@ -23,7 +23,7 @@ from replication.design.config import load_study
 from replication.engines.model import FlowPaths
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
-from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, FloatArray, Samples, Window
+from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, Samples, Window
 from replication.metrics.metric import chosen_flows
 from replication.metrics.sampled import RUN, SampledResults, samples, thin
 from replication.metrics.statistic import estimate
@@ -56,7 +56,7 @@ _SUMMARIES = {
     "window_reductions": "reductions_per_minute",
 }
 #: What of the series is compared.
-_SAMPLED = ("cwnd_bytes", "ssthresh_bytes", "rtt_s")
+_SAMPLED = ("cwnd_bytes", "ssthresh_bytes")
 #: Samples of a window that are kept for drawing.
 DRAWN_SAMPLES = 220
 
@@ -66,7 +66,7 @@ class PublishedFlow:
     """One flow of a published trace, which is called by its file name without the suffix.
 
     `quantity` has the points and flows that rebuild it; its metric is that of any of the summary
-    figures, which are by metric. `samples` and `rtt_s` are None where the raw trace has none.
+    figures, which are by metric. `samples` is None without the raw trace.
     """
 
     trace: str
@@ -74,7 +74,6 @@ class PublishedFlow:
     quantity: Quantity
     summary: Mapping[str, float]
     samples: Samples | None = None
-    rtt_s: FloatArray | None = None
 
 
 def published_flows(
@@ -89,20 +88,14 @@ def published_flows(
             mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
     flows = []
     for (trace, name), cells in mapped.items():
-        samples = rtt_s = None
+        samples = None
         if trace in raw:
             table = raw[trace][name]
             window, threshold = table["cwnd_segments"], table["ssthresh_segments"]
             samples = Samples.of(table["time_s"], window, threshold)
-            rtt_s = known(table["rtt_s"]) if "rtt_s" in table else None
         summary = {cell.cell.metric: cell.value for cell in cells}
-        flows.append(PublishedFlow(trace, name, cells[0].quantity, summary, samples, rtt_s))
+        flows.append(PublishedFlow(trace, name, cells[0].quantity, summary, samples))
     return flows
-
-
-def known(numbers: pd.Series[float]) -> FloatArray:
-    """Return the numbers of a column without the missing ones."""
-    return np.asarray(numbers.dropna(), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -117,8 +110,6 @@ class OurFlow:
     replicate: int
     document: Mapping[str, Any]
     samples: Samples
-    rtt_s: FloatArray
-    retransmissions: float
     duration_s: float
     empty_rtt_s: tuple[float, float]
     first_age_s: float
@@ -292,8 +283,6 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
                 replicate=int(row["replicate"]),
                 document=document,
                 samples=Samples.of(group["time_s"], window, threshold, stop_s),
-                rtt_s=known(group["rtt_s"]),
-                retransmissions=float(row["retransmissions"]),
                 duration_s=stop_s - float(document["start_s"]),
                 empty_rtt_s=_empty_rtt(scenario, row["flow"]),
                 first_age_s=_first_age(document, group.loc[group["cwnd_bytes"].notna(), "time_s"]),

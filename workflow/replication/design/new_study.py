@@ -18,7 +18,7 @@ from replication.study.published import published_path
 from replication.study.storage.table import PUBLISHED_COLUMNS
 from replication.study.study import Study
 
-#: An example for each engine, as YAML and CSV; what stands above all of them is `head.txt`.
+#: An example for each engine, as YAML and CSV; `head.txt` comes before each.
 TEMPLATES = Path("configs") / "templates"
 #: What stands for the paper's own words in a copied set-up; `replicate validate` counts it.
 TO_FILL_IN = "to fill in"
