@@ -18,7 +18,7 @@ from pathlib import Path
 
 from replication.design.design import write_scenarios
 from replication.engines.catalogue import ENGINES
-from replication.engines.lowering import PLAN_FILE, write_inputs
+from replication.engines.input_file import INPUT_FILE, write_inputs
 from replication.study.scenario import Scenario
 
 from tests.engines.engine_scenarios import dumbbell, linux_tcp, tcp
@@ -66,7 +66,7 @@ def loop(engine, program, scenarios, folder):
     folders = [folder / str(number) for number in range(len(scenarios))]
     for own, scenario in zip(folders, scenarios, strict=True):
         write_inputs(own, scenario, ENGINES[engine])
-    command = f"{shlex.quote(str(program))} --plan {PLAN_FILE} --output ."
+    command = f"{shlex.quote(str(program))} --input {INPUT_FILE} --output ."
     script = f'for folder in "$@"; do cd "$folder" && {command} || exit 1; done'
     return timed(["bash", "-c", script, "bash", *folders], folder)
 

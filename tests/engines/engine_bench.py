@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from replication.engines.catalogue import ENGINES
-from replication.engines.lowering import PLAN_FILE, write_inputs
+from replication.engines.input_file import INPUT_FILE, write_inputs
 from replication.study.scenario import Scenario
 
 from tests.engines.engine_scenarios import (
@@ -106,10 +106,10 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def write_plan(folder, engine, scenario):
-    """Write a scenario and its plan for an engine into a folder; return the plan's path."""
+def write_input(folder, engine, scenario):
+    """Write a scenario and its input file into a folder; return the path of the input file."""
     write_inputs(folder, Scenario.model_validate(scenario), ENGINES[engine])
-    return folder / PLAN_FILE
+    return folder / INPUT_FILE
 
 
 class Traits(NamedTuple):
@@ -164,7 +164,7 @@ class Bench:
         """Run a scenario and read back what was written."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         output, events = folder / "out", folder / "trace.csv"
-        words = ["--plan", write_plan(folder, self.name, scenario), "--output", output]
+        words = ["--input", write_input(folder, self.name, scenario), "--output", output]
         done = self.invoke(*words, *(["--trace", events] if trace else []), **options)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return read_result(output, events if trace else None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.engines.engine_bench import write_plan
+from tests.engines.engine_bench import write_input
 from tests.engines.engine_scenarios import cbr, droptail, listed, single_link, tcp
 
 
@@ -19,8 +19,8 @@ def test_listed_losses_need_the_syn_to_pass(ns2, tmp_path):
     # The SYN is dropped by a queue of one packet that a CBR flow keeps full for a while.
     flows = [cbr("c", 4e6, stop_s=0.5), tcp("t", "reno", start_s=0.1)]
     scenario = single_link(flows, rate_bps=1e6, duration_s=20, queue=droptail(1), loss=listed(1))
-    plan = write_plan(tmp_path, "ns2", scenario)
-    done = ns2.invoke("--plan", plan, "--output", tmp_path / "out")
+    given = write_input(tmp_path, "ns2", scenario)
+    done = ns2.invoke("--input", given, "--output", tmp_path / "out")
     assert done.returncode == 2
     assert "link wire" in done.stderr and "SYN" in done.stderr
     assert list((tmp_path / "out").iterdir()) == []

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.engines.engine_bench import Result, read_result, write_plan
+from tests.engines.engine_bench import Result, read_result, write_input
 from tests.engines.engine_scenarios import cbr, document, droptail, link, pfifo, red, tcp
 from tests.workflow.project import ROOT
 
@@ -152,10 +152,10 @@ def beside(ns2_program, tmp_path):
         wrapper.parent.mkdir()
         wrapper.write_text(WRAPPER.format(ns=ns, probe=HERE / "ns2_probe.tcl"))
         wrapper.chmod(0o755)
-        plan = write_plan(tmp_path, "ns2", experiment.scenario())
+        given = write_input(tmp_path, "ns2", experiment.scenario())
         path = f"{wrapper.parent}:{os.environ['PATH']}"
         surroundings = os.environ | {"PATH": path, "KEPT": str(tmp_path), "VALUES_AT": at_s}
-        words = [ns2_program, "--plan", plan, "--output", tmp_path / "out"]
+        words = [ns2_program, "--input", given, "--output", tmp_path / "out"]
         subprocess.run(words, check=True, env=surroundings)
         packets = read_trace(trace), read_events(tmp_path / "events")
         read = (read_values(path) for path in (values, tmp_path / "values"))

@@ -14,7 +14,7 @@ from replication.engines.catalogue import chosen_engine
 from replication.engines.ns3 import CANONICAL, PREFIX, WHEEL_VERSIONS, canonical_digest
 from replication.study.files import read_yaml
 
-from tests.engines.engine_bench import Bench, write_plan
+from tests.engines.engine_bench import Bench, write_input
 from tests.engines.engine_scenarios import dumbbell, pfifo, red, tcp
 from tests.workflow.project import ROOT
 
@@ -86,8 +86,8 @@ def test_what_a_version_lacks_is_refused_by_name(other, version, tmp_path):
     for variant, run in runs.items():
         brief = run.scenario.model_copy(update={"duration_s": 1.0})
         # As for the default version, which has it: the program must not go on without.
-        path = write_plan(tmp_path / variant, "ns3", brief.model_dump(mode="json"))
-        done = other.invoke("--plan", path, "--output", path.with_name("out"))
+        path = write_input(tmp_path / variant, "ns3", brief.model_dump(mode="json"))
+        done = other.invoke("--input", path, "--output", path.with_name("out"))
         assert done.returncode == (2 if run.refusal else 0), done.stderr
         if run.refusal:
             assert "cubic_tcp_friendliness" in done.stderr and release(version) in done.stderr

@@ -63,7 +63,9 @@ def machine(linux_program, tmp_path_factory):
     (folder / "linux").symlink_to(linux_program.parent / "linux")
 
     def run(commands):
-        boot = Boot(plan="\n".join(commands) + "\n", timer_hz=250, seed=1, words=[], dctcp=False)
+        boot = Boot(
+            guest_input="\n".join(commands) + "\n", timer_hz=250, seed=1, words=[], dctcp=False
+        )
         text = run_machine(folder, boot, folder)
         assert "failed" not in text, text
         return text

@@ -63,7 +63,7 @@ def forget(project):
 
 def find(process, kind):
     """Return a running process of that kind below Snakemake, or None."""
-    word = {"batch": "simulate_batch.py", "simulator": "--plan"}[kind]
+    word = {"batch": "simulate_batch.py", "simulator": "--input"}[kind]
     for child in process.children(recursive=True):
         with contextlib.suppress(psutil.Error):
             # Not the shell that starts the batch, whose words are one.

@@ -11,7 +11,7 @@ from tests.unit.conftest import minimal_scenario
 
 #: Writes the tables of the contract for a scenario of one flow `f` and ten samples.
 PROGRAM = """#!/bin/sh
-[ "$1" = --plan ] && [ "$3" = --output ] || exit 2
+[ "$1" = --input ] && [ "$3" = --output ] || exit 2
 echo run >> "{counter}"
 {first}
 echo "flow,kind,{flow_columns}" > "$4/flows.csv"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from replication.engines.lowering import PLAN_FILE
+from replication.engines.input_file import INPUT_FILE
 from replication.simulate.process import Limits, network_is_isolated
 from replication.simulate.runtime import native
 from replication.study.errors import RunError
@@ -106,7 +106,7 @@ def test_a_forked_program_sees_what_a_started_one_would(python_program, tmp_path
     work = tmp_path / "work"
     used = run(program, work)
     seen = json.loads((work / "seen").read_text(encoding="utf-8"))
-    assert seen["words"] == ["--plan", f"{work}/{PLAN_FILE}", "--output", str(work)]
+    assert seen["words"] == ["--input", f"{work}/{INPUT_FILE}", "--output", str(work)]
     assert seen["folder"] == str(work)
     assert seen["environment"] == {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
     assert seen["read"] == ""

@@ -1,6 +1,6 @@
 /// A plain Linux experiment: `ip` and `tc` as typed by hand, and a sender and a receiver as iperf's.
 ///
-/// The first process of a machine with nothing in it but this program, iproute2 and /plan, which is
+/// The first process of a machine with nothing in it but this program, iproute2 and /input, which is
 /// the list of commands, a line each, done one after the other:
 ///   ip ..., tc ...                   iproute2; what it prints goes to the results
 ///   write NODE FILE TEXT             sysctl -w, within a node
@@ -190,7 +190,7 @@ static void command(char **w)
 int main(void)
 {
 	char line[512];
-	FILE *plan = fopen("/plan", "re");
+	FILE *input = fopen("/input", "re");
 
 	mkdir("/proc", 0755);
 	mkdir("/sys", 0755);
@@ -201,7 +201,7 @@ int main(void)
 	mount("none", "/out", "hostfs", 0, NULL);
 	freopen("/out/results", "a", stdout);
 	dup2(fileno(stdout), 2);
-	while (fgets(line, sizeof(line), plan)) {
+	while (fgets(line, sizeof(line), input)) {
 		char *words[64] = {0}, *rest = line;
 		int count = 0;
 

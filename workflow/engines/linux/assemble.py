@@ -23,7 +23,7 @@ SCRIPT = b'#!/bin/sh\nexec python3 -I -S -B "${0%/*}/program" "$@"\n'
 
 
 def _replace(target: Path, content: bytes, mode: int) -> None:
-    """Write beside the target, then move into place: another build may be using it."""
+    """Write to a temporary file, then move it into place: another build may use the target."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     temporary.write_bytes(content)
     temporary.chmod(mode)
@@ -36,7 +36,7 @@ def write_initrd(program: Path, target: Path) -> None:
 
 
 def write_launcher(target: Path, *folders: Path) -> None:
-    """Write the modules of all folders, compiled, into one beside the script that starts it."""
+    """Compile the modules of all folders into one folder next to the script that starts them."""
     program = target.with_name("program")
     temporary = target.with_name(f".program.{os.getpid()}")
     temporary.mkdir()
@@ -44,14 +44,15 @@ def write_launcher(target: Path, *folders: Path) -> None:
         shutil.copyfile(module, temporary / module.name)
     # The name that tracebacks show is the module's; without dates, so that bytes are the same.
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    compileall.compile_dir(temporary, ddir="", quiet=1, invalidation_mode=mode)
+    if not compileall.compile_dir(temporary, ddir="", quiet=1, invalidation_mode=mode):
+        sys.exit(1)
     shutil.rmtree(program, ignore_errors=True)
     temporary.rename(program)
     _replace(target, SCRIPT, 0o755)
 
 
 if __name__ == "__main__":
-    os.umask(0o022)  # whoever runs the engine must be able to read it
+    os.umask(0o022)  # other users run the engine too
     what, *paths = sys.argv[1:]
     if what == "initrd":
         write_initrd(*map(Path, paths))

@@ -97,7 +97,7 @@ proc make_link {index from to rate delay kind args} {
     $drophead target $dropped($index)
 }
 
-# The receiving end of a link, for what stands between its delay and its node.
+# The receiving end of a link, for objects between its delay and its node.
 proc insert_at_end {index object} {
     set wire [$::link($index) set link_]
     $object target [$wire target]
@@ -188,7 +188,7 @@ proc make_tcp {flow from to class sink options sink_options} {
     lappend tcp_flows $flow
 }
 
-# The simulator resets every agent at the start of the run: what a reset forgets is set here.
+# The simulator resets every agent at the start of the run: what a reset clears is set here.
 proc start_tcp {flow ssthresh tick linux parameters segments} {
     set sender $::agent($flow)
     $sender set ssthresh_ $ssthresh

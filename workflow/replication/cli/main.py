@@ -22,7 +22,7 @@ from replication.design.config import (
     study_ids,
 )
 from replication.engines.catalogue import ENGINES, find_package, package_warning
-from replication.engines.lowering import PLAN_FILE, SCENARIO_FILE
+from replication.engines.input_file import INPUT_FILE, SCENARIO_FILE
 from replication.simulate.environment import enter
 from replication.study.errors import InputError, RunError, end_of
 from replication.study.files import read_json, read_model
@@ -198,7 +198,7 @@ def run(
         work = Path(folder) / "run"
         used, tables = run_single(ROOT, data, found, engine, work)
         output.mkdir(parents=True, exist_ok=True)
-        names = (*TABLES, SCENARIO_FILE, PLAN_FILE)
+        names = (*TABLES, SCENARIO_FILE, INPUT_FILE)
         for name in names:
             shutil.copyfile(work / name, output / name)
     print(flow_table(tables["flows.csv"].to_pylist()))

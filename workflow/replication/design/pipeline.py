@@ -32,7 +32,7 @@ from replication.engines.catalogue import (
     kernels_to_build,
     package_warning,
 )
-from replication.engines.lowering import write_inputs
+from replication.engines.input_file import write_inputs
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import wanted_quantities
 from replication.metrics.trace import has_traces, traces_hash

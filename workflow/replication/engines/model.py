@@ -15,8 +15,8 @@ from replication.study.files import sha256_of
 from replication.study.link import Link, Queue
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario, TcpFlow
 
-#: What turns a scenario into what the program reads: as it is imported, wherever the root is.
-_LOWERING = tuple(Path(__file__).with_name(name) for name in ("lowering.py", "routing.py"))
+#: The modules that write a program's input file, as imported, wherever the root is.
+_INPUT_FILE = tuple(Path(__file__).with_name(name) for name in ("input_file.py", "routing.py"))
 
 
 def knows_no_host(scenario: Scenario) -> str:
@@ -106,7 +106,7 @@ class Engine:
 
     def sources(self, root: Path) -> list[Path]:
         """Return the files that decide the results of this engine's runs."""
-        return [*self.program_sources(root), *_LOWERING]
+        return [*self.program_sources(root), *_INPUT_FILE]
 
     def program_sources(self, root: Path) -> list[Path]:
         """Return the files that its program is made of."""

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from replication.engines.lowering import PLAN_FILE, write_inputs
+from replication.engines.input_file import INPUT_FILE, write_inputs
 from replication.engines.model import Engine, OwnProgram
 from replication.study.errors import InputError, RunError
 from replication.study.files import read_yaml, sha256_of, write_text
@@ -220,7 +220,8 @@ def canonical_digest(root: Path, program: Path, engine: Engine) -> str:
         for number, scenario in enumerate(canonical_scenarios(read_yaml(root / CANONICAL), engine)):
             work = Path(name) / str(number)
             write_inputs(work, scenario, engine)
-            command = [str(program), "--plan", str(work / PLAN_FILE), "--output", str(work / "out")]
+            files = ["--input", work / INPUT_FILE, "--output", work / "out"]
+            command = [str(part) for part in (program, *files)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise RunError(f"{program}: fails in a canonical scenario: {done.stderr.strip()}")

@@ -19,7 +19,7 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Any
 
-from replication.engines.lowering import PLAN_FILE
+from replication.engines.input_file import INPUT_FILE
 from replication.engines.ns3 import NS3_VERSION
 from replication.simulate import process
 from replication.simulate.environment import core, with_callers_home
@@ -49,7 +49,7 @@ class Launch:
 
 @dataclass
 class Runtime:
-    """Runs an engine's program on one plan after the other.
+    """Runs an engine's program on one input file after the other.
 
     `program` is its path as the runner sees it; `command` and `environment` start the runner, when
     it is first needed. `image` is the id of the image that the runs are in; `seen` is a folder, and
@@ -67,13 +67,13 @@ class Runtime:
     _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
 
     def run(self, work: Path) -> Usage:
-        """Run the program on the plan in `work`, to its end; the tables appear there too.
+        """Run the program on the input file in `work`, to its end; it writes its tables to `work`.
 
         RunError, with the program's last line, where it could not start, failed, or went over a
         limit.
         """
         there = str(self.seen[1] / work.relative_to(self.seen[0]) if self.seen else work)
-        words = [self.program, "--plan", f"{there}/{PLAN_FILE}", "--output", there]
+        words = [self.program, "--input", f"{there}/{INPUT_FILE}", "--output", there]
         return self.run_command(words, work, there)
 
     def run_command(self, command: list[str], work: Path, there: str) -> Usage:

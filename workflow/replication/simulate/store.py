@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replication.engines.lowering import PLAN_FILE, lower
+from replication.engines.input_file import INPUT_FILE, input_text
 from replication.engines.model import Engine
 from replication.study.files import atomic, digest_of, write_text
 from replication.study.scenario import Scenario
@@ -102,10 +102,10 @@ class Store:
     def begin(self, scenario_id: str, scenario: Scenario, engine: Engine) -> Path:
         """Make a private working folder with the engine's input for the scenario in it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        plan = lower(scenario, engine)
+        text = input_text(scenario, engine)
         work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
         # A plain write: the folder is nobody else's, and counts for nothing until it is finished.
-        (work / PLAN_FILE).write_text(plan, encoding="utf-8")
+        (work / INPUT_FILE).write_text(text, encoding="utf-8")
         return work
 
     def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Store:
         try:
             with atomic(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
                 for folder in folders:
-                    for name, content in _read(folder, (PLAN_FILE, *TABLES, _USAGE)).items():
+                    for name, content in _read(folder, (INPUT_FILE, *TABLES, _USAGE)).items():
                         archive.writestr(f"{folder.name}/{name}", content)
         except FileNotFoundError:
             # Another job, with some of the same runs, was quicker: its pack has those.

@@ -4,9 +4,9 @@
 /// runs takes no virtual time, so that nothing here disturbs what is measured.
 #define _GNU_SOURCE
 #include "drops.h"
-#include "ledger.h"
+#include "flow_accounting.h"
 #include "network.h"
-#include "plan.h"
+#include "input.h"
 #include "queue.h"
 #include "report.h"
 #include "socket.h"
@@ -25,12 +25,12 @@
 #include <unistd.h>
 
 #define LONGEST_DRAIN_NS (3600 * NS_PER_S)
-/* Tokens of the epoll instance beside those of sockets. */
+/* Tokens of the epoll instance, in addition to those of sockets. */
 #define TOKEN_TIMER (1ULL << 40)
 #define TOKEN_TAP (TOKEN_TIMER + 1)
 #define TOKEN_DROPS (TOKEN_TIMER + 2)
 
-static struct plan plan;
+static struct input input;
 static struct network network;
 static int poll_all, timer;
 static int64_t tap_latest = INT64_MIN;
@@ -73,7 +73,7 @@ static void poll_add(int file, uint64_t token)
 		die("epoll: %m");
 }
 
-static int64_t cbr_time(const struct plan_flow *flow, int64_t packet)
+static int64_t cbr_time(const struct input_flow *flow, int64_t packet)
 {
 	return flow->start_ns + llround((double)packet * flow->interval_ns);
 }
@@ -87,12 +87,12 @@ static void earlier(int64_t *when, int64_t candidate)
 /// When something is due next.
 static int64_t next_time(int64_t now)
 {
-	int64_t when = plan.duration_ns;
+	int64_t when = input.duration_ns;
 
-	if (next_sample <= plan_samples(&plan))
-		earlier(&when, next_sample * plan.interval_ns);
-	for (int i = 0; i < plan.flows; i++) {
-		const struct plan_flow *flow = &plan.flow[i];
+	if (next_sample <= input_samples(&input))
+		earlier(&when, next_sample * input.interval_ns);
+	for (int i = 0; i < input.flows; i++) {
+		const struct input_flow *flow = &input.flow[i];
 
 		if (flow->tcp && flow->connect_ns > now)
 			earlier(&when, flow->connect_ns);
@@ -117,15 +117,15 @@ static void set_timer(int64_t when)
 
 static void sample(int64_t index)
 {
-	for (int i = 0; i < plan.flows; i++) {
-		struct flow_interval *interval = &ledger_flow(i)->interval[index];
+	for (int i = 0; i < input.flows; i++) {
+		struct flow_interval *interval = &counts_of_flow(i)->interval[index];
 		struct tcp_state state;
 
-		if (!plan.flow[i].tcp || !flow_started(i))
+		if (!input.flow[i].tcp || !flow_started(i))
 			continue;
 		state = flow_state(i);
-		if (ledger_flow(i)->socket)
-			ledger_flow(i)->socket[index] = (struct socket_interval){
+		if (counts_of_flow(i)->socket)
+			counts_of_flow(i)->socket[index] = (struct socket_interval){
 			    state.delivered_bytes, state.connected ? state.delivery_Bps : 0,
 			    state.connected ? state.pacing_Bps : 0};
 		if (!state.connected)
@@ -134,13 +134,13 @@ static void sample(int64_t index)
 		interval->ssthresh_segments = state.ssthresh_segments;
 		interval->rtt_us = state.rtt_samples ? state.rtt_sample_us : 0;
 	}
-	/* The discipline counts a merged packet as one; then the ledger counts what waits. */
-	for (int i = 0; i < plan.monitors && !plan.offload; i++) {
-		const struct plan_monitor *monitor = &plan.monitor[i];
-		int device = device_index(&plan.link[monitor->link], monitor->link,
+	/* The discipline counts a merged packet as one; so the accounting counts the waiting segments. */
+	for (int i = 0; i < input.monitors && !input.offload; i++) {
+		const struct input_monitor *monitor = &input.monitor[i];
+		int device = device_index(&input.link[monitor->link], monitor->link,
 					  monitor->direction == AHEAD ? DEVICE_M : DEVICE_N);
 
-		ledger_monitor(i)->interval[index].queue_packets =
+		counts_of_monitor(i)->interval[index].queue_packets =
 		    queue_state(network.wire, device).packets;
 	}
 }
@@ -148,11 +148,11 @@ static void sample(int64_t index)
 /// Do everything that is due at `now`.
 static void act(int64_t now)
 {
-	for (; next_sample <= plan_samples(&plan) && next_sample * plan.interval_ns <= now;
+	for (; next_sample <= input_samples(&input) && next_sample * input.interval_ns <= now;
 	     next_sample++)
 		sample(next_sample - 1);
-	for (int i = 0; i < plan.flows; i++) {
-		const struct plan_flow *flow = &plan.flow[i];
+	for (int i = 0; i < input.flows; i++) {
+		const struct input_flow *flow = &input.flow[i];
 
 		if (flow->tcp && flow->connect_ns <= now && !flow_connected(i))
 			flow_connect(i);
@@ -171,9 +171,9 @@ static void act(int64_t now)
 
 static void read_tap(void)
 {
-	tap_latest = tap_drain(ledger_packet, tap_latest);
+	tap_latest = tap_drain(account_packet, tap_latest);
 	drops_read();
-	drops_replay(tap_latest, ledger_drop);
+	drops_replay(tap_latest, account_drop);
 }
 
 /// Handle what comes until the scenario's time `until`.
@@ -208,17 +208,17 @@ static void run_until(int64_t until, bool acting)
 /// Let the network empty, so that every packet is seen to arrive or to be dropped.
 static void drain(void)
 {
-	for (int i = 0; i < plan.flows; i++)
+	for (int i = 0; i < input.flows; i++)
 		flow_stop(i);
 	for (int64_t waited = 0;; waited += 2 * NS_PER_S) {
-		run_until(plan.duration_ns + waited + 2 * NS_PER_S, false);
+		run_until(input.duration_ns + waited + 2 * NS_PER_S, false);
 		read_tap();
-		drops_replay(INT64_MAX, ledger_drop);
-		if (!ledger_outstanding())
+		drops_replay(INT64_MAX, account_drop);
+		if (!accounting_outstanding())
 			break;
 		if (waited > LONGEST_DRAIN_NS)
 			die("packets are not conserved: %lu neither arrived nor were dropped",
-			    (unsigned long)ledger_outstanding());
+			    (unsigned long)accounting_outstanding());
 	}
 	tap_check();
 }
@@ -228,8 +228,8 @@ static void check_drops(void)
 {
 	uint64_t drops = 0;
 
-	for (int i = 0; i < plan.links; i++) {
-		const struct plan_link *link = &plan.link[i];
+	for (int i = 0; i < input.links; i++) {
+		const struct input_link *link = &input.link[i];
 
 		for (int device = DEVICE_A; device <= DEVICE_N; device++) {
 			int index = device_index(link, i, device);
@@ -238,9 +238,9 @@ static void check_drops(void)
 						   : queue_state(network.wire, index).drops;
 		}
 	}
-	if (drops != ledger_totals()->drops)
+	if (drops != total_counts()->drops)
 		die("packets are not conserved: the queues counted %lu drops, %lu were seen",
-		    (unsigned long)drops, (unsigned long)ledger_totals()->drops);
+		    (unsigned long)drops, (unsigned long)total_counts()->drops);
 }
 
 int main(void)
@@ -253,23 +253,23 @@ int main(void)
 		die("files: %m");
 	mount_all();
 	start_clock();
-	plan_read("/plan", &plan);
-	network_build(&plan, &network);
-	ledger_open(&plan);
+	input_read("/input", &input);
+	network_build(&input, &network);
+	accounting_open(&input);
 	poll_all = epoll_create1(EPOLL_CLOEXEC);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	next_packet = allocate(plan.flows, sizeof(*next_packet));
+	next_packet = allocate(input.flows, sizeof(*next_packet));
 	next_sample = 1;
 	poll_add(timer, TOKEN_TIMER);
 	poll_add(tap_open(), TOKEN_TAP);
 	poll_add(drops_open(), TOKEN_DROPS);
-	sockets_open(&plan, &network, poll_all);
+	sockets_open(&input, &network, poll_all);
 	if (scenario_now() >= 0)
 		die("the set-up took too long");
-	run_until(plan.duration_ns, true);
+	run_until(input.duration_ns, true);
 	drain();
 	check_drops();
-	ledger_close();
-	report_results(&plan);
+	accounting_close();
+	report_results(&input);
 	switch_off();
 }

@@ -44,7 +44,7 @@ int flow_of(uint32_t source, uint32_t destination, bool *forth)
 	return -1;
 }
 
-int device_index(const struct plan_link *link, int number, enum device device)
+int device_index(const struct input_link *link, int number, enum device device)
 {
 	static const unsigned in[] = {TAP_IN_A, TAP_IN_B, 0, 0};
 	static const unsigned out[] = {TAP_OUT_A, TAP_OUT_B, TAP_OUT_M, TAP_OUT_N};
@@ -69,20 +69,20 @@ static int current_namespace(void)
 	return file;
 }
 
-static void device_attributes(struct request *request, const char *name, const struct plan *plan)
+static void device_attributes(struct request *request, const char *name, const struct input *input)
 {
 	request_put_text(request, IFLA_IFNAME, name);
 	request_put(request, IFLA_ADDRESS, hardware_address, sizeof(hardware_address));
-	request_put_u32(request, IFLA_MTU, plan->mtu);
-	/* Without offload every segment is a packet of its own from the socket on. With it, a pair of
+	request_put_u32(request, IFLA_MTU, input->mtu);
+	/* Without offload every segment is a separate packet from the socket on. With it, a pair of
 	 * veth keeps its defaults: what the sender merged passes whole, and nothing else is merged. */
-	if (!plan->offload)
+	if (!input->offload)
 		request_put_u32(request, IFLA_GSO_MAX_SEGS, 1);
-	else if (plan->offload > 1)
-		request_put_u32(request, IFLA_GSO_MAX_SIZE, plan->offload);
+	else if (input->offload > 1)
+		request_put_u32(request, IFLA_GSO_MAX_SIZE, input->offload);
 }
 
-static void add_pair(const struct plan *plan, int wire, int index, const char *name, int peer_index,
+static void add_pair(const struct input *input, int wire, int index, const char *name, int peer_index,
 		     const char *peer_name, int peer_namespace)
 {
 	struct ifinfomsg one = {.ifi_index = index}, other = {.ifi_index = peer_index};
@@ -90,14 +90,14 @@ static void add_pair(const struct plan *plan, int wire, int index, const char *n
 	struct request request;
 
 	request_begin(&request, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &one, sizeof(one));
-	device_attributes(&request, name, plan);
+	device_attributes(&request, name, input);
 	info = request_nest(&request, IFLA_LINKINFO);
 	request_put_text(&request, IFLA_INFO_KIND, "veth");
 	data = request_nest(&request, IFLA_INFO_DATA);
 	peer = request_nest(&request, VETH_INFO_PEER);
 	memcpy((char *)&request + request.header.nlmsg_len, &other, sizeof(other));
 	request.header.nlmsg_len += NLMSG_ALIGN(sizeof(other));
-	device_attributes(&request, peer_name, plan);
+	device_attributes(&request, peer_name, input);
 	if (peer_namespace >= 0)
 		request_put_u32(&request, IFLA_NET_NS_FD, (uint32_t)peer_namespace);
 	request_end(&request, peer);
@@ -124,9 +124,9 @@ static int node_index(int link, int side)
 }
 
 /// A node's end of link 7 is named e7; the wire's devices are a7, b7, m7 and n7.
-static void add_link(const struct plan *plan, const struct network *network, int number)
+static void add_link(const struct input *input, const struct network *network, int number)
 {
-	const struct plan_link *link = &plan->link[number];
+	const struct input_link *link = &input->link[number];
 	char name[4][IFNAMSIZ], end[IFNAMSIZ];
 	int index[4];
 
@@ -136,9 +136,9 @@ static void add_link(const struct plan *plan, const struct network *network, int
 	}
 	snprintf(end, sizeof(end), "e%d", number);
 	for (int side = 0; side < 2; side++)
-		add_pair(plan, network->wire, index[side], name[side], node_index(number, side), end,
+		add_pair(input, network->wire, index[side], name[side], node_index(number, side), end,
 			 network->node_namespace[link->node[side]]);
-	add_pair(plan, network->wire, index[DEVICE_M], name[DEVICE_M], index[DEVICE_N],
+	add_pair(input, network->wire, index[DEVICE_M], name[DEVICE_M], index[DEVICE_N],
 		 name[DEVICE_N], -1);
 	for (int device = DEVICE_A; device <= DEVICE_N; device++)
 		set_up(network->wire, index[device]);
@@ -163,7 +163,7 @@ static void add_address(int socket, uint32_t address)
 	netlink_do(socket, &request, "address");
 }
 
-static void add_route(int socket, const struct plan *plan, const struct plan_route *route)
+static void add_route(int socket, const struct input *input, const struct input_route *route)
 {
 	struct rtmsg what = {.rtm_family = AF_INET,
 			     .rtm_dst_len = 32,
@@ -171,7 +171,7 @@ static void add_route(int socket, const struct plan *plan, const struct plan_rou
 			     .rtm_protocol = RTPROT_STATIC,
 			     .rtm_scope = RT_SCOPE_LINK,
 			     .rtm_type = RTN_UNICAST};
-	int side = plan->link[route->link].node[1] == route->node;
+	int side = input->link[route->link].node[1] == route->node;
 	uint32_t address =
 	    route->to_source ? source_address(route->flow) : destination_address(route->flow);
 	struct request request;
@@ -190,14 +190,14 @@ static void add_route(int socket, const struct plan *plan, const struct plan_rou
 	/* Of this flow alone: a node's setting would be of all. */
 	if (route->ecn)
 		request_put_u32(&request, RTAX_FEATURES, RTAX_FEATURE_ECN);
-	/* The kernel heeds it only where it is locked. */
+	/* The kernel uses it only if it is locked. */
 	request_put_u32(&request, RTAX_LOCK, route->minimum_rto_ms ? 1 << RTAX_RTO_MIN : 0);
 	request_end(&request, metrics);
 	netlink_do(socket, &request, "route");
 }
 
 /// Set a node up: addresses, routes, and what every connection of it shares.
-static void configure_node(const struct plan *plan, const struct network *network, int node)
+static void configure_node(const struct input *input, const struct network *network, int node)
 {
 	char receive_buffers[48];
 	int socket;
@@ -205,48 +205,48 @@ static void configure_node(const struct plan *plan, const struct network *networ
 	enter_namespace(network->node_namespace[node]);
 	socket = netlink_open(NETLINK_ROUTE);
 	set_up(socket, 1);
-	for (int link = 0; link < plan->links; link++)
+	for (int link = 0; link < input->links; link++)
 		for (int side = 0; side < 2; side++)
-			if (plan->link[link].node[side] == node)
+			if (input->link[link].node[side] == node)
 				set_up(socket, node_index(link, side));
-	for (int flow = 0; flow < plan->flows; flow++) {
-		if (plan->flow[flow].source == node)
+	for (int flow = 0; flow < input->flows; flow++) {
+		if (input->flow[flow].source == node)
 			add_address(socket, source_address(flow));
-		if (plan->flow[flow].destination == node)
+		if (input->flow[flow].destination == node)
 			add_address(socket, destination_address(flow));
 	}
-	for (int route = 0; route < plan->routes; route++)
-		if (plan->route[route].node == node)
-			add_route(socket, plan, &plan->route[route]);
+	for (int route = 0; route < input->routes; route++)
+		if (input->route[route].node == node)
+			add_route(socket, input, &input->route[route]);
 	write_text("/proc/sys/net/ipv4/ip_forward", "1");
 	write_text("/proc/sys/net/ipv4/tcp_ecn", "0");
 	write_text("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
 	/* First values are the kernel's; its last ones would depend on the guest's memory. */
 	write_text("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 67108864");
 	snprintf(receive_buffers, sizeof(receive_buffers), "4096 131072 %" PRIu32,
-		 plan->most_receive_buffer);
+		 input->most_receive_buffer);
 	write_text("/proc/sys/net/ipv4/tcp_rmem", receive_buffers);
 	close(socket);
 }
 
-void network_build(const struct plan *plan, struct network *network)
+void network_build(const struct input *input, struct network *network)
 {
-	network->node_namespace = allocate(plan->nodes, sizeof(int));
+	network->node_namespace = allocate(input->nodes, sizeof(int));
 	network->wire_namespace = current_namespace();
 	network->wire = netlink_open(NETLINK_ROUTE);
 	/* Many packets may be under way at one instant, none of which takes the processor any time. */
 	write_text("/proc/sys/net/core/netdev_max_backlog", "10000000");
 	/* One entry for each flow and hop, in all nodes together. */
 	write_text("/proc/sys/net/ipv4/neigh/default/gc_thresh3", "1000000");
-	for (int node = 0; node < plan->nodes; node++) {
+	for (int node = 0; node < input->nodes; node++) {
 		if (unshare(CLONE_NEWNET))
 			die("unshare: %m");
 		network->node_namespace[node] = current_namespace();
 	}
 	enter_namespace(network->wire_namespace);
-	for (int link = 0; link < plan->links; link++)
-		add_link(plan, network, link);
-	for (int node = 0; node < plan->nodes; node++)
-		configure_node(plan, network, node);
+	for (int link = 0; link < input->links; link++)
+		add_link(input, network, link);
+	for (int node = 0; node < input->nodes; node++)
+		configure_node(input, network, node);
 	enter_namespace(network->wire_namespace);
 }

@@ -10,16 +10,16 @@
 ///   b to a: HTB and the scenario's queue at N, netem (rate, delay, loss) at A
 ///
 /// HTB lets a packet go when the last one's transmission ends, so what waits is in the queue; netem
-/// adds the packet's own transmission and the propagation. Nodes have no queues of their own, so
+/// adds the packet's own transmission and the propagation. Nodes have no queues, so
 /// that a packet's time at A (or B) is the time IP sent it.
 #pragma once
 
-#include "plan.h"
+#include "input.h"
 
 /// The four devices of a link in the wire.
 enum device { DEVICE_A, DEVICE_B, DEVICE_M, DEVICE_N };
 
-/// Bits of plan_link.taps, and of the index of a device (above TAP_SHIFT).
+/// Bits of input_link.taps, and of the index of a device (above TAP_SHIFT).
 enum tap {
 	TAP_IN_A = 1,
 	TAP_OUT_A = 2,
@@ -32,7 +32,7 @@ enum tap {
 #define INDEX_TAP_OUT (1 << 21)
 #define INDEX_WIRE (1 << 22)
 
-int device_index(const struct plan_link *link, int number, enum device device);
+int device_index(const struct input_link *link, int number, enum device device);
 static inline int index_link(int index)
 {
 	return ((index & 0xfffff) - 16) / 4;
@@ -48,11 +48,11 @@ struct network {
 	int wire; /* netlink socket of the wire */
 };
 
-void network_build(const struct plan *plan, struct network *network);
+void network_build(const struct input *input, struct network *network);
 void enter_namespace(int namespace);
 
-/// Addresses of a flow's two ends, in host byte order: of its own, so that routes can tell flows
-/// apart.
+/// Addresses of a flow's two ends, in host byte order. Each flow has its own, so that routes can
+/// distinguish flows.
 uint32_t source_address(int flow);
 uint32_t destination_address(int flow);
 

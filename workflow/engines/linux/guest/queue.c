@@ -55,7 +55,7 @@ void redirect(int socket, int from, int to)
 }
 
 /// Sizes of packets from here on are those of IP and the link's frame, for Ethernet's header.
-static void count_frames(struct request *request, const struct plan_queue *queue)
+static void count_frames(struct request *request, const struct input_queue *queue)
 {
 	struct tc_sizespec sizes = {.overhead = (int)queue->frame_bytes - ETH_HLEN, .linklayer = TC_LINKLAYER_ETHERNET};
 	struct nlattr *stab = request_nest(request, TCA_STAB);
@@ -64,7 +64,7 @@ static void count_frames(struct request *request, const struct plan_queue *queue
 	request_end(request, stab);
 }
 
-static struct tc_ratespec rate_of(const struct plan_queue *queue)
+static struct tc_ratespec rate_of(const struct input_queue *queue)
 {
 	struct tc_ratespec rate = {.linklayer = TC_LINKLAYER_ETHERNET};
 
@@ -73,7 +73,7 @@ static struct tc_ratespec rate_of(const struct plan_queue *queue)
 }
 
 /// The bucket that pays first: it cuts merged packets that it cannot hold (tbf_segment).
-static void add_tbf(int socket, int device, const struct plan_queue *queue)
+static void add_tbf(int socket, int device, const struct input_queue *queue)
 {
 	const struct tc_tbf_qopt bucket = {.rate = rate_of(queue)};
 	struct request request;
@@ -89,7 +89,7 @@ static void add_tbf(int socket, int device, const struct plan_queue *queue)
 	netlink_do(socket, &request, "tbf");
 }
 
-static void add_shaper(int socket, int device, const struct plan_queue *queue)
+static void add_shaper(int socket, int device, const struct input_queue *queue)
 {
 	struct tc_htb_glob root = {.version = 3, .rate2quantum = 10, .defcls = 1};
 	double burst_ns = queue->burst_bytes * 1e9 / queue->rate_Bps;
@@ -116,7 +116,7 @@ static void add_shaper(int socket, int device, const struct plan_queue *queue)
 }
 
 /// value: limit (packets or bytes)
-static void put_fifo(struct request *request, const struct plan_queue *queue)
+static void put_fifo(struct request *request, const struct input_queue *queue)
 {
 	struct tc_fifo_qopt fifo = {.limit = (uint32_t)queue->value[0]};
 
@@ -141,7 +141,7 @@ static uint8_t red_idle_table(double weight, double packet_us, uint8_t *table)
 }
 
 /// value: limit (packets), minimum, maximum (bytes), log2 of 1/weight, probability, mean packet (bytes)
-static void put_red(struct request *request, const struct plan_queue *queue)
+static void put_red(struct request *request, const struct input_queue *queue)
 {
 	const double *v = queue->value;
 	struct tc_red_qopt red = {.qth_min = (uint32_t)v[1],
@@ -160,11 +160,11 @@ static void put_red(struct request *request, const struct plan_queue *queue)
 	request_end(request, options);
 }
 
-/// RED notices that it is idle when it is asked for a packet and has none. HTB asks no empty queue, and
-/// TBF only looks for one; but to look into ETS is to ask its first band. What TBF looks at has left RED:
-/// it is the first packet of the device queue. RED holds its packets in a queue of its own, which is
-/// limited in bytes unless another is given.
-static void add_red(int socket, int device, const struct plan_queue *queue)
+/// RED starts its idle period when a dequeue finds it empty. HTB never dequeues an empty queue, and TBF
+/// only peeks; but a peek into ETS dequeues from its first band. The packet that TBF peeks at has left
+/// RED: it is the first packet of the device queue. RED keeps its packets in a child queue, which is
+/// limited in bytes unless another one is set.
+static void add_red(int socket, int device, const struct input_queue *queue)
 {
 	const uint8_t one = 1;
 	struct request request;
@@ -188,7 +188,7 @@ static void add_red(int socket, int device, const struct plan_queue *queue)
 }
 
 /// value: limit (packets), target, interval (us)
-static void put_codel(struct request *request, const struct plan_queue *queue)
+static void put_codel(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
@@ -200,7 +200,7 @@ static void put_codel(struct request *request, const struct plan_queue *queue)
 }
 
 /// value: limit (packets), target, interval (us), flows, quantum (bytes)
-static void put_fq_codel(struct request *request, const struct plan_queue *queue)
+static void put_fq_codel(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
@@ -216,7 +216,7 @@ static void put_fq_codel(struct request *request, const struct plan_queue *queue
 }
 
 /// value: limit (packets), target, update interval (us)
-static void put_pie(struct request *request, const struct plan_queue *queue)
+static void put_pie(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
@@ -230,7 +230,7 @@ static void put_pie(struct request *request, const struct plan_queue *queue)
 }
 
 /// value: limit (packets), target, update interval (us), flows, quantum (bytes)
-static void put_fq_pie(struct request *request, const struct plan_queue *queue)
+static void put_fq_pie(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
@@ -248,7 +248,7 @@ static void put_fq_pie(struct request *request, const struct plan_queue *queue)
 }
 
 /// value: limit (bytes of memory), target, interval (us)
-static void put_cake(struct request *request, const struct plan_queue *queue)
+static void put_cake(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
@@ -260,11 +260,11 @@ static void put_cake(struct request *request, const struct plan_queue *queue)
 	request_end(request, options);
 }
 
-void add_queue(int socket, int device, const struct plan_queue *queue)
+void add_queue(int socket, int device, const struct input_queue *queue)
 {
 	static const struct {
 		const char *kind;
-		void (*put)(struct request *, const struct plan_queue *);
+		void (*put)(struct request *, const struct input_queue *);
 	} known[] = {{"pfifo", put_fifo}, {"bfifo", put_fifo}, {"codel", put_codel},
 		     {"fq_codel", put_fq_codel}, {"pie", put_pie}, {"fq_pie", put_fq_pie},
 		     {"cake", put_cake}};
@@ -285,10 +285,10 @@ void add_queue(int socket, int device, const struct plan_queue *queue)
 			netlink_do(socket, &request, queue->kind);
 			return;
 		}
-	die("plan: queue %s", queue->kind);
+	die("input: queue %s", queue->kind);
 }
 
-void add_wire(int socket, int device, const struct plan_queue *queue)
+void add_wire(int socket, int device, const struct input_queue *queue)
 {
 	struct tc_netem_qopt netem = {.limit = DEEPEST, .loss = queue->loss};
 	struct tc_netem_rate rate = {.rate = UINT32_MAX};

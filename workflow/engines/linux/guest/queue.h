@@ -1,13 +1,13 @@
 /// Queue disciplines: the scenario's queue behind a shaper, and the wire (rate, delay, loss).
 #pragma once
 
-#include "plan.h"
+#include "input.h"
 
 /// Send all that comes into device `from` out of device `to`.
 void redirect(int socket, int from, int to);
 
-void add_queue(int socket, int device, const struct plan_queue *queue);
-void add_wire(int socket, int device, const struct plan_queue *queue);
+void add_queue(int socket, int device, const struct input_queue *queue);
+void add_wire(int socket, int device, const struct input_queue *queue);
 
 struct queue_state {
 	uint32_t packets, drops;

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "report.h"
 
-#include "ledger.h"
+#include "flow_accounting.h"
 #include "socket.h"
 
 #include <inttypes.h>
@@ -44,26 +44,26 @@ void report_failure(const char *text)
 	}
 }
 
-static void report_flow(FILE *file, const struct plan *plan, int number)
+static void report_flow(FILE *file, const struct input *input, int number)
 {
-	const struct flow_ledger *flow = ledger_flow(number);
-	const struct tcp_state state = plan->flow[number].tcp ? flow_state(number)
+	const struct flow_counts *flow = counts_of_flow(number);
+	const struct tcp_state state = input->flow[number].tcp ? flow_state(number)
 							      : (struct tcp_state){0};
 
 	fprintf(file,
 		"flow %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 		" %" PRIu64 " %" PRId64 " %u %" PRIu64 " %u %" PRId64 "\n",
 		number, flow->sent, flow->received, flow->dropped, flow->retransmissions,
-		flow->ip_bytes, plan->flow[number].tcp ? state.delivered_bytes : flow->payload_bytes,
-		flow->delay_sum_ns, ledger_delay_quantile(number, 0.95), state.rtt_samples,
+		flow->ip_bytes, input->flow[number].tcp ? state.delivered_bytes : flow->payload_bytes,
+		flow->delay_sum_ns, delay_quantile(number, 0.95), state.rtt_samples,
 		state.rtt_sum_us, state.timeouts, flow_complete_ns(number));
 }
 
-static void report_sample(FILE *file, const struct plan *plan, int64_t index)
+static void report_sample(FILE *file, const struct input *input, int64_t index)
 {
-	for (int i = 0; i < plan->flows; i++) {
-		const struct flow_interval *at = &ledger_flow(i)->interval[index];
-		const struct socket_interval *socket = ledger_flow(i)->socket;
+	for (int i = 0; i < input->flows; i++) {
+		const struct flow_interval *at = &counts_of_flow(i)->interval[index];
+		const struct socket_interval *socket = counts_of_flow(i)->socket;
 		uint64_t before = socket && index ? socket[index - 1].delivered_bytes : 0;
 
 		fprintf(file, "f %" PRIu64 " %" PRIu64 " %u %u %u %u %u %u", at->ip_bytes,
@@ -75,25 +75,25 @@ static void report_sample(FILE *file, const struct plan *plan, int64_t index)
 				socket[index].pacing_Bps);
 		fprintf(file, "\n");
 	}
-	for (int i = 0; i < plan->monitors; i++) {
-		const struct monitor_interval *at = &ledger_monitor(i)->interval[index];
+	for (int i = 0; i < input->monitors; i++) {
+		const struct monitor_interval *at = &counts_of_monitor(i)->interval[index];
 
 		fprintf(file, "m %" PRIu64 " %u %u\n", at->ip_bytes,
 			at->queue_packets + at->device_packets, at->drops);
 	}
 }
 
-void report_results(const struct plan *plan)
+void report_results(const struct input *input)
 {
-	const struct ledger_totals *totals = ledger_totals();
+	const struct total_counts *totals = total_counts();
 	FILE *file = create("results");
 
 	if (!file)
 		die("results: %m");
-	for (int i = 0; i < plan->flows; i++)
-		report_flow(file, plan, i);
-	for (int64_t index = 0; index < plan_samples(plan); index++)
-		report_sample(file, plan, index);
+	for (int i = 0; i < input->flows; i++)
+		report_flow(file, input, i);
+	for (int64_t index = 0; index < input_samples(input); index++)
+		report_sample(file, input, index);
 	fprintf(file, "total %" PRIu64 " %" PRIu64 "\nend\n", totals->control_drops,
 		totals->transmissions);
 	if (fclose(file))

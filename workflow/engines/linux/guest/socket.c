@@ -24,7 +24,7 @@ struct connection {
 	struct tcp_state last;
 };
 
-static const struct plan *the_plan;
+static const struct input *the_input;
 static const struct network *the_network;
 static struct connection *connections;
 static int the_poll;
@@ -66,7 +66,7 @@ static void watch(int flow, enum role role, int file, uint32_t events)
 		die("epoll: %m");
 }
 
-/// Let the kernel discard whatever comes in for this socket, without an answer.
+/// Let the kernel discard all packets for this socket, without an answer.
 static void deafen(int file)
 {
 	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -77,19 +77,19 @@ static void deafen(int file)
 }
 
 /// The kernel's option counts the timestamp option into the segment.
-static int kernel_segment(const struct plan_flow *flow)
+static int kernel_segment(const struct input_flow *flow)
 {
 	return (int)flow->segment_bytes + (flow->timestamps ? TIMESTAMP_BYTES : 0);
 }
 
-static void clamp_window(int file, const struct plan_flow *flow)
+static void clamp_window(int file, const struct input_flow *flow)
 {
 	set(file, IPPROTO_TCP, TCP_WINDOW_CLAMP, (int)flow->maximum_window, "window");
 }
 
 static void open_tcp(int number)
 {
-	const struct plan_flow *flow = &the_plan->flow[number];
+	const struct input_flow *flow = &the_input->flow[number];
 	struct connection *connection = &connections[number];
 	int sender = open_end(flow->source, SOCK_STREAM, source_address(number));
 	int listener = open_end(flow->destination, SOCK_STREAM, destination_address(number));
@@ -115,7 +115,7 @@ static void open_tcp(int number)
 
 static void open_cbr(int number)
 {
-	const struct plan_flow *flow = &the_plan->flow[number];
+	const struct input_flow *flow = &the_input->flow[number];
 	struct sockaddr_in there = end(destination_address(number));
 
 	connections[number].sender = open_end(flow->source, SOCK_DGRAM, source_address(number));
@@ -127,15 +127,15 @@ static void open_cbr(int number)
 		die("connect: %m");
 }
 
-void sockets_open(const struct plan *plan, const struct network *network, int poll)
+void sockets_open(const struct input *input, const struct network *network, int poll)
 {
-	the_plan = plan;
+	the_input = input;
 	the_network = network;
 	the_poll = poll;
-	connections = allocate(plan->flows, sizeof(*connections));
-	for (int flow = 0; flow < plan->flows; flow++) {
+	connections = allocate(input->flows, sizeof(*connections));
+	for (int flow = 0; flow < input->flows; flow++) {
 		connections[flow].receiver = -1;
-		if (plan->flow[flow].tcp)
+		if (input->flow[flow].tcp)
 			open_tcp(flow);
 		else
 			open_cbr(flow);
@@ -150,10 +150,10 @@ static void offer(bool sack, bool timestamps)
 }
 
 /// Do all TCP flows of a node want the same options? Then it keeps them, for a SYN sent again too.
-static bool node_agrees(int node, const struct plan_flow *with)
+static bool node_agrees(int node, const struct input_flow *with)
 {
-	for (int i = 0; i < the_plan->flows; i++) {
-		const struct plan_flow *flow = &the_plan->flow[i];
+	for (int i = 0; i < the_input->flows; i++) {
+		const struct input_flow *flow = &the_input->flow[i];
 
 		if (flow->tcp && (flow->source == node || flow->destination == node) &&
 		    (flow->sack != with->sack || flow->timestamps != with->timestamps))
@@ -174,7 +174,7 @@ bool flow_started(int flow)
 
 void flow_connect(int number)
 {
-	const struct plan_flow *flow = &the_plan->flow[number];
+	const struct input_flow *flow = &the_input->flow[number];
 	struct connection *connection = &connections[number];
 	struct sockaddr_in there = end(destination_address(number));
 
@@ -185,14 +185,14 @@ void flow_connect(int number)
 	    errno != EINPROGRESS)
 		die("connect: %m");
 	if (!node_agrees(flow->source, flow))
-		offer(true, true); /* so that it accepts whatever others offer */
+		offer(true, true); /* so that it accepts what others offer */
 	enter_namespace(the_network->wire_namespace);
 }
 
 void flow_start(int number)
 {
 	connections[number].started = true;
-	if (the_plan->flow[number].tcp)
+	if (the_input->flow[number].tcp)
 		watch(number, SENDER, connections[number].sender, EPOLLOUT);
 }
 
@@ -241,7 +241,7 @@ struct tcp_state flow_state(int number)
 /// The kernel must have agreed with itself on what the scenario asks for.
 static void check(int number)
 {
-	const struct plan_flow *flow = &the_plan->flow[number];
+	const struct input_flow *flow = &the_input->flow[number];
 	struct tcp_state state = flow_state(number);
 
 	if (state.connected && (state.sack != flow->sack || state.timestamps != flow->timestamps ||
@@ -259,7 +259,7 @@ void flow_stop(int number)
 
 	if (!connection->started || connection->stopped)
 		return;
-	if (the_plan->flow[number].tcp) {
+	if (the_input->flow[number].tcp) {
 		check(number);
 		connection->stopped = true;
 		connection->last.connected = false;
@@ -277,7 +277,7 @@ void flow_stop(int number)
 
 void flow_send(int flow)
 {
-	ssize_t size = the_plan->flow[flow].payload_bytes;
+	ssize_t size = the_input->flow[flow].payload_bytes;
 
 	if (send(connections[flow].sender, zeros, (size_t)size, 0) != size)
 		die("send: %m");
@@ -299,7 +299,7 @@ static void accept_flow(int flow)
 static void write_transfer(int flow)
 {
 	struct connection *connection = &connections[flow];
-	uint64_t all = the_plan->flow[flow].transfer_bytes;
+	uint64_t all = the_input->flow[flow].transfer_bytes;
 
 	while (connection->written < all) {
 		uint64_t left = all - connection->written;
@@ -316,7 +316,7 @@ static void write_transfer(int flow)
 /// Count what the receiver of a transfer has read.
 static void count_transfer(int number, size_t size)
 {
-	const struct plan_flow *flow = &the_plan->flow[number];
+	const struct input_flow *flow = &the_input->flow[number];
 	struct connection *connection = &connections[number];
 
 	connection->read += size;
@@ -340,7 +340,7 @@ void socket_event(uint64_t token)
 	case SENDER:
 		if (connection->stopped)
 			break;
-		if (the_plan->flow[flow].transfer_bytes)
+		if (the_input->flow[flow].transfer_bytes)
 			write_transfer(flow);
 		else
 			while (write(connection->sender, zeros, sizeof(zeros)) > 0)
@@ -352,13 +352,13 @@ void socket_event(uint64_t token)
 	case RECEIVER:
 		/* The first segment gave the kernel its ratio of payload to memory, and with that a new
 		 * clamp out of the buffer (tcp_measure_rcv_mss). */
-		if (!connection->clamped && the_plan->flow[flow].maximum_window)
-			clamp_window(connection->receiver, &the_plan->flow[flow]);
+		if (!connection->clamped && the_input->flow[flow].maximum_window)
+			clamp_window(connection->receiver, &the_input->flow[flow]);
 		connection->clamped = true;
 		/* One byte less would do; MSG_TRUNC spares the copy. */
 		do {
 			size = recv(connection->receiver, sink, sizeof(sink), MSG_TRUNC);
-			if (size > 0 && the_plan->flow[flow].transfer_bytes)
+			if (size > 0 && the_input->flow[flow].transfer_bytes)
 				count_transfer(flow, (size_t)size);
 		} while (size == sizeof(sink));
 		break;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "network.h"
-#include "plan.h"
+#include "input.h"
 
 struct connection; /* opaque */
 
@@ -17,7 +17,7 @@ struct tcp_state {
 };
 
 /// Make both ends; nothing is sent yet. `poll` is an epoll instance.
-void sockets_open(const struct plan *plan, const struct network *network, int poll);
+void sockets_open(const struct input *input, const struct network *network, int poll);
 
 bool flow_connected(int flow);
 /// Begin the handshake of a TCP flow.

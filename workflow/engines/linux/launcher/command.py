@@ -6,18 +6,18 @@ import os
 import sys
 from pathlib import Path
 
-from guest_plan import kernel_words, make_guest_plan, needs_dctcp
+from guest_input import kernel_words, make_guest_input, needs_dctcp
+from input_reader import read_input_file
 from machine import DEFAULT_HZ, Boot, MachineError, kernel_version, run_machine
-from plan import InputError
-from plan_reader import read_plan
+from scenario import InputError
 from tables import Results, flows_csv, run_json, series_csv
 
 HELP = """\
-usage: replicate-linux --plan FILE --output DIR
+usage: replicate-linux --input FILE --output DIR
        replicate-linux --version | --help
 
 Run one scenario on a Linux kernel in virtual time and write flows.csv, series.csv and run.json.
-  --plan FILE   the scenario's plan, which `replicate run` leaves beside its results
+  --input FILE  the input file, which `replicate run` writes next to its results
   --output DIR  directory for the results; created if absent
   --version     print the version of the kernels that tick 250 times a second, and the hashes of
                 both (without DCTCP, with it) and of the guest
@@ -30,13 +30,13 @@ FOLDER = Path(__file__).resolve().parents[1]
 def _options(words: list[str]) -> dict[str, str]:
     options: dict[str, str] = {}
     for at in range(0, len(words), 2):
-        if words[at] not in ("--plan", "--output"):
+        if words[at] not in ("--input", "--output"):
             raise InputError(f"{words[at]}: unknown option: see --help")
         if at + 1 == len(words) or not words[at + 1]:
             raise InputError(f"{words[at]}: without a value: see --help")
         options[words[at]] = words[at + 1]
     if len(options) < 2:
-        raise InputError("--plan and --output: missing: give both, see --help")
+        raise InputError("--input and --output: missing: give both, see --help")
     return options
 
 
@@ -49,7 +49,7 @@ def _folder(path: str) -> Path:
 
 
 def _write_all(folder: Path, tables: dict[str, str]) -> None:
-    """Write every table beside its place first, then move them all; run.json comes last."""
+    """Write every table to a temporary file, then move them all; run.json comes last."""
     temporary = {name: folder / f".{name}.{os.getpid()}.tmp" for name in tables}
     try:
         for name, text in tables.items():
@@ -63,21 +63,21 @@ def _write_all(folder: Path, tables: dict[str, str]) -> None:
 
 
 def _run(options: dict[str, str]) -> None:
-    path = options["--plan"]
-    plan = read_plan(path, "linux")
-    timer_hz = plan.host.timer_hz
+    path = options["--input"]
+    scenario = read_input_file(path, "linux")
+    timer_hz = scenario.host.timer_hz
     try:
-        words, dctcp = kernel_words(plan), needs_dctcp(plan)
-        boot = Boot(make_guest_plan(plan), timer_hz, plan.run.seed, words, dctcp)
+        words, dctcp = kernel_words(scenario), needs_dctcp(scenario)
+        boot = Boot(make_guest_input(scenario), timer_hz, scenario.run.seed, words, dctcp)
         version = kernel_version(FOLDER, timer_hz)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     output = _folder(options["--output"])
     results = Results(run_machine(FOLDER, boot, output))
     tables = {
-        "flows.csv": flows_csv(plan, results),
-        "series.csv": series_csv(plan, results),
-        "run.json": run_json(plan, results, version),
+        "flows.csv": flows_csv(scenario, results),
+        "series.csv": series_csv(scenario, results),
+        "run.json": run_json(scenario, results, version),
     }
     _write_all(output, tables)
 

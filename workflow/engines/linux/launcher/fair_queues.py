@@ -1,13 +1,13 @@
-"""Kinds of queue that this kernel alone has; with them the shared reader reads this engine's plans.
+"""Queue kinds that only this kernel has, added to the shared reader.
 
-They are no part of what is shared with ns-2: a change there makes all of its results old.
+They are not in the shared module, since a change there would outdate all results of ns-2.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import plan_reader
+import input_reader
 
 
 @dataclass
@@ -33,4 +33,4 @@ class Cake:
     device_queue_packets: int
 
 
-plan_reader._QUEUES |= {"fq_pie": FqPie, "cake": Cake}
+input_reader._QUEUES |= {"fq_pie": FqPie, "cake": Cake}

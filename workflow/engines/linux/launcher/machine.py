@@ -1,4 +1,4 @@
-"""The machine: boots the kernel on a plan, in virtual time, and returns what it wrote.
+"""The machine: boots the kernel on an input, in virtual time, and returns what it wrote.
 
 The kernel's traces depend on its binary, the archive, the command line and the seed, and on nothing
 else: the command line is mixed into the guest's random numbers, so it is the same for every run but
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from archive import archive
-from plan import InputError
+from scenario import InputError
 
 #: Of the kernel that is always there.
 DEFAULT_HZ = 250
@@ -46,9 +46,9 @@ class MachineError(Exception):
 
 @dataclass(frozen=True)
 class Boot:
-    """Which kernel is started (ticks a second, with DCTCP), and with what: plan, seed, words."""
+    """Which kernel is started (ticks a second, with DCTCP), and with what input, seed and words."""
 
-    plan: str
+    guest_input: str
     timer_hz: int
     seed: int
     words: list[str]
@@ -56,7 +56,7 @@ class Boot:
 
 
 def _of_kernel(name: str, timer_hz: int) -> str:
-    """Return what a kernel's file is called; the default kernel has the bare name."""
+    """Return the name of a kernel's file; the default kernel has no suffix."""
     return name if timer_hz == DEFAULT_HZ else f"{name}-{timer_hz}"
 
 
@@ -112,11 +112,11 @@ def _become_kernel(kernel: Path, work: Path, seed: int, words: list[str]) -> Non
 
 
 def run_machine(folder: Path, boot: Boot, scratch: Path) -> str:
-    """Boot a kernel of `folder` on the guest's plan; return the text of its results."""
+    """Boot a kernel of `folder` on the guest's input; return the text of its results."""
     work = Path(tempfile.mkdtemp(prefix=".machine.", dir=scratch))
     try:
         base = (folder / "initrd").read_bytes()
-        (work / "initrd").write_bytes(base + archive({"plan": boot.plan.encode()}))
+        (work / "initrd").write_bytes(base + archive({"input": boot.guest_input.encode()}))
         child = os.fork()
         if child == 0:
             name = "dctcp-linux" if boot.dctcp else "linux"

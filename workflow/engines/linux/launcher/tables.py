@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from plan import Cbr, Plan, Tcp
+from scenario import Cbr, Scenario, Tcp
 
 FLOW_COLUMNS = (
     "flow,kind,throughput_bps,goodput_bps,delay_mean_s,delay_p95_s,rtt_mean_s,packets_sent,"
@@ -58,11 +58,11 @@ class Results:
         return sum(flow[column] for flow in self.flows)
 
 
-def flows_csv(plan: Plan, results: Results) -> str:
+def flows_csv(scenario: Scenario, results: Results) -> str:
     """Return the table of flows."""
-    transfers = any(isinstance(f, Tcp) and f.stop_after_bytes for f in plan.flows)
+    transfers = any(isinstance(f, Tcp) and f.stop_after_bytes for f in scenario.flows)
     lines = [FLOW_COLUMNS + (",completion_time_s" if transfers else "")]
-    for flow, (*numbers, complete_ns) in zip(plan.flows, results.flows, strict=True):
+    for flow, (*numbers, complete_ns) in zip(scenario.flows, results.flows, strict=True):
         sent, received, dropped, again, ip_bytes, app_bytes, delay, p95, samples, rtt, timeouts = (
             numbers
         )
@@ -109,42 +109,42 @@ def _socket_cells(span_s: float, numbers: list[int]) -> str:
     return ",".join(["", shortest(delivered * 8 / span_s), *shown])
 
 
-def _series(plan: Plan, results: Results) -> Iterator[str]:
-    sampled = any(isinstance(f, Tcp) and f.socket_samples for f in plan.flows)
+def _series(scenario: Scenario, results: Results) -> Iterator[str]:
+    sampled = any(isinstance(f, Tcp) and f.socket_samples for f in scenario.flows)
     empty = ",,," if sampled else ""
     yield SERIES_COLUMNS + (SOCKET_COLUMNS if sampled else "")
-    interval_ns = plan.run.sampling_interval_ns
+    interval_ns = scenario.run.sampling_interval_ns
     span_s = interval_ns / 1e9
     samples = iter(results.samples)
-    for k in range(1, plan.samples + 1):
+    for k in range(1, scenario.samples + 1):
         time = decimal_seconds(k * interval_ns)
-        for flow in plan.flows:
+        for flow in scenario.flows:
             segment_bytes = flow.segment_bytes if isinstance(flow, Tcp) else 0
             numbers = next(samples)
             cells = _flow_cells(segment_bytes, span_s, numbers[:8])
             more = _socket_cells(span_s, numbers[8:]) if numbers[8:] else empty
             yield f"{time},{flow.id},,{cells}{more}"
-        for monitor in plan.monitors:
+        for monitor in scenario.monitors:
             ip_bytes, packets, drops = next(samples)
             rate = shortest(ip_bytes * 8 / span_s)
-            yield f"{time},,{plan.name(monitor.hop)},{rate},,,,,{packets},{drops},{empty}"
+            yield f"{time},,{scenario.name(monitor.hop)},{rate},,,,,{packets},{drops},{empty}"
 
 
-def series_csv(plan: Plan, results: Results) -> str:
+def series_csv(scenario: Scenario, results: Results) -> str:
     """Return the table of samples."""
-    return "\n".join(_series(plan, results)) + "\n"
+    return "\n".join(_series(scenario, results)) + "\n"
 
 
-def run_json(plan: Plan, results: Results, version: str) -> str:
+def run_json(scenario: Scenario, results: Results, version: str) -> str:
     """Return what was run and its totals; nothing of the machine it ran on."""
     sent, received, dropped = (results.total(column) for column in range(3))
     document = {
         "engine": "linux",
         "version": version,
-        "scenario": plan.sha256[:16],
-        "scenario_sha256": plan.sha256,
-        "duration_s": plan.run.duration_ns / 1e9,
-        "seed": plan.run.seed,
+        "scenario": scenario.sha256[:16],
+        "scenario_sha256": scenario.sha256,
+        "duration_s": scenario.run.duration_ns / 1e9,
+        "seed": scenario.run.seed,
         "data_packets_sent": sent,
         "data_packets_received": received,
         "data_packets_dropped": dropped,

@@ -1,10 +1,10 @@
-"""Which sender of ns-2.35, as Debian builds it, stands for a flow's words."""
+"""The sender of ns-2.35, as Debian builds it, for each kind of flow."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plan import InputError, Tcp
+from scenario import InputError, Tcp
 
 SIMULATOR_VERSION = "2.35"
 #: Windows and thresholds without a limit, in packets; more than any network here holds.
@@ -48,7 +48,7 @@ TAHOE = Agent("")
 RENO = Agent("Reno")
 NEWRENO = Agent("Newreno")
 SACK = Agent("Sack1")
-# ns-2's Vegas has an output routine of its own, which takes packet 0 for data and adds no headers.
+# ns-2's Vegas has its own output routine, which takes packet 0 for data and adds no headers.
 # (syn_ still makes it wait for that packet's acknowledgement.)
 VEGAS = Agent("Vegas", syn=False, own_headers=False)
 

@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agents import SIMULATOR_VERSION
+from input_reader import read_input_file
 from orders import has_syn, make_orders
-from plan import InputError, ListedLoss, Plan
-from plan_reader import read_plan
 from reader import BrokenRunError, Reader
+from scenario import InputError, ListedLoss, Scenario
 from tables import TRACE_HEAD, flows_csv, run_json, series_csv
 
-USAGE = "usage: replicate-ns2 --plan FILE --output DIR [--trace FILE.csv]"
+USAGE = "usage: replicate-ns2 --input FILE --output DIR [--trace FILE.csv]"
 DRIVER = Path(__file__).resolve().parent / "driver.tcl"
 
 
@@ -50,35 +50,35 @@ def _command(words: list[str]) -> int:
         print(f"{USAGE}\n       replicate-ns2 --version | --help")
         return 0
     options = dict(zip(words[::2], words[1::2], strict=False))
-    known = {"--plan", "--output", "--trace"}
-    if len(words) != 2 * len(options) or not {"--plan", "--output"} <= set(options) <= known:
+    known = {"--input", "--output", "--trace"}
+    if len(words) != 2 * len(options) or not {"--input", "--output"} <= set(options) <= known:
         raise InputError(USAGE)
-    _run(options["--plan"], Path(options["--output"]), options.get("--trace"))
+    _run(options["--input"], Path(options["--output"]), options.get("--trace"))
     return 0
 
 
-def _run(plan_path: str, output: Path, trace_path: str | None) -> None:
-    plan = read_plan(plan_path, "ns2")
+def _run(input_path: str, output: Path, trace_path: str | None) -> None:
+    scenario = read_input_file(input_path, "ns2")
     try:
-        orders = make_orders(plan)
+        orders = make_orders(scenario)
         trace: list[str] | None = None if trace_path is None else []
-        reader = Reader(plan, trace)
+        reader = Reader(scenario, trace)
         output.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".ns2.", dir=output) as folder:
             work = Path(folder)
             _simulate(orders, work, reader, trace is not None)
-            _check_listed(plan, reader)
-            _write(work, output / "flows.csv", [flows_csv(plan, reader)])
-            _write(work, output / "series.csv", series_csv(plan, reader))
+            _check_listed(scenario, reader)
+            _write(work, output / "flows.csv", [flows_csv(scenario, reader)])
+            _write(work, output / "series.csv", series_csv(scenario, reader))
             if trace_path is not None and trace is not None:
                 Path(trace_path).write_text("\n".join([TRACE_HEAD, *trace]) + "\n")
-            _write(work, output / "run.json", [run_json(plan, reader)])
+            _write(work, output / "run.json", [run_json(scenario, reader)])
     except InputError as error:
-        raise InputError(f"{plan_path}: {error}") from None
+        raise InputError(f"{input_path}: {error}") from None
 
 
 def _write(work: Path, path: Path, pieces: Iterable[str]) -> None:
-    """Write beside the results, then move into place, so that a file is there whole or not."""
+    """Write to a temporary file, then move it into place, so that a file is whole or absent."""
     with (work / path.name).open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(pieces)
     (work / path.name).replace(path)
@@ -130,11 +130,11 @@ def _check_exit(status: int, errors: Path, broken: BrokenRunError | None) -> Non
         raise broken
 
 
-def _check_listed(plan: Plan, reader: Reader) -> None:
+def _check_listed(scenario: Scenario, reader: Reader) -> None:
     """Refuse a run in which a SYN sent again shifted the numbers of listed losses."""
-    for link in plan.links:
+    for link in scenario.links:
         for loss in link.losses:
-            if not isinstance(loss, ListedLoss) or not has_syn(plan.flows[loss.flow]):
+            if not isinstance(loss, ListedLoss) or not has_syn(scenario.flows[loss.flow]):
                 continue
             if reader.flows[loss.flow].syns_again:
                 raise InputError(

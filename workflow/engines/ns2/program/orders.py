@@ -1,11 +1,11 @@
-"""The plan as data for driver.tcl: words of a fixed vocabulary and numbers, nothing else."""
+"""The scenario as data for driver.tcl: words of a fixed vocabulary and numbers, nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from agents import UNLIMITED_PACKETS, Agent, agent_of
-from plan import (
+from scenario import (
     TIMESTAMP_BYTES,
     Cbr,
     DropTail,
@@ -14,11 +14,11 @@ from plan import (
     Link,
     ListedLoss,
     Pfifo,
-    Plan,
     Queue,
     RandomLoss,
     Red,
     Routes,
+    Scenario,
     Tcp,
 )
 
@@ -28,33 +28,33 @@ Paths = list[tuple[list[int], list[int]]]
 _ACK_BYTES = 52
 
 
-def make_orders(plan: Plan) -> str:
+def make_orders(scenario: Scenario) -> str:
     """Return the data file."""
-    paths = find_paths(plan)
-    lines = [f"seed {plan.run.seed}", f"nodes {len(plan.nodes)}"]
-    watched = [monitor.hop for monitor in plan.monitors]
+    paths = find_paths(scenario)
+    lines = [f"seed {scenario.run.seed}", f"nodes {len(scenario.nodes)}"]
+    watched = [monitor.hop for monitor in scenario.monitors]
     used = sorted({i for there, back in paths for i in (*there, *back)} | set(watched))
-    lines += [_link(i, plan.links[i // 2]) for i in used]
+    lines += [_link(i, scenario.links[i // 2]) for i in used]
     lines += [f"monitor {n} {i}" for n, i in enumerate(watched)]
-    lines += _losses(plan, used, paths)
-    lines += _routes(plan, paths)
-    for i, flow in enumerate(plan.flows):
+    lines += _losses(scenario, used, paths)
+    lines += _routes(scenario, paths)
+    for i, flow in enumerate(scenario.flows):
         lines += _tcp(i, flow) if isinstance(flow, Tcp) else _cbr(i, flow)
         # A flow is active in [start, stop): nothing leaves at the instant it stops.
         lines.append(f"silence {_seconds(flow.stop_ns - 1)} {i}")
-    lines += _timetable(plan, paths)
+    lines += _timetable(scenario, paths)
     return "\n".join(lines) + "\n"
 
 
-def find_paths(plan: Plan) -> Paths:
+def find_paths(scenario: Scenario) -> Paths:
     """Return each flow's path there, and that of its acknowledgements back."""
-    routes = Routes(plan)
+    routes = Routes(scenario)
     return [
         (
             routes.path(flow.source, flow.destination),
             routes.path(flow.destination, flow.source) if isinstance(flow, Tcp) else [],
         )
-        for flow in plan.flows
+        for flow in scenario.flows
     ]
 
 
@@ -92,14 +92,14 @@ def _fifo(queue: Queue) -> tuple[int, int]:
     return queue.limit_packets + queue.device_queue_packets, 0
 
 
-def _losses(plan: Plan, used: list[int], paths: Paths) -> Iterator[str]:
+def _losses(scenario: Scenario, used: list[int], paths: Paths) -> Iterator[str]:
     for i in used:
-        loss = plan.links[i // 2].losses[i % 2]
+        loss = scenario.links[i // 2].losses[i % 2]
         if isinstance(loss, RandomLoss):
             yield f"random {i} {loss.probability:.17g}"
         elif isinstance(loss, ListedLoss) and i in paths[loss.flow][0]:
             # ns-2 counts from 0, and the SYN is the flow's first packet.
-            first = 1 if has_syn(plan.flows[loss.flow]) else 0
+            first = 1 if has_syn(scenario.flows[loss.flow]) else 0
             numbers = " ".join(str(n - 1 + first) for n in loss.data_packets)
             yield f"listed {i} {loss.flow} {{{numbers}}}"
 
@@ -116,12 +116,12 @@ def segments_of(flow: Flow) -> int | None:
     return -(-flow.stop_after_bytes // flow.segment_bytes)
 
 
-def _routes(plan: Plan, paths: Paths) -> list[str]:
+def _routes(scenario: Scenario, paths: Paths) -> list[str]:
     found: dict[tuple[int, int], int] = {}
-    for flow, (there, back) in zip(plan.flows, paths, strict=True):
+    for flow, (there, back) in zip(scenario.flows, paths, strict=True):
         for path, end in ((there, flow.destination), (back, flow.source)):
             for i in path:
-                found.setdefault((plan.links[i // 2].ends[i % 2], end), i)
+                found.setdefault((scenario.links[i // 2].ends[i % 2], end), i)
     return [f"route {at} {end} {i}" for (at, end), i in found.items()]
 
 
@@ -190,28 +190,28 @@ def _cbr(index: int, flow: Cbr) -> list[str]:
     ]
 
 
-def _timetable(plan: Plan, paths: Paths) -> Iterator[str]:
+def _timetable(scenario: Scenario, paths: Paths) -> Iterator[str]:
     """Yield samples and end, each one nanosecond late: all events of that instant come first."""
-    interval, end = plan.run.sampling_interval_ns, plan.run.duration_ns
-    last = plan.samples
+    interval, end = scenario.run.sampling_interval_ns, scenario.run.duration_ns
+    last = scenario.samples
     yield f"sample {_seconds(interval + 1)} 1 {interval} {last}"
     slowest = 0
-    for n, monitor in enumerate(plan.monitors):
-        delay = plan.links[monitor.link].delay_ns
+    for n, monitor in enumerate(scenario.monitors):
+        delay = scenario.links[monitor.link].delay_ns
         slowest = max(slowest, delay)
         yield f"sample_monitor {_seconds(interval + delay + 1)} {n} 1 {interval} {last} {delay}"
     yield f"end {_seconds(end + 2)}"
-    yield f"finish {_seconds(end + slowest + longest_transit_ns(plan, paths) + 10**6)}"
+    yield f"finish {_seconds(end + slowest + longest_transit_ns(scenario, paths) + 10**6)}"
 
 
-def longest_transit_ns(plan: Plan, paths: Paths) -> int:
+def longest_transit_ns(scenario: Scenario, paths: Paths) -> int:
     """Return the longest time any packet can be under way: through full queues, on its path."""
-    largest = max(*(flow.packet_bytes for flow in plan.flows), _ACK_BYTES)
+    largest = max(*(flow.packet_bytes for flow in scenario.flows), _ACK_BYTES)
     longest = 0
     for there, _ in paths:
         total = 0
         for i in there:
-            link = plan.links[i // 2]
+            link = scenario.links[i // 2]
             waiting = _most_bytes(link.queues[i % 2], largest) + 2 * largest
             total += link.delay_ns + int(waiting * 8e9 / link.rate_bps) + 1
         longest = max(longest, total)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from agents import agent_of
 from metrics import FlowCount, FlowSample, Interval, LinkSample, Sample
 from orders import has_syn, segments_of
-from plan import Flow, Plan, Tcp
+from scenario import Flow, Scenario, Tcp
 
 
 class BrokenRunError(Exception):
@@ -28,16 +28,16 @@ def _count_of(flow: Flow) -> FlowCount:
 class Reader:
     """What is known of a run so far; `read` fills it."""
 
-    def __init__(self, plan: Plan, trace: list[str] | None = None) -> None:
-        self.flows = [_count_of(flow) for flow in plan.flows]
+    def __init__(self, scenario: Scenario, trace: list[str] | None = None) -> None:
+        self.flows = [_count_of(flow) for flow in scenario.flows]
         self.samples: list[Sample] = []
         self.control_dropped = 0
         self.ended = False
-        self._plan = plan
-        self._tcp = [i for i, flow in enumerate(plan.flows) if isinstance(flow, Tcp)]
-        self._monitored = {monitor.hop: n for n, monitor in enumerate(plan.monitors)}
-        self._drops = [0] * len(plan.monitors)
-        self._left: list[list[int]] = [[] for _ in plan.monitors]
+        self._plan = scenario
+        self._tcp = [i for i, flow in enumerate(scenario.flows) if isinstance(flow, Tcp)]
+        self._monitored = {monitor.hop: n for n, monitor in enumerate(scenario.monitors)}
+        self._drops = [0] * len(scenario.monitors)
+        self._left: list[list[int]] = [[] for _ in scenario.monitors]
         #: Send time of every data packet in the network, by its unique id.
         self._under_way: dict[bytes, int] = {}
         self._trace = trace

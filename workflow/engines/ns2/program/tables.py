@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from agents import SIMULATOR_VERSION, agent_of
 from metrics import FlowCount, FlowSample
-from plan import Cbr, Flow, Plan, Red, Tcp
 from reader import Reader
+from scenario import Cbr, Flow, Red, Scenario, Tcp
 
 FLOWS_HEAD = (
     "flow,kind,throughput_bps,goodput_bps,delay_mean_s,delay_p95_s,rtt_mean_s,packets_sent,"
@@ -39,13 +39,14 @@ def decimal_s(ns: int) -> str:
     return f"{ns // 10**9}.{ns % 10**9:09d}".rstrip("0").removesuffix(".")
 
 
-def flows_csv(plan: Plan, reader: Reader) -> str:
+def flows_csv(scenario: Scenario, reader: Reader) -> str:
     """Return flows.csv."""
-    rows = zip(plan.flows, reader.flows, strict=True)
+    rows = zip(scenario.flows, reader.flows, strict=True)
     lines = [FLOWS_HEAD, *(_flow_line(flow, count) for flow, count in rows)]
     if any(count.wanted is not None for count in reader.flows):
         times = [
-            _completion(flow, count) for flow, count in zip(plan.flows, reader.flows, strict=True)
+            _completion(flow, count)
+            for flow, count in zip(scenario.flows, reader.flows, strict=True)
         ]
         lines = [",".join(pair) for pair in zip(lines, ["completion_time_s", *times], strict=True)]
     return "\n".join(lines) + "\n"
@@ -88,17 +89,17 @@ def _delivered(flow: Flow, count: FlowCount) -> int:
     return count.counted if isinstance(flow, Cbr) else count.delivered_packets
 
 
-def series_csv(plan: Plan, reader: Reader) -> Iterator[str]:
+def series_csv(scenario: Scenario, reader: Reader) -> Iterator[str]:
     """Yield series.csv piece by piece."""
-    sampled = {f.id for f in plan.flows if isinstance(f, Tcp) and f.socket_samples}
+    sampled = {f.id for f in scenario.flows if isinstance(f, Tcp) and f.socket_samples}
     yield SERIES_HEAD + (SOCKET_HEAD if sampled else "") + "\n"
     empty = ",,," if sampled else ""
-    interval_s = plan.run.sampling_interval_ns / 1e9
-    monitors = [plan.name(monitor.hop) for monitor in plan.monitors]
+    interval_s = scenario.run.sampling_interval_ns / 1e9
+    monitors = [scenario.name(monitor.hop) for monitor in scenario.monitors]
     for number, sample in enumerate(reader.samples, start=1):
-        now_ns = number * plan.run.sampling_interval_ns
+        now_ns = number * scenario.run.sampling_interval_ns
         time = decimal_s(now_ns)
-        for flow, row in zip(plan.flows, sample.flows, strict=True):
+        for flow, row in zip(scenario.flows, sample.flows, strict=True):
             goodput_bps = row.interval.delivered * flow.payload_bytes * 8 / interval_s
             more = f",{shortest(goodput_bps)},," if flow.id in sampled else empty
             yield f"{time},{flow.id},,{_flow_row(flow, row, now_ns, interval_s)}{more}\n"
@@ -120,18 +121,18 @@ def _flow_row(flow: Flow, row: FlowSample, now_ns: int, interval_s: float) -> st
     return f"{rate},{cwnd},{ssthresh},{rtt},{delay},,{interval.drops},{interval.retransmissions}"
 
 
-def run_json(plan: Plan, reader: Reader) -> str:
+def run_json(scenario: Scenario, reader: Reader) -> str:
     """Return run.json: what ran, its totals, and what the agents do not do as asked."""
     flows = reader.flows
     document = {
         "engine": "ns2",
         "version": SIMULATOR_VERSION,
-        "scenario": plan.sha256[:16],
-        "scenario_sha256": plan.sha256,
-        "duration_s": plan.run.duration_ns / 1e9,
-        "seed": plan.run.seed,
-        "agents": {f.id: agent_of(f).title for f in plan.flows if isinstance(f, Tcp)},
-        "traits": _traits(plan),
+        "scenario": scenario.sha256[:16],
+        "scenario_sha256": scenario.sha256,
+        "duration_s": scenario.run.duration_ns / 1e9,
+        "seed": scenario.run.seed,
+        "agents": {f.id: agent_of(f).title for f in scenario.flows if isinstance(f, Tcp)},
+        "traits": _traits(scenario),
         "data_packets_sent": sum(flow.sent for flow in flows),
         "data_packets_received": sum(flow.received for flow in flows),
         "data_packets_dropped": sum(flow.dropped for flow in flows),
@@ -141,10 +142,10 @@ def run_json(plan: Plan, reader: Reader) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _traits(plan: Plan) -> list[str]:
+def _traits(scenario: Scenario) -> list[str]:
     """Return where ns-2's agents and queues differ from the scenario's words."""
     traits = set()
-    for flow in plan.flows:
+    for flow in scenario.flows:
         if isinstance(flow, Cbr):
             continue
         agent = agent_of(flow)
@@ -155,6 +156,6 @@ def _traits(plan: Plan) -> list[str]:
             traits.add(f"{agent.title} has no limited transmit")
         if (flow.stop_after_bytes or 0) % flow.segment_bytes:
             traits.add("a transfer's last segment is a whole one")
-    if any(isinstance(queue, Red) for link in plan.links for queue in link.queues):
+    if any(isinstance(queue, Red) for link in scenario.links for queue in link.queues):
         traits.add("Queue/RED has no device queue below it")
     return sorted(traits)

@@ -7,7 +7,7 @@
 namespace replicate
 {
 
-/// Print one line, whatever a hostile input put into the message; returns the code.
+/// Print the message as one line, even if a hostile input is in it; returns the code.
 int Complain(const std::string& message, int code);
 
 /// Turn assertions and fatal errors inside ns-3, which end in std::terminate, into exit code 3.

@@ -76,7 +76,7 @@ ns3::Ptr<ns3::TcpCongestionOps> MakeCongestionControl(const FlowSpec& spec)
         factory.Set("FastConvergence", ns3::BooleanValue(spec.cubic_fast_convergence));
         if constexpr (kCubicHasFriendliness)
             factory.Set("TcpFriendliness", ns3::BooleanValue(spec.cubic_tcp_friendliness));
-        else if (spec.cubic_tcp_friendliness) // a plan does not say for which release it is
+        else if (spec.cubic_tcp_friendliness) // an input file does not say for which release it is
             throw InputError(std::string("cubic_tcp_friendliness: cubic of ns-3 ") +
                              kSimulatorVersion + " has none");
         factory.Set("HyStart", ns3::BooleanValue(spec.cubic_hystart));

@@ -8,7 +8,7 @@
 namespace replicate
 {
 
-/// Loss model of one link direction; `stream` is a random stream of its own.
+/// Loss model of one link direction; `stream` is its random stream.
 ns3::Ptr<ns3::ErrorModel> MakeLoss(const LossSpec& spec, std::int64_t stream);
 
 } // namespace replicate

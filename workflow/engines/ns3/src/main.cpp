@@ -3,9 +3,9 @@
 #include "complain.hpp"
 #include "errors.hpp"
 #include "flows.hpp"
+#include "input_file.hpp"
 #include "metrics.hpp"
 #include "output.hpp"
-#include "plan.hpp"
 #include "release.hpp"
 #include "topology.hpp"
 #include "trace.hpp"
@@ -29,25 +29,25 @@ using namespace replicate;
 constexpr const char* kScheduler = "ns3::PriorityQueueScheduler";
 
 constexpr const char* kHelp =
-    "usage: replicate-ns3 --plan FILE --output DIR [--trace FILE]\n"
+    "usage: replicate-ns3 --input FILE --output DIR [--trace FILE]\n"
     "       replicate-ns3 --version | --help\n"
     "\n"
     "Run one scenario on ns-3 and write flows.csv, series.csv and run.json into DIR.\n"
-    "  --plan FILE   the scenario's plan, which `replicate run` leaves beside its results\n"
+    "  --input FILE  the input file, which `replicate run` writes next to its results\n"
     "  --output DIR  directory for the results; created if absent\n"
     "  --trace FILE  also record every segment and acknowledgement of the TCP senders (CSV)\n"
     "  --version     print the simulator's version\n"
     "exit code: 0 done, 2 bad input, 3 defect of this program\n";
 
 struct Options {
-    std::string plan, output, trace;
+    std::string input, output, trace;
 };
 
 Options ParseOptions(const std::vector<std::string>& words)
 {
     Options options;
     for (std::size_t i = 0; i < words.size(); i += 2) {
-        std::string* target = words[i] == "--plan"     ? &options.plan
+        std::string* target = words[i] == "--input"    ? &options.input
                               : words[i] == "--output" ? &options.output
                               : words[i] == "--trace"  ? &options.trace
                                                        : nullptr;
@@ -57,8 +57,8 @@ Options ParseOptions(const std::vector<std::string>& words)
             throw InputError(words[i] + ": without a value: see --help");
         *target = words[i + 1];
     }
-    if (options.plan.empty() || options.output.empty())
-        throw InputError("--plan and --output: missing: give both, see --help");
+    if (options.input.empty() || options.output.empty())
+        throw InputError("--input and --output: missing: give both, see --help");
     return options;
 }
 
@@ -72,7 +72,7 @@ void MakeDirectory(const std::string& path)
 
 void Run(const Options& options)
 {
-    const Scenario scenario = ReadPlan(options.plan);
+    const Scenario scenario = ReadInputFile(options.input);
     Trace trace(scenario);
     if (!options.trace.empty())
         trace.Open(options.trace);

@@ -1,4 +1,4 @@
-/// The result files: written beside their place, then renamed, so that a file is whole or absent.
+/// The result files: written to temporary files, then renamed, so that a file is whole or absent.
 #pragma once
 
 #include "flows.hpp"

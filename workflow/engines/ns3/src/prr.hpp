@@ -6,7 +6,7 @@
 namespace replicate
 {
 
-/// Arithmetic of RFC 6937, section 3, in bytes. ns-3.44's own PRR is not used unless asked for:
+/// Arithmetic of RFC 6937, section 3, in bytes. ns-3.44's own PRR is used only on request:
 /// with SACK it takes a segment too many as delivered for each duplicate, it measures the reduction
 /// by the pipe instead of the flight size, and it multiplies two windows in 32 bits, which wraps
 /// from 64 KiB on. So it sends more in recovery than the bottleneck drains, and loses again at

@@ -20,7 +20,7 @@ ns3::Ptr<ns3::Queue<ns3::Packet>> MakeLineQueue();
 ns3::Ptr<ns3::QueueDisc> MakeFifo(const QueueSpec& spec);
 
 /// Queue discipline for the egress of a link, or null for kind droptail.
-/// `stream` is the first of two random streams of its own.
+/// `stream` is the first of its two random streams.
 ns3::Ptr<ns3::QueueDisc> MakeQueueDisc(const QueueSpec& spec, const LinkSpec& link,
                                        std::int64_t stream);
 

@@ -87,7 +87,7 @@ void RenoSocket::LeaveFastRecovery(ns3::SequenceNumber32 ack)
 }
 
 /// In recovery the inflated window is compared with all that is outstanding (SND.NXT - SND.UNA),
-/// since the inflation itself stands for the segments that have left the network.
+/// since the inflation itself represents the segments that have left the network.
 std::uint32_t RenoSocket::AvailableWindow() const
 {
     if (!InRecovery())

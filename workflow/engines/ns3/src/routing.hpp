@@ -1,4 +1,4 @@
-/// Static routing by the plan's routes.
+/// Static routing by the routes of the input file.
 ///
 /// ns-3's global routing computes a table of every subnet for every node and searches it linearly
 /// for every packet; with a thousand nodes both are too slow.

@@ -1,4 +1,4 @@
-/// One run as its plan states it: SI units, ids resolved to indices, all checks passed.
+/// One run as its input file states it: SI units, ids resolved to indices, all checks passed.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Links: what a packet has more than ns-3's point-to-point device knows, and how long it travels.
+/// Links: the bytes of a packet that ns-3's point-to-point device does not count, and its delay.
 #pragma once
 
 #include "scenario.hpp"

@@ -1,7 +1,7 @@
-"""A plan as data (workflow/replication/engines/lowering.py has the grammar, and all checks).
+"""A scenario as an input file states it (grammar: workflow/replication/engines/input_file.py).
 
-Shared by the engines whose program is Python; it is laid beside their own modules when they are
-built, and needs nothing but the standard library.
+The engines whose program is Python share it. Their builds copy it next to their own modules, so it
+needs the standard library only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ TCP_HEADER_BYTES, TIMESTAMP_BYTES, UDP_HEADER_BYTES = 40, 12, 28
 
 
 class InputError(Exception):
-    """The plan or the command line is bad, or asks for what is not here."""
+    """The input file or the command line is bad, or asks for something unsupported."""
 
 
 @dataclass
 class Head:
-    """Of what the plan is, and for whom."""
+    """The scenario and the engine that the input file is for."""
 
     version: str
     engine: str
@@ -28,7 +28,7 @@ class Head:
 
 @dataclass
 class Run:
-    """How long, how often sampled, and the seed of all chance."""
+    """Duration, sampling interval and random seed."""
 
     duration_ns: int
     sampling_interval_ns: int
@@ -52,7 +52,7 @@ class Node:
 
 @dataclass
 class DropTail:
-    """FIFO of the device itself: one of the limits is none."""
+    """FIFO of the device itself; one of the limits is None."""
 
     limit_packets: int | None
     limit_bytes: int | None
@@ -124,7 +124,7 @@ Queue = DropTail | Pfifo | Red | CoDel | FqCoDel | Pie
 
 @dataclass
 class NoLoss:
-    """Nothing is lost on the way."""
+    """No loss on the link."""
 
 
 @dataclass
@@ -147,7 +147,7 @@ Loss = NoLoss | RandomLoss | ListedLoss
 
 @dataclass
 class NoShaper:
-    """A packet takes its time at the link's rate."""
+    """Packets are sent at the link's rate."""
 
 
 @dataclass
@@ -168,7 +168,7 @@ Shaper = NoShaper | TokenBucket
 
 @dataclass
 class Link:
-    """A link between nodes; queues, losses and shapers are of the directions ab and ba."""
+    """A link; queues, losses and shapers have one entry for ab and one for ba."""
 
     id: str
     a: int
@@ -183,13 +183,13 @@ class Link:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """Return its nodes: the senders of its directions."""
+        """Return its nodes: the sending ends of ab and ba."""
         return self.a, self.b
 
 
 @dataclass
 class Tcp:
-    """A bulk transfer; without `stop_after_bytes` there are always data."""
+    """A bulk transfer; without `stop_after_bytes` the sender always has data."""
 
     id: str
     source: int
@@ -229,13 +229,13 @@ class Tcp:
 
     @property
     def payload_bytes(self) -> int:
-        """Return what of it the application gets."""
+        """Return the payload of a full packet."""
         return self.segment_bytes
 
 
 @dataclass
 class Cbr:
-    """A constant bit rate."""
+    """A constant bit rate flow over UDP."""
 
     id: str
     source: int
@@ -247,7 +247,7 @@ class Cbr:
 
     @property
     def payload_bytes(self) -> int:
-        """Return what of a packet the application gets."""
+        """Return the payload of a packet."""
         return self.packet_bytes - UDP_HEADER_BYTES
 
 
@@ -256,26 +256,26 @@ Flow = Tcp | Cbr
 
 @dataclass
 class Monitor:
-    """A direction whose queue is sampled."""
+    """A link direction whose queue is sampled."""
 
     link: int
     direction: str
 
     @property
     def hop(self) -> int:
-        """Return the direction as a number: twice the link, and 1 more for ba."""
+        """Return the direction as a number: 2 * link, plus 1 for ba."""
         return 2 * self.link + DIRECTIONS.index(self.direction)
 
 
 @dataclass
 class Route(Monitor):
-    """The sending end of this direction reaches a node by it."""
+    """The sending end of this direction sends packets for node `to` over it."""
 
     to: int
 
 
 @dataclass
-class Plan:
+class Scenario:
     """One run."""
 
     sha256: str
@@ -289,26 +289,26 @@ class Plan:
 
     @property
     def samples(self) -> int:
-        """Return how many instants are sampled."""
+        """Return the number of sampling times."""
         return self.run.duration_ns // self.run.sampling_interval_ns
 
     def name(self, hop: int) -> str:
-        """Return what tables call a direction."""
+        """Return the name of a direction in the tables."""
         return f"{self.links[hop // 2].id}:{DIRECTIONS[hop % 2]}"
 
 
 class Routes:
-    """By which direction of a link each node sends to each other."""
+    """The link direction over which each node sends to each other node."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._links = plan.links
+    def __init__(self, scenario: Scenario) -> None:
+        self._links = scenario.links
         self._next = {
-            (plan.links[route.link].ends[route.hop % 2], route.to): route.hop
-            for route in plan.routes
+            (scenario.links[route.link].ends[route.hop % 2], route.to): route.hop
+            for route in scenario.routes
         }
 
     def path(self, source: int, destination: int) -> list[int]:
-        """Return the directions, as numbers, from one node to another."""
+        """Return the directions, as numbers, on the path from one node to another."""
         path: list[int] = []
         at = source
         while at != destination:

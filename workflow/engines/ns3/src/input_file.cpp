@@ -1,4 +1,4 @@
-#include "plan.hpp"
+#include "input_file.hpp"
 
 #include "errors.hpp"
 
@@ -18,7 +18,7 @@ constexpr const char* kVersion = "1";
 constexpr const char* kEngine = "ns3";
 constexpr std::size_t kHashDigits = 64;
 
-/// A line of a plan: a word, then names and values, which are taken in their fixed order.
+/// A line of an input file: a word, then names and values, which are taken in their fixed order.
 class Statement
 {
 public:
@@ -121,7 +121,7 @@ private:
     std::string m_word;
 };
 
-/// A plan's lines one after the other; knows where it is.
+/// The lines of an input file, one after the other; knows where it is.
 class Lines
 {
 public:
@@ -136,7 +136,7 @@ public:
         ++m_number;
         std::string line;
         if (!std::getline(m_file, line))
-            throw InputError("the plan ends too early");
+            throw InputError("the input file ends too early");
         return Statement(line);
     }
 
@@ -316,25 +316,25 @@ DirectionSpec ReadDirection(Statement& line, const Scenario& scenario)
     return direction;
 }
 
-/// What the plan is of and for.
+/// The scenario and the engine of the input file.
 void ReadHead(Lines& lines, Scenario& scenario)
 {
-    auto plan = lines.Next("plan");
-    if (const auto version = plan.Text("version"); version != kVersion)
-        throw InputError("a plan of version " + version + ", not " + kVersion);
-    if (const auto engine = plan.Text("engine"); engine != kEngine)
-        throw InputError("a plan for engine " + engine + ", not " + kEngine);
-    scenario.sha256 = plan.Text("scenario");
+    auto head = lines.Next("input");
+    if (const auto version = head.Text("version"); version != kVersion)
+        throw InputError("an input file of version " + version + ", not " + kVersion);
+    if (const auto engine = head.Text("engine"); engine != kEngine)
+        throw InputError("an input file for engine " + engine + ", not " + kEngine);
+    scenario.sha256 = head.Text("scenario");
     if (scenario.sha256.size() != kHashDigits ||
         scenario.sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
-        throw InputError("plan.scenario: not a hash");
-    plan.End();
+        throw InputError("input.scenario: not a hash");
+    head.End();
     auto run = lines.Next("run");
     scenario.duration_ns = run.Value<std::int64_t>("duration_ns");
     scenario.sampling_interval_ns = run.Value<std::int64_t>("sampling_interval_ns");
     scenario.seed = run.Value<std::uint32_t>("seed");
     run.End();
-    auto host = lines.Next("host"); // of kernels; a plan for a simulator has the defaults
+    auto host = lines.Next("host"); // of kernels; an input file for a simulator has the defaults
     host.Flag("segmentation_offload");
     host.Value<std::uint32_t>("timer_hz");
     host.End();
@@ -376,16 +376,16 @@ Scenario Read(Lines& lines)
 
 } // namespace
 
-Scenario ReadPlan(const std::string& path)
+Scenario ReadInputFile(const std::string& path)
 {
     Lines lines(path);
     if (!lines.Opened())
-        throw InputError(path + ": cannot be read: give the path of a plan");
+        throw InputError(path + ": cannot be read: give the path of an input file");
     try {
         return Read(lines);
     } catch (const InputError& error) {
         throw InputError(path + ": line " + std::to_string(lines.Number()) + ": " + error.what() +
-                         ": give a plan that replicate made for " + kEngine);
+                         ": give an input file that replicate made for " + kEngine);
     }
 }
 

@@ -1,4 +1,4 @@
-"""From a plan to the guest's: taps, a route for each flow, and a line for each thing to build."""
+"""The guest's input: taps, a route for each flow, and a line for each thing to build."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fair_queues import Cake, FqPie
-from plan import (
+from scenario import (
     UDP_HEADER_BYTES,
     Cbr,
     CoDel,
@@ -18,11 +18,11 @@ from plan import (
     ListedLoss,
     Loss,
     Pie,
-    Plan,
     Queue,
     RandomLoss,
     Red,
     Routes,
+    Scenario,
     Tcp,
     TokenBucket,
     TokenBucketFilter,
@@ -61,61 +61,61 @@ CUBIC_BETA_SCALE, CUBIC_BETA = 1024, 717
 Path = list[int]
 
 
-def make_guest_plan(plan: Plan) -> str:
-    """Return the guest's plan: numbers and the kernel's own names only."""
-    routes = Routes(plan)
+def make_guest_input(scenario: Scenario) -> str:
+    """Return the guest's input: numbers and the kernel's own names only."""
+    routes = Routes(scenario)
     paths = [
         (routes.path(f.source, f.destination), routes.path(f.destination, f.source))
-        for f in plan.flows
+        for f in scenario.flows
     ]
     route_lines = [
         line
-        for number, flow in enumerate(plan.flows)
-        for line in _route_lines(plan, flow, number, paths[number])
+        for number, flow in enumerate(scenario.flows)
+        for line in _route_lines(scenario, flow, number, paths[number])
     ]
-    largest = max(flow.packet_bytes for flow in plan.flows)
-    tuned = max(MOST_FIXED_WINDOW_BYTES + 1, *(tuned_window(flow) for flow in plan.flows))
-    run, offload = plan.run, plan.host.segmentation_offload
+    largest = max(flow.packet_bytes for flow in scenario.flows)
+    tuned = max(MOST_FIXED_WINDOW_BYTES + 1, *(tuned_window(flow) for flow in scenario.flows))
+    run, offload = scenario.run, scenario.host.segmentation_offload
     lines = [
         f"run {run.duration_ns} {run.sampling_interval_ns} {max(largest, ETHERNET_MTU_BYTES)}"
-        f" {len(plan.nodes)} {len(plan.links)} {len(route_lines)} {len(plan.flows)}"
-        f" {len(plan.monitors)} {offload} {2 * tuned}"
+        f" {len(scenario.nodes)} {len(scenario.links)} {len(route_lines)} {len(scenario.flows)}"
+        f" {len(scenario.monitors)} {offload} {2 * tuned}"
     ]
-    parameters = {key: v for flow in plan.flows for key, v in _parameters(flow).items()}
+    parameters = {key: v for flow in scenario.flows for key, v in _parameters(flow).items()}
     lines += [f"parameter {module} {name} {v}" for (module, name), v in sorted(parameters.items())]
-    taps = _taps(plan, [forth for forth, _ in paths])
-    for link, tap in zip(plan.links, taps, strict=True):
+    taps = _taps(scenario, [forth for forth, _ in paths])
+    for link, tap in zip(scenario.links, taps, strict=True):
         lines.append(f"link {link.a} {link.b} {tap}")
-    lines += _queue_lines(plan, largest)
+    lines += _queue_lines(scenario, largest)
     lines += route_lines
-    for flow, (forth, _) in zip(plan.flows, paths, strict=True):
+    for flow, (forth, _) in zip(scenario.flows, paths, strict=True):
         lines.append(_flow_line(flow, forth))
-    lines += [f"monitor {monitor.link} {monitor.hop % 2}" for monitor in plan.monitors]
+    lines += [f"monitor {monitor.link} {monitor.hop % 2}" for monitor in scenario.monitors]
     return "\n".join(lines) + "\n"
 
 
 def tuned_window(flow: Flow) -> int:
-    """Return up to which window the kernel tunes its receive buffer; 0: a fixed window."""
+    """Return the largest window of the kernel's receive buffer tuning; 0: a fixed window."""
     if isinstance(flow, Cbr) or 0 < (flow.maximum_window_bytes or 0) <= MOST_FIXED_WINDOW_BYTES:
         return 0
     return flow.maximum_window_bytes or UNLIMITED_WINDOW_BYTES
 
 
-def _taps(plan: Plan, forths: list[Path]) -> list[int]:
-    taps = [0] * len(plan.links)
+def _taps(scenario: Scenario, forths: list[Path]) -> list[int]:
+    taps = [0] * len(scenario.links)
     for forth in forths:
         first, last = forth[0], forth[-1]
         taps[first // 2] |= TAP_IN[first % 2]
         taps[last // 2] |= TAP_OUT[1 - last % 2]
-    for monitor in plan.monitors:
+    for monitor in scenario.monitors:
         taps[monitor.link] |= TAP_MONITOR[monitor.hop % 2]
-        if plan.host.segmentation_offload:  # the queue's packets are counted there
+        if scenario.host.segmentation_offload:  # the queue's packets are counted there
             taps[monitor.link] |= TAP_IN[monitor.hop % 2]
     return taps
 
 
 def _parameters(flow: Flow) -> dict[tuple[str, str], int]:
-    """Return what the kernel holds once for all flows of an algorithm."""
+    """Return the module parameters that all flows of an algorithm share."""
     control = flow.congestion_control if isinstance(flow, Tcp) else ""
     if isinstance(flow, Tcp) and control == "vegas":
         vegas = (flow.vegas_alpha_packets, flow.vegas_beta_packets, flow.vegas_gamma_packets)
@@ -130,24 +130,24 @@ def _parameters(flow: Flow) -> dict[tuple[str, str], int]:
     return {}
 
 
-def kernel_words(plan: Plan) -> list[str]:
-    """Return what of a plan the kernel must know when it starts, as words of its command line.
+def kernel_words(scenario: Scenario) -> list[str]:
+    """Return the settings that the kernel takes at its start, as words of its command line.
 
-    `cubictcp_register` derives what Reno would have from beta once. The kernel's own value is left
-    out, since the command line is a part of what its random numbers come from.
+    `cubictcp_register` derives Reno's equivalent from beta once. The kernel's own value is omitted,
+    since the command line is one of the sources of its random numbers.
     """
-    cubic = (f for f in plan.flows if isinstance(f, Tcp) and f.congestion_control == "cubic")
+    cubic = (f for f in scenario.flows if isinstance(f, Tcp) and f.congestion_control == "cubic")
     betas = {round(CUBIC_BETA_SCALE * flow.cubic_beta) for flow in cubic}
     return [f"tcp_cubic.beta={beta}" for beta in sorted(betas - {CUBIC_BETA})]
 
 
-def needs_dctcp(plan: Plan) -> bool:
-    """Return whether a plan needs the kernel with DCTCP."""
-    return any(isinstance(f, Tcp) and f.congestion_control == "dctcp" for f in plan.flows)
+def needs_dctcp(scenario: Scenario) -> bool:
+    """Return whether a scenario needs the kernel with DCTCP."""
+    return any(isinstance(f, Tcp) and f.congestion_control == "dctcp" for f in scenario.flows)
 
 
-def _queue_lines(plan: Plan, largest: int) -> Iterator[str]:
-    for number, link in enumerate(plan.links):
+def _queue_lines(scenario: Scenario, largest: int) -> Iterator[str]:
+    for number, link in enumerate(scenario.links):
         for direction in range(2):
             yield f"queue {number} {direction} {_queue_values(link, direction, largest)}"
 
@@ -210,8 +210,10 @@ def _red(queue: Red) -> list[float]:
     return [queue.limit_packets, low, high, power, queue.maximum_probability, size]
 
 
-def _route_lines(plan: Plan, flow: Flow, number: int, paths: tuple[Path, Path]) -> Iterator[str]:
-    """Yield a route of its own for every flow and hop: its ends hold the flow's TCP settings."""
+def _route_lines(
+    scenario: Scenario, flow: Flow, number: int, paths: tuple[Path, Path]
+) -> Iterator[str]:
+    """Yield one route for every flow and hop; those at the ends hold the flow's TCP settings."""
     for to_source, path in enumerate(paths):
         for place, hop in enumerate(path):
             settings = "0 0 0 0"
@@ -221,7 +223,7 @@ def _route_lines(plan: Plan, flow: Flow, number: int, paths: tuple[Path, Path]) 
                 first = f"{flow.initial_window_segments} {rto_ms} 0"
                 settings = f"0 {rto_ms} {quick_ack}" if to_source else first
                 settings += f" {int(flow.ecn)}"
-            node = plan.links[hop // 2].ends[hop % 2]
+            node = scenario.links[hop // 2].ends[hop % 2]
             yield f"route {node} {hop // 2} {number} {to_source} {settings}"
 
 

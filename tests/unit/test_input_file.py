@@ -1,4 +1,4 @@
-"""Lowering: one plan for every engine, whole and exact, or an error that names the field."""
+"""The input file: the same for every engine and exact, or an error that names the field."""
 
 import importlib
 import json
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from replication.design.config import load_study, load_tier
 from replication.design.design import design_study
 from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
-from replication.engines.lowering import lower, write_inputs
+from replication.engines.input_file import INPUT_FILE, input_text, write_inputs
 from replication.engines.routing import Routes
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
@@ -29,8 +29,8 @@ TCP = tcp("t", "newreno", **OWN, initial_rto_s=1.0)
 LINUX_TCP = linux_tcp("t", **OWN, delayed_ack_timeout_s=0.04)
 END = minimal_scenario()["flows"][0] | {"source": "n0", "destination": "n1", "start_s": 1 - 1e-11}
 LISTED = {"kind": "listed", "flow": "t", "data_packets": [9, 3, 9]}
-PLAN = """\
-plan version 1 engine ns2 scenario {sha256}
+INPUT = """\
+input version 1 engine ns2 scenario {sha256}
 run duration_ns 1000000000 sampling_interval_ns 100000000 seed 1
 host segmentation_offload 0 timer_hz 250
 node id a
@@ -68,13 +68,13 @@ def scenario(**changes):
     return Scenario.model_validate(document | changes)
 
 
-#: By these the programs in Python read a plan.
+#: With these modules the programs in Python read an input file.
 sys.path.insert(0, str(ROOT / "workflow" / "engines" / "common"))
-READER, DATA = importlib.import_module("plan_reader"), importlib.import_module("plan")
+READER, DATA = importlib.import_module("input_reader"), importlib.import_module("scenario")
 
 
 def test_a_plan_has_every_default_and_every_route():
-    assert lower(scenario(), NS2) == PLAN.format(sha256=scenario().sha256)
+    assert input_text(scenario(), NS2) == INPUT.format(sha256=scenario().sha256)
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
@@ -85,8 +85,8 @@ def test_what_is_left_to_an_engine_is_in_its_plan(engine):
         scenario(flows=[flow | said], links=minimal_scenario()["links"], monitors=[])
         for said in ({}, {"cubic_beta": 0.25})
     )
-    assert own in lower(left, engine)
-    assert "cubic_beta 0.25 " in lower(stated, engine)
+    assert own in input_text(left, engine)
+    assert "cubic_beta 0.25 " in input_text(stated, engine)
     # A scenario that does not have the key is the one that it was before there was such a key.
     assert '"cubic_beta":0.25' in stated.canonical_json()
     assert "cubic_beta" not in left.canonical_json()
@@ -95,17 +95,17 @@ def test_what_is_left_to_an_engine_is_in_its_plan(engine):
 def test_a_later_key_ends_its_line_and_stands_only_where_it_is_set(tmp_path):
     later = {"stop_after_bytes": 9600, "ecn": True}
     given = scenario(flows=[TCP | later], links=minimal_scenario()["links"])
-    (tmp_path / "plan.txt").write_text(lower(given, NS2))
-    assert " cubic_hystart 0 stop_after_bytes 9600 ecn 1\n" in lower(given, NS2)
-    read = READER.read_plan(str(tmp_path / "plan.txt"), "ns2").flows[0]
+    (tmp_path / INPUT_FILE).write_text(input_text(given, NS2))
+    assert " cubic_hystart 0 stop_after_bytes 9600 ecn 1\n" in input_text(given, NS2)
+    read = READER.read_input_file(str(tmp_path / INPUT_FILE), "ns2").flows[0]
     assert (read.stop_after_bytes, read.ecn) == (9600, True)
-    without = lower(scenario(), NS2) + scenario().canonical_json()
+    without = input_text(scenario(), NS2) + scenario().canonical_json()
     assert "stop_after_bytes" not in without and "ecn" not in without
 
 
 def test_what_a_program_reads_is_what_was_given(tmp_path):
-    (tmp_path / "plan.txt").write_text(lower(scenario(), NS2))
-    read = READER.read_plan(str(tmp_path / "plan.txt"), "ns2")
+    (tmp_path / INPUT_FILE).write_text(input_text(scenario(), NS2))
+    read = READER.read_input_file(str(tmp_path / INPUT_FILE), "ns2")
     assert read.sha256 == scenario().sha256
     assert read.links[0].losses == [DATA.ListedLoss(1, [3, 9]), DATA.NoLoss()]
     assert read.flows[0] == DATA.Cbr("f", 0, 1, 0, 10**9, 1e5, 500)
@@ -118,8 +118,8 @@ def test_what_a_program_reads_is_what_was_given(tmp_path):
 def test_numbers_read_back_to_the_same_doubles(rate_bps, probability):
     link = minimal_scenario()["links"][0] | {"rate_bps": rate_bps}
     link["loss_ba"] = {"kind": "random", "probability": probability}
-    plan = lower(scenario(links=[link]), NS3)
-    words = plan.split()
+    text = input_text(scenario(links=[link]), NS3)
+    words = text.split()
     assert float(words[words.index("rate_bps") + 1]) == rate_bps
     assert float(words[words.index("probability") + 1]) == probability
 
@@ -150,9 +150,9 @@ def test_what_no_engine_can_run_is_an_error(given, message, tmp_path):
 
 @pytest.mark.parametrize(("engine", "most"), [(NS3, 250), (NS2, 250), (LINUX, 60)])
 def test_a_path_has_as_many_hops_as_its_packets_live(engine, most):
-    assert lower(chain(most), engine).count("\nroute ") == 2 * most
+    assert input_text(chain(most), engine).count("\nroute ") == 2 * most
     with pytest.raises(InputError, match=f"{most + 1} hops"):
-        lower(chain(most + 1), engine)
+        input_text(chain(most + 1), engine)
 
 
 def plain_path(nodes, links, source, destination):
@@ -184,9 +184,9 @@ def test_routes_have_the_fewest_hops_and_the_earlier_link_wins(seed):
 
 def test_the_lowering_is_a_part_of_every_fingerprint():
     for engine in ENGINES.values():
-        assert {"lowering.py", "routing.py"} <= {p.name for p in engine.sources(ROOT)}
-        # Images hold programs alone, and plans are made outside of them.
-        assert not {"lowering.py"} & {p.name for p in engine.program_sources(ROOT)}
+        assert {"input_file.py", "routing.py"} <= {p.name for p in engine.sources(ROOT)}
+        # Images hold programs alone; input files are made outside of them.
+        assert not {"input_file.py"} & {p.name for p in engine.program_sources(ROOT)}
 
 
 # -- hosts: a default one changes nothing; any other is a part of the scenario, or refused ---------
@@ -214,7 +214,7 @@ def test_a_default_host_is_no_host_and_a_whole_number_a_float(same):
 def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
     bound = {"host": {"segmentation_offload": 8192}, "flows": [LINUX_TCP]}
     bound |= {"links": minimal_scenario()["links"], "monitors": []}
-    assert "\nhost segmentation_offload 8192 timer_hz 250\n" in lower(scenario(**bound), LINUX)
+    assert "\nhost segmentation_offload 8192 timer_hz 250\n" in input_text(scenario(**bound), LINUX)
     host = {"segmentation_offload": True, "timer_hz": 100}
     given = scenario(host=host)
     assert given.id != scenario().id
@@ -230,4 +230,4 @@ def test_a_study_sets_the_host_by_its_assumptions():
     assert {run.scenario.host.segmentation_offload for run in runs} == {True}
     on_ns3 = designed("kapadia", "ns3", **changes)
     assert {run.refusal for run in on_ns3} == {"ns3 has no host setting 'segmentation_offload'"}
-    assert "\nhost segmentation_offload 1 timer_hz 1000\n" in lower(runs[0].scenario, LINUX)
+    assert "\nhost segmentation_offload 1 timer_hz 1000\n" in input_text(runs[0].scenario, LINUX)

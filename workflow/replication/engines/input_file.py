@@ -1,9 +1,9 @@
-"""Lowering: a scenario as the plan that an engine's program reads, the same for every engine.
+"""The input file of an engine's program: a scenario as text, the same for every engine.
 
-A plan is text, a statement a line: a word, then names and values in a fixed order, with every
-default filled in and every route found. Programs read it strictly and check nothing again.
+Each line is a statement: a word, then names and values in a fixed order. Defaults are filled in and
+routes are computed. Programs read the file strictly and do not repeat the checks made here.
 
-    plan version 1 engine ns3 scenario <SHA-256 of the scenario's canonical JSON>
+    input version 1 engine ns3 scenario <SHA-256 of the scenario's canonical JSON>
     run duration_ns 10000000000 sampling_interval_ns 100000000 seed 1
     host segmentation_offload 0 timer_hz 250
     node id s0
@@ -19,12 +19,11 @@ default filled in and every route found. Programs read it strictly and check not
     route link 0 direction ab to 1
     end
 
-Nodes, links and flows are referred to by their place among their kind, from 0. Times are whole
-nanoseconds, truth values 0 and 1, lists have commas; other numbers read back to the same double.
-Keys that came later (`stop_after_bytes`, `ecn`, `socket_samples`) end their line where they are
-set.
-A route says by which direction of a link its sending end reaches a node, for every node that some
-flow's packets or acknowledgements go to.
+Nodes, links and flows are referred to by their index, from 0. Times are whole nanoseconds, truth
+values 0 and 1, lists have commas; other numbers read back to the same double. Optional keys
+(`stop_after_bytes`, `ecn`, `socket_samples`) are at the end of their line, if they are set.
+A route names the link direction over which its sending end reaches node `to`. There is one for
+every node that data or acknowledgements of some flow go to.
 """
 
 from __future__ import annotations
@@ -41,56 +40,56 @@ from replication.study.link import Link
 from replication.study.model import Document
 from replication.study.scenario import Flow, Scenario, TcpFlow
 
-#: What a program must know to read a plan; another grammar has another number.
+#: Version of the grammar.
 VERSION = 1
-#: What a run's folder holds of its input: the scenario for people, the plan for the program.
-SCENARIO_FILE, PLAN_FILE = "scenario.json", "plan.txt"
+#: The input in a run's folder: the scenario for people, the input file for the program.
+SCENARIO_FILE, INPUT_FILE = "scenario.json", "input.txt"
 _WAYS = ("ab", "ba")
-#: The last keys of a document: a plan without them is the one that it was before there were any.
+#: Optional keys. They are omitted if unset, so that older scenarios keep their input file.
 _ADDED_KEYS = ("stop_after_bytes", "ecn", "socket_samples")
 
 
 def write_inputs(folder: Path, scenario: Scenario, engine: Engine) -> None:
-    """Write the scenario and its plan for `engine` into `folder`, which is made.
+    """Write the scenario and its input file for `engine` into a new `folder`.
 
     Raises
     ------
     InputError
-        As `lower` does; nothing is written.
+        As `input_text` does; nothing is written.
     """
-    plan = lower(scenario, engine)
+    text = input_text(scenario, engine)
     write_text(folder / SCENARIO_FILE, scenario.canonical_json() + "\n")
-    write_text(folder / PLAN_FILE, plan)
+    write_text(folder / INPUT_FILE, text)
 
 
-def lower(scenario: Scenario, engine: Engine) -> str:
-    """Return the plan of a scenario for `engine`.
+def input_text(scenario: Scenario, engine: Engine) -> str:
+    """Return the text of a scenario's input file for `engine`.
 
     Raises
     ------
     InputError
-        The engine lacks something it asks for, or a flow has no path; the message says what.
+        The engine lacks a feature of the scenario, or a flow has no path; the message names it.
     """
     if refused := engine.refusal(scenario):
         raise InputError(f"scenario {scenario.id}: {refused}")
-    return "\n".join(_Plan(scenario, engine).lines()) + "\n"
+    return "\n".join(_InputFile(scenario, engine).lines()) + "\n"
 
 
 def nanoseconds(seconds: float) -> int:
-    """Return a time in s in ns, the resolution of all times that engines are given."""
+    """Convert a time from s to ns, the resolution of all times in input files."""
     return round(seconds * 1e9)
 
 
 def _nanoseconds(name: str, seconds: float) -> int:
-    """Return a field's time in ns; all but these must last."""
+    """Return a field's time in ns; only these fields may be 0."""
     ns = nanoseconds(seconds)
     if ns == 0 and name not in ("connect_s", "start_s", "delay_s", "jitter_s"):
         raise InputError(f"{name}: {seconds!r} is less than a nanosecond")
     return ns
 
 
-class _Plan:
-    """The lines of one plan; ids become places."""
+class _InputFile:
+    """The lines of one input file; ids become indices."""
 
     def __init__(self, scenario: Scenario, engine: Engine) -> None:
         self._scenario, self._engine = scenario, engine
@@ -99,9 +98,9 @@ class _Plan:
         self._flows = _places([flow.id for flow in scenario.flows])
 
     def lines(self) -> Iterator[str]:
-        """Yield the plan's lines."""
+        """Yield the lines."""
         scenario = self._scenario
-        yield f"plan version {VERSION} engine {self._engine.name} scenario {scenario.sha256}"
+        yield f"input version {VERSION} engine {self._engine.name} scenario {scenario.sha256}"
         run = ("duration_s", "sampling_interval_s", "seed")
         yield self._line("run", {name: getattr(scenario, name) for name in run})
         yield self._line("host", _members(scenario.host_or_default()))
@@ -143,7 +142,7 @@ class _Plan:
             members[end] = self._nodes[members[end]]
         if "connect_s" in members and members["connect_s"] is None:
             members["connect_s"] = flow.start_s
-        # What is to come after the end of the run comes never.
+        # A flow cannot stop after the end of the run.
         members["stop_s"] = min(flow.stop_s, self._scenario.duration_s)
         if nanoseconds(flow.start_s) >= nanoseconds(members["stop_s"]):
             raise InputError(f"flow {flow.id}: start_s is less than 1 ns before it stops")

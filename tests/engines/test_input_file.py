@@ -1,11 +1,11 @@
-"""Bad plans, the same for every engine: exit code 2, one line that says what, nothing written."""
+"""Bad input files, the same for every engine: exit code 2, one line, nothing written."""
 
 import pytest
 
-from tests.engines.engine_bench import write_plan
+from tests.engines.engine_bench import write_input
 from tests.engines.engine_scenarios import cbr, single_link
 
-#: A line (0 plan, 1 run, 2 host, 3 and 4 node, 5 link, 6 and 7 queues, 8 and 9 losses, 10 and 11
+#: A line (0 input, 1 run, 2 host, 3 and 4 node, 5 link, 6 and 7 queues, 8 and 9 losses, 10 and 11
 #: shapers, 12 flow), what is replaced in it by what, and what is said.
 BAD_LINES = [
     (0, "version 1", "version 2", "version 2"),
@@ -23,14 +23,14 @@ def test_a_bad_line_is_refused_in_one_line_and_earlier_results_stay(
     bench, tmp_path, at, old, new, said
 ):
     scenario = single_link([bench.tcp("t"), cbr("c", 1e5)], duration_s=1)
-    plan, output = write_plan(tmp_path, bench.name, scenario), tmp_path / "out"
+    given, output = write_input(tmp_path, bench.name, scenario), tmp_path / "out"
     output.mkdir()
     (output / "flows.csv").write_text("earlier")
-    lines = plan.read_text().splitlines(keepends=True)
+    lines = given.read_text().splitlines(keepends=True)
     assert old in lines[at]
     lines[at] = lines[at].replace(old, new, 1)
-    plan.write_text("".join(lines))
-    done = bench.invoke("--plan", plan, "--output", output)
+    given.write_text("".join(lines))
+    done = bench.invoke("--input", given, "--output", output)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done
     assert said in done.stderr
     assert [path.read_text() for path in output.iterdir()] == ["earlier"]

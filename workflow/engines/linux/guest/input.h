@@ -1,12 +1,12 @@
-/// What to build and run, as the launcher worked it out of the plan: words and numbers, a
-/// statement a line (see plan.c). Everything was checked before; here a fault is fatal.
+/// What to build and run, worked out by the launcher from the input file: words and numbers, a
+/// statement a line (see input.c). Everything was checked before; here a fault is fatal.
 #pragma once
 
 #include "common.h"
 
 enum { AHEAD, BACK }; /* a to b, b to a */
 
-struct plan_queue {
+struct input_queue {
 	char kind[12];
 	uint64_t rate_Bps; /* 8 times this is the link's rate in bit/s */
 	uint64_t line_Bps; /* at which a packet passes: the same without a shaper */
@@ -19,13 +19,13 @@ struct plan_queue {
 	double value[8]; /* by kind: see queue.c */
 };
 
-struct plan_link {
+struct input_link {
 	int node[2];
 	unsigned taps; /* bits of enum tap in network.h */
-	struct plan_queue queue[2];
+	struct input_queue queue[2];
 };
 
-struct plan_route {
+struct input_route {
 	int node, link;
 	int flow;
 	bool to_source;
@@ -33,7 +33,7 @@ struct plan_route {
 	bool quick_ack, ecn;
 };
 
-struct plan_flow {
+struct input_flow {
 	bool tcp;
 	int source, destination;
 	int64_t start_ns, stop_ns;
@@ -50,27 +50,27 @@ struct plan_flow {
 	double interval_ns;
 };
 
-struct plan_monitor {
+struct input_monitor {
 	int link, direction;
 };
 
-struct plan {
+struct input {
 	int64_t duration_ns, interval_ns;
 	uint32_t mtu;
 	uint32_t offload; /* 1 and more: hosts send segments merged into one packet; 2 and more: its bound */
 	bool cuts;	  /* some shaper is TBF */
 	uint32_t most_receive_buffer; /* ceiling of the buffers that the kernel tunes */
 	int nodes, links, routes, flows, monitors;
-	struct plan_link *link;
-	struct plan_route *route;
-	struct plan_flow *flow;
-	struct plan_monitor *monitor;
+	struct input_link *link;
+	struct input_route *route;
+	struct input_flow *flow;
+	struct input_monitor *monitor;
 };
 
-/// Read the plan; sets kernel parameters it names as it goes.
-void plan_read(const char *path, struct plan *plan);
+/// Read the input; set the kernel parameters that it names.
+void input_read(const char *path, struct input *input);
 
-static inline int64_t plan_samples(const struct plan *plan)
+static inline int64_t input_samples(const struct input *input)
 {
-	return plan->duration_ns / plan->interval_ns;
+	return input->duration_ns / input->interval_ns;
 }

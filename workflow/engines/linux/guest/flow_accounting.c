@@ -1,4 +1,4 @@
-#include "ledger.h"
+#include "flow_accounting.h"
 
 #include "network.h"
 
@@ -23,20 +23,20 @@ struct account {
 	uint32_t *bin;
 	size_t bins;
 	int source_device, last_device;
-	struct flow_ledger public;
+	struct flow_counts public;
 };
 
 struct transmitter {
 	int entrance; /* where packets come in that go to its queue */
 	int device;
 	int64_t free_ns; /* when the transmission under way ends */
-	struct monitor_ledger public;
+	struct monitor_counts public;
 };
 
-static const struct plan *the_plan;
+static const struct input *the_input;
 static struct account *accounts;
 static struct transmitter *transmitters;
-static struct ledger_totals totals;
+static struct total_counts totals;
 static uint64_t outstanding;
 
 static void *grow(void *memory, size_t count, size_t size)
@@ -47,55 +47,55 @@ static void *grow(void *memory, size_t count, size_t size)
 	return memory;
 }
 
-void ledger_open(const struct plan *plan)
+void accounting_open(const struct input *input)
 {
-	the_plan = plan;
-	accounts = allocate(plan->flows, sizeof(*accounts));
-	transmitters = allocate(plan->monitors, sizeof(*transmitters));
-	for (int i = 0; i < plan->flows; i++) {
-		const struct plan_flow *flow = &plan->flow[i];
+	the_input = input;
+	accounts = allocate(input->flows, sizeof(*accounts));
+	transmitters = allocate(input->monitors, sizeof(*transmitters));
+	for (int i = 0; i < input->flows; i++) {
+		const struct input_flow *flow = &input->flow[i];
 
 		accounts[i].public.interval =
-		    allocate(plan_samples(plan), sizeof(struct flow_interval));
+		    allocate(input_samples(input), sizeof(struct flow_interval));
 		if (flow->sampled)
 			accounts[i].public.socket =
-			    allocate(plan_samples(plan), sizeof(struct socket_interval));
+			    allocate(input_samples(input), sizeof(struct socket_interval));
 		accounts[i].source_device =
-		    device_index(&plan->link[flow->source_link], flow->source_link,
+		    device_index(&input->link[flow->source_link], flow->source_link,
 				 flow->source_side ? DEVICE_B : DEVICE_A);
-		accounts[i].last_device = device_index(&plan->link[flow->last_link], flow->last_link,
+		accounts[i].last_device = device_index(&input->link[flow->last_link], flow->last_link,
 						       flow->last_side ? DEVICE_B : DEVICE_A);
 	}
-	for (int i = 0; i < plan->monitors; i++) {
-		const struct plan_monitor *monitor = &plan->monitor[i];
+	for (int i = 0; i < input->monitors; i++) {
+		const struct input_monitor *monitor = &input->monitor[i];
 
 		transmitters[i].public.interval =
-		    allocate(plan_samples(plan), sizeof(struct monitor_interval));
+		    allocate(input_samples(input), sizeof(struct monitor_interval));
 		transmitters[i].entrance =
-		    device_index(&plan->link[monitor->link], monitor->link,
+		    device_index(&input->link[monitor->link], monitor->link,
 				 monitor->direction == AHEAD ? DEVICE_A : DEVICE_B);
 		transmitters[i].device =
-		    device_index(&plan->link[monitor->link], monitor->link,
+		    device_index(&input->link[monitor->link], monitor->link,
 				 monitor->direction == AHEAD ? DEVICE_M : DEVICE_N);
 	}
 }
 
-struct flow_ledger *ledger_flow(int flow)
+struct flow_counts *counts_of_flow(int flow)
 {
 	return &accounts[flow].public;
 }
 
-struct monitor_ledger *ledger_monitor(int monitor)
+struct monitor_counts *counts_of_monitor(int monitor)
 {
 	return &transmitters[monitor].public;
 }
 
-const struct ledger_totals *ledger_totals(void)
+const struct total_counts *total_counts(void)
 {
 	return &totals;
 }
 
-uint64_t ledger_outstanding(void)
+uint64_t accounting_outstanding(void)
 {
 	return outstanding;
 }
@@ -103,25 +103,25 @@ uint64_t ledger_outstanding(void)
 /// The interval that a time falls into, its end included; -1 if none.
 static int64_t interval_of(int64_t time_ns)
 {
-	int64_t index = time_ns <= 0 ? 0 : (time_ns - 1) / the_plan->interval_ns;
+	int64_t index = time_ns <= 0 ? 0 : (time_ns - 1) / the_input->interval_ns;
 
-	return index < plan_samples(the_plan) ? index : -1;
+	return index < input_samples(the_input) ? index : -1;
 }
 
 /// The bytes of a flow's segments, or 0 where nothing can be merged.
 static uint32_t segment_bytes(int flow)
 {
-	return flow >= 0 && the_plan->flow[flow].tcp ? the_plan->flow[flow].segment_bytes : 0;
+	return flow >= 0 && the_input->flow[flow].tcp ? the_input->flow[flow].segment_bytes : 0;
 }
 
-/// How many segments a packet stands for.
+/// Number of segments in a (merged) packet.
 static uint32_t segments_of(const struct packet *packet, uint32_t size)
 {
 	return size && packet->payload_bytes > size ? (packet->payload_bytes + size - 1) / size : 1;
 }
 
-/// One of the segments that a packet stands for, as the kernel would cut it (inet_gso_segment): with
-/// headers of its own and the next identification.
+/// One segment of a merged packet, as the kernel would cut it (inet_gso_segment): with its own
+/// headers and the next identification.
 static struct packet segment_of(const struct packet *packet, uint32_t size, uint32_t number)
 {
 	uint32_t before = number * size, headers = packet->ip_bytes - packet->payload_bytes;
@@ -160,7 +160,7 @@ static void count_retransmission(struct account *account, const struct packet *p
 
 static void sent(struct account *account, bool tcp, const struct packet *packet)
 {
-	if (packet->time_ns > the_plan->duration_ns)
+	if (packet->time_ns > the_input->duration_ns)
 		return;
 	if (tcp)
 		count_retransmission(account, packet);
@@ -226,11 +226,11 @@ static void received(struct account *account, int64_t stop_ns, const struct pack
 	int64_t delay_ns = packet->time_ns - sent_ns;
 
 	if (sent_ns < 0) {
-		if (packet->time_ns <= the_plan->duration_ns)
+		if (packet->time_ns <= the_input->duration_ns)
 			die("a packet arrived that was not under way");
 		return;
 	}
-	if (packet->time_ns > the_plan->duration_ns)
+	if (packet->time_ns > the_input->duration_ns)
 		return;
 	account->public.received++;
 	count_delay(account, delay_ns);
@@ -250,8 +250,8 @@ static void received(struct account *account, int64_t stop_ns, const struct pack
 /// Follow a monitored link's transmitter: the shaper has just let this packet go.
 static void transmitted(int number, const struct packet *packet)
 {
-	const struct plan_monitor *monitor = &the_plan->monitor[number];
-	const struct plan_queue *queue = &the_plan->link[monitor->link].queue[monitor->direction];
+	const struct input_monitor *monitor = &the_input->monitor[number];
+	const struct input_queue *queue = &the_input->link[monitor->link].queue[monitor->direction];
 	struct transmitter *transmitter = &transmitters[number];
 	struct monitor_interval *intervals = transmitter->public.interval;
 	int64_t begin_ns =
@@ -261,12 +261,12 @@ static void transmitted(int number, const struct packet *packet)
 	transmitter->free_ns =
 	    begin_ns + (int64_t)((uint64_t)(packet->ip_bytes + queue->frame_bytes) * NS_PER_S / queue->line_Bps);
 	index = interval_of(transmitter->free_ns);
-	if (index >= 0 && transmitter->free_ns <= the_plan->duration_ns)
+	if (index >= 0 && transmitter->free_ns <= the_input->duration_ns)
 		intervals[index].ip_bytes += packet->ip_bytes;
 	/* Between shaper and transmission it waits in the device. */
 	for (sample = interval_of(packet->time_ns + 1);
-	     sample >= 0 && sample < plan_samples(the_plan) &&
-	     (sample + 1) * the_plan->interval_ns < begin_ns;
+	     sample >= 0 && sample < input_samples(the_input) &&
+	     (sample + 1) * the_input->interval_ns < begin_ns;
 	     sample++)
 		intervals[sample].device_packets++;
 }
@@ -276,22 +276,22 @@ static void joined(int number, int64_t time_ns, int change)
 {
 	int64_t index = interval_of(time_ns);
 
-	if (the_plan->offload && index >= 0)
+	if (the_input->offload && index >= 0)
 		transmitters[number].public.interval[index].joined += change;
 }
 
-/// The flow between two addresses if it is one of the plan's, else -1.
+/// The flow between two addresses if it is one of the input's, else -1.
 static int known_flow(const struct packet *packet, bool *forth)
 {
 	int flow = flow_of(packet->source, packet->destination, forth);
 
-	return flow < the_plan->flows ? flow : -1;
+	return flow < the_input->flows ? flow : -1;
 }
 
 static void see_segment(int flow, bool data, const struct packet *segment)
 {
-	totals.transmissions += segment->out && segment->time_ns <= the_plan->duration_ns;
-	for (int i = 0; i < the_plan->monitors; i++)
+	totals.transmissions += segment->out && segment->time_ns <= the_input->duration_ns;
+	for (int i = 0; i < the_input->monitors; i++)
 		if (segment->out && transmitters[i].device == segment->device) {
 			transmitted(i, segment);
 			joined(i, segment->time_ns, -1);
@@ -301,12 +301,12 @@ static void see_segment(int flow, bool data, const struct packet *segment)
 	if (!data)
 		return;
 	if (!segment->out && segment->device == accounts[flow].source_device)
-		sent(&accounts[flow], the_plan->flow[flow].tcp, segment);
+		sent(&accounts[flow], the_input->flow[flow].tcp, segment);
 	if (segment->out && segment->device == accounts[flow].last_device)
-		received(&accounts[flow], the_plan->flow[flow].stop_ns, segment);
+		received(&accounts[flow], the_input->flow[flow].stop_ns, segment);
 }
 
-void ledger_packet(const struct packet *packet)
+void account_packet(const struct packet *packet)
 {
 	bool forth;
 	int flow = known_flow(packet, &forth);
@@ -320,7 +320,7 @@ void ledger_packet(const struct packet *packet)
 }
 
 /// Was it the monitored queue, or the wire behind it, that dropped a packet which came in here?
-static bool watches(const struct plan_monitor *monitor, int device)
+static bool watches(const struct input_monitor *monitor, int device)
 {
 	enum device from = index_device(device);
 	bool ahead = from == DEVICE_A || from == DEVICE_N;
@@ -333,9 +333,9 @@ static void lose_segment(int flow, bool data, const struct packet *segment)
 	int64_t index = interval_of(segment->time_ns);
 
 	if (data && end_journey(&accounts[flow], segment) < 0 &&
-	    segment->time_ns <= the_plan->duration_ns)
+	    segment->time_ns <= the_input->duration_ns)
 		die("a packet was dropped that was not under way");
-	if (segment->time_ns > the_plan->duration_ns)
+	if (segment->time_ns > the_input->duration_ns)
 		return;
 	totals.control_drops += !data;
 	if (data)
@@ -344,8 +344,8 @@ static void lose_segment(int flow, bool data, const struct packet *segment)
 		return;
 	if (data)
 		accounts[flow].public.interval[index].drops++;
-	for (int i = 0; i < the_plan->monitors; i++) {
-		if (watches(&the_plan->monitor[i], segment->device))
+	for (int i = 0; i < the_input->monitors; i++) {
+		if (watches(&the_input->monitor[i], segment->device))
 			transmitters[i].public.interval[index].drops++;
 		if (transmitters[i].entrance == segment->device)
 			joined(i, segment->time_ns, -1);
@@ -363,13 +363,13 @@ static bool is_cut(int flow, const struct packet *packet)
 	return true;
 }
 
-void ledger_drop(const struct packet *packet, bool of_flow)
+void account_drop(const struct packet *packet, bool of_flow)
 {
 	bool forth = false;
 	int flow = of_flow ? known_flow(packet, &forth) : -1;
 	uint32_t size = segment_bytes(flow), count = segments_of(packet, size);
 
-	if (count > 1 && forth && the_plan->cuts && is_cut(flow, packet))
+	if (count > 1 && forth && the_input->cuts && is_cut(flow, packet))
 		return;
 	totals.drops++;
 	for (uint32_t i = 0; i < count; i++) {
@@ -379,20 +379,20 @@ void ledger_drop(const struct packet *packet, bool of_flow)
 	}
 }
 
-void ledger_close(void)
+void accounting_close(void)
 {
-	for (int i = 0; i < the_plan->monitors && the_plan->offload; i++) {
+	for (int i = 0; i < the_input->monitors && the_input->offload; i++) {
 		struct monitor_interval *intervals = transmitters[i].public.interval;
 		int64_t waiting = 0;
 
-		for (int64_t sample = 0; sample < plan_samples(the_plan); sample++) {
+		for (int64_t sample = 0; sample < input_samples(the_input); sample++) {
 			waiting += intervals[sample].joined;
 			intervals[sample].queue_packets = (uint32_t)waiting;
 		}
 	}
 }
 
-int64_t ledger_delay_quantile(int flow, double share)
+int64_t delay_quantile(int flow, double share)
 {
 	const struct account *account = &accounts[flow];
 	uint64_t seen = 0;

@@ -1,4 +1,4 @@
-"""Strict reader of plans: a plan is whole and for this engine, or refused in a line."""
+"""Strict reader of input files: a file is complete and for this engine, or is refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from plan import (
+from scenario import (
     DIRECTIONS,
     Cbr,
     CoDel,
@@ -26,11 +26,11 @@ from plan import (
     NoShaper,
     Pfifo,
     Pie,
-    Plan,
     RandomLoss,
     Red,
     Route,
     Run,
+    Scenario,
     Tcp,
     TokenBucket,
     TokenBucketFilter,
@@ -51,51 +51,51 @@ _SHAPERS = {"none": NoShaper, "token_bucket": TokenBucket, "tbf": TokenBucketFil
 _FLOWS = {"tcp": Tcp, "cbr": Cbr}
 
 
-def read_plan(path: str, engine: str) -> Plan:
-    """Read a plan for `engine`; InputError, with the line, at whatever is not one."""
+def read_input_file(path: str, engine: str) -> Scenario:
+    """Read an input file for `engine`; InputError names the line of a fault."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}): give a plan") from None
+        raise InputError(f"{path}: cannot be read ({error.strerror}): give an input file") from None
     except UnicodeDecodeError:
         text = ""
     lines = _Lines(text)
     try:
         return _read(lines, engine)
     except InputError as error:
-        remedy = f"give a plan that replicate made for {engine}"
+        remedy = f"give an input file that replicate made for {engine}"
         raise InputError(f"{path}: line {lines.number}: {error}: {remedy}") from None
 
 
-def _read(lines: _Lines, engine: str) -> Plan:
-    head = lines.next(Head, "plan")
+def _read(lines: _Lines, engine: str) -> Scenario:
+    head = lines.next(Head, "input")
     if head.version != VERSION:
-        raise InputError(f"a plan of version {head.version}, not {VERSION}")
+        raise InputError(f"an input file of version {head.version}, not {VERSION}")
     if head.engine != engine:
-        raise InputError(f"a plan for engine {head.engine}, not {engine}")
+        raise InputError(f"an input file for engine {head.engine}, not {engine}")
     if not re.fullmatch("[0-9a-f]{64}", head.scenario):
-        raise InputError("plan.scenario: not a hash")
-    plan = Plan(head.scenario, lines.next(Run, "run"), lines.next(Host, "host"))
-    plan.nodes = list(lines.all(Node, "node"))
+        raise InputError("input.scenario: not a hash")
+    scenario = Scenario(head.scenario, lines.next(Run, "run"), lines.next(Host, "host"))
+    scenario.nodes = list(lines.all(Node, "node"))
     for link in lines.all(Link, "link"):
         link.queues = [lines.next_of(_QUEUES, f"queue_{way}") for way in DIRECTIONS]
         link.losses = [lines.next_of(_LOSSES, f"loss_{way}") for way in DIRECTIONS]
         link.shapers = [lines.next_of(_SHAPERS, f"shaper_{way}") for way in DIRECTIONS]
-        plan.links.append(link)
+        scenario.links.append(link)
     while lines.word == "flow":
-        plan.flows.append(lines.next_of(_FLOWS, "flow", 2))
-    plan.monitors = list(lines.all(Monitor, "monitor"))
-    plan.routes = list(lines.all(Route, "route"))
+        scenario.flows.append(lines.next_of(_FLOWS, "flow", 2))
+    scenario.monitors = list(lines.all(Monitor, "monitor"))
+    scenario.routes = list(lines.all(Route, "route"))
     lines.finish()
-    _check_places(plan)
-    return plan
+    _check_places(scenario)
+    return scenario
 
 
 class _Lines:
-    """The lines of a plan, one after the other."""
+    """The lines of an input file, one after the other."""
 
     def __init__(self, text: str) -> None:
-        # A last line that is not ended was cut.
+        # A last line without a line end was cut.
         self._lines = [line.split(" ") for line in text.split("\n")[:-1]]
         self.number = 0
 
@@ -105,11 +105,11 @@ class _Lines:
         return self._lines[self.number][0] if self.number < len(self._lines) else ""
 
     def next(self, kind: type[T], word: str) -> T:
-        """Return what the next line states, which begins with `word`."""
+        """Return the statement of the next line, which must begin with `word`."""
         return _take(kind, word, self._words(word))
 
     def next_of(self, kinds: dict[str, type[Any]], word: str, at: int = 0) -> Any:
-        """Return what the next line states, whose kind is the value that begins `at`."""
+        """Return the statement of the next line; its kind is at position `at`."""
         words = self._words(word)
         if words[at : at + 1] != ["kind"] or words[at + 1 : at + 2] == []:
             raise InputError(f"{word}: without its kind")
@@ -118,7 +118,7 @@ class _Lines:
         return _take(kinds[words[at + 1]], word, words[:at] + words[at + 2 :])
 
     def all(self, kind: type[T], word: str) -> Iterator[T]:
-        """Yield what the next lines state, as long as they begin with `word`."""
+        """Yield the statements of the next lines that begin with `word`."""
         while self.word == word:
             yield self.next(kind, word)
 
@@ -136,8 +136,10 @@ class _Lines:
 
 
 def _take(kind: type[T], word: str, words: list[str]) -> T:
-    """Return a statement of names and values in the order of its fields; those with a default, the
-    last ones, may be left out."""
+    """Return a statement of names and values in the order of its fields.
+
+    The last fields may be missing if they have a default.
+    """
     wanted = [
         f
         for f in fields(kind)  # type: ignore[arg-type]
@@ -186,7 +188,7 @@ def _numbers(text: str) -> list[int]:
     return [_whole(item) for item in text.split(",")]
 
 
-#: How a value is read, by the annotation of its field.
+#: The reader of a value, by the annotation of its field.
 _VALUES: dict[str, Any] = {
     "str": _word,
     "int": _whole,
@@ -197,20 +199,20 @@ _VALUES: dict[str, Any] = {
 }
 
 
-def _check_places(plan: Plan) -> None:
-    """Require that whatever is referred to is there."""
-    ends = [end for link in plan.links for end in link.ends]
-    ends += [end for flow in plan.flows for end in (flow.source, flow.destination)]
-    ends += [route.to for route in plan.routes]
-    losses = [loss for link in plan.links for loss in link.losses]
+def _check_places(scenario: Scenario) -> None:
+    """Check that every node, flow and link that is referred to exists."""
+    ends = [end for link in scenario.links for end in link.ends]
+    ends += [end for flow in scenario.flows for end in (flow.source, flow.destination)]
+    ends += [route.to for route in scenario.routes]
+    losses = [loss for link in scenario.links for loss in link.losses]
     lost = [loss.flow for loss in losses if isinstance(loss, ListedLoss)]
-    watched = [way.link for way in (*plan.monitors, *plan.routes)]
+    watched = [way.link for way in (*scenario.monitors, *scenario.routes)]
     for what, places, size in (
-        ("node", ends, len(plan.nodes)),
-        ("flow", lost, len(plan.flows)),
-        ("link", watched, len(plan.links)),
+        ("node", ends, len(scenario.nodes)),
+        ("flow", lost, len(scenario.flows)),
+        ("link", watched, len(scenario.links)),
     ):
         if max(places, default=-1) >= size:
             raise InputError(f"{what} {max(places)} is not there")
-    if any(way.direction not in DIRECTIONS for way in (*plan.monitors, *plan.routes)):
+    if any(way.direction not in DIRECTIONS for way in (*scenario.monitors, *scenario.routes)):
         raise InputError("a direction is neither ab nor ba")

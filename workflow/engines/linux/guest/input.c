@@ -1,12 +1,12 @@
-#include "plan.h"
+#include "input.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static void read_queue(const char *line, struct plan *plan)
+static void read_queue(const char *line, struct input *input)
 {
-	struct plan_queue queue = {0};
+	struct input_queue queue = {0};
 	int link, direction, ecn, cuts;
 	double *v = queue.value;
 
@@ -16,15 +16,15 @@ static void read_queue(const char *line, struct plan *plan)
 		   &link, &direction, &queue.rate_Bps, &queue.line_Bps, &queue.delay_ns,
 		   &queue.jitter_ns, &queue.loss, &queue.burst_bytes, &queue.frame_bytes, &ecn, &cuts, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5,
 		   v + 6, v + 7) != 20 ||
-	    link < 0 || link >= plan->links || direction < AHEAD || direction > BACK)
-		die("plan: %s", line);
+	    link < 0 || link >= input->links || direction < AHEAD || direction > BACK)
+		die("input: %s", line);
 	queue.ecn = ecn;
 	queue.cuts = cuts;
-	plan->cuts |= cuts;
-	plan->link[link].queue[direction] = queue;
+	input->cuts |= cuts;
+	input->link[link].queue[direction] = queue;
 }
 
-static bool read_tcp(const char *line, struct plan_flow *flow)
+static bool read_tcp(const char *line, struct input_flow *flow)
 {
 	int sack, timestamps, ecn, sampled;
 
@@ -45,7 +45,7 @@ static bool read_tcp(const char *line, struct plan_flow *flow)
 	return true;
 }
 
-static bool read_cbr(const char *line, struct plan_flow *flow)
+static bool read_cbr(const char *line, struct input_flow *flow)
 {
 	return sscanf(line,
 		      "cbr %d %d %" SCNd64 " %" SCNd64 " %d %d %d %d %" SCNu32 " %lf",
@@ -54,7 +54,7 @@ static bool read_cbr(const char *line, struct plan_flow *flow)
 		      &flow->payload_bytes, &flow->interval_ns) == 10;
 }
 
-static bool read_route(const char *line, struct plan_route *route)
+static bool read_route(const char *line, struct input_route *route)
 {
 	int to_source, quick_ack, ecn;
 
@@ -73,25 +73,25 @@ static void read_parameter(const char *line)
 	char module[24], name[24], value[24], path[128];
 
 	if (sscanf(line, "parameter %23[a-z_] %23[a-z_] %23[0-9]", module, name, value) != 3)
-		die("plan: %s", line);
+		die("input: %s", line);
 	snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", module, name);
 	write_text(path, value);
 }
 
-static void read_sizes(const char *line, struct plan *plan)
+static void read_sizes(const char *line, struct input *input)
 {
 	if (sscanf(line, "run %" SCNd64 " %" SCNd64 " %" SCNu32 " %d %d %d %d %d %" SCNu32 " %" SCNu32,
-		   &plan->duration_ns, &plan->interval_ns, &plan->mtu, &plan->nodes, &plan->links,
-		   &plan->routes, &plan->flows, &plan->monitors, &plan->offload,
-		   &plan->most_receive_buffer) != 10)
-		die("plan: %s", line);
-	plan->link = allocate(plan->links, sizeof(*plan->link));
-	plan->route = allocate(plan->routes, sizeof(*plan->route));
-	plan->flow = allocate(plan->flows, sizeof(*plan->flow));
-	plan->monitor = allocate(plan->monitors, sizeof(*plan->monitor));
+		   &input->duration_ns, &input->interval_ns, &input->mtu, &input->nodes, &input->links,
+		   &input->routes, &input->flows, &input->monitors, &input->offload,
+		   &input->most_receive_buffer) != 10)
+		die("input: %s", line);
+	input->link = allocate(input->links, sizeof(*input->link));
+	input->route = allocate(input->routes, sizeof(*input->route));
+	input->flow = allocate(input->flows, sizeof(*input->flow));
+	input->monitor = allocate(input->monitors, sizeof(*input->monitor));
 }
 
-void plan_read(const char *path, struct plan *plan)
+void input_read(const char *path, struct input *input)
 {
 	char line[512];
 	int links = 0, routes = 0, flows = 0, monitors = 0;
@@ -103,31 +103,31 @@ void plan_read(const char *path, struct plan *plan)
 		bool good = true;
 
 		if (!strncmp(line, "run ", 4))
-			read_sizes(line, plan);
+			read_sizes(line, input);
 		else if (!strncmp(line, "queue ", 6))
-			read_queue(line, plan);
+			read_queue(line, input);
 		else if (!strncmp(line, "parameter ", 10))
 			read_parameter(line);
-		else if (!strncmp(line, "link ", 5) && links < plan->links) {
-			struct plan_link *link = &plan->link[links++];
+		else if (!strncmp(line, "link ", 5) && links < input->links) {
+			struct input_link *link = &input->link[links++];
 			good = sscanf(line, "link %d %d %u", &link->node[0], &link->node[1],
 				      &link->taps) == 3;
-		} else if (!strncmp(line, "route ", 6) && routes < plan->routes)
-			good = read_route(line, &plan->route[routes++]);
-		else if (!strncmp(line, "tcp ", 4) && flows < plan->flows)
-			good = read_tcp(line, &plan->flow[flows++]);
-		else if (!strncmp(line, "cbr ", 4) && flows < plan->flows)
-			good = read_cbr(line, &plan->flow[flows++]);
-		else if (!strncmp(line, "monitor ", 8) && monitors < plan->monitors) {
-			struct plan_monitor *monitor = &plan->monitor[monitors++];
+		} else if (!strncmp(line, "route ", 6) && routes < input->routes)
+			good = read_route(line, &input->route[routes++]);
+		else if (!strncmp(line, "tcp ", 4) && flows < input->flows)
+			good = read_tcp(line, &input->flow[flows++]);
+		else if (!strncmp(line, "cbr ", 4) && flows < input->flows)
+			good = read_cbr(line, &input->flow[flows++]);
+		else if (!strncmp(line, "monitor ", 8) && monitors < input->monitors) {
+			struct input_monitor *monitor = &input->monitor[monitors++];
 			good = sscanf(line, "monitor %d %d", &monitor->link, &monitor->direction) == 2;
 		} else
 			good = false;
 		if (!good)
-			die("plan: %s", line);
+			die("input: %s", line);
 	}
 	fclose(file);
-	if (links != plan->links || routes != plan->routes || flows != plan->flows ||
-	    monitors != plan->monitors)
-		die("plan: incomplete");
+	if (links != input->links || routes != input->routes || flows != input->flows ||
+	    monitors != input->monitors)
+		die("input: incomplete");
 }

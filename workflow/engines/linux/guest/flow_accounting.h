@@ -1,12 +1,12 @@
-/// The ledger: from packets seen and packets dropped to the counts of flows and monitors.
+/// Flow accounting: counts of flows and monitors from the packets seen and the packets dropped.
 ///
 /// A flow's data packet is sent when it enters the wire at its source and received when it leaves
 /// the wire at its destination; in between it may be dropped. Nothing is inferred: at the end every
 /// packet that was still out must turn up as one or the other. Where offload merges segments into
-/// one packet, all counts are of segments: a merged packet is seen as those that it stands for.
+/// one packet, all counts are of segments: a merged packet counts as its segments.
 #pragma once
 
-#include "plan.h"
+#include "input.h"
 #include "tap.h"
 
 struct flow_interval {
@@ -21,7 +21,7 @@ struct socket_interval {
 	uint64_t delivery_Bps, pacing_Bps;
 };
 
-struct flow_ledger {
+struct flow_counts {
 	uint64_t sent, received, dropped, retransmissions;
 	uint64_t ip_bytes;	/* until the flow's stop */
 	uint64_t payload_bytes; /* likewise; of CBR */
@@ -37,28 +37,28 @@ struct monitor_interval {
 	int32_t joined; /* with offload: how many more wait at its end than at its beginning */
 };
 
-struct monitor_ledger {
+struct monitor_counts {
 	struct monitor_interval *interval;
 };
 
-void ledger_open(const struct plan *plan);
-struct flow_ledger *ledger_flow(int flow);
-struct monitor_ledger *ledger_monitor(int monitor);
+void accounting_open(const struct input *input);
+struct flow_counts *counts_of_flow(int flow);
+struct monitor_counts *counts_of_monitor(int monitor);
 
-void ledger_packet(const struct packet *packet);
-void ledger_drop(const struct packet *packet, bool of_flow);
+void account_packet(const struct packet *packet);
+void account_drop(const struct packet *packet, bool of_flow);
 
-/// Work out what only the whole run tells: the queues' lengths where offload merges segments.
-void ledger_close(void);
+/// Compute what needs the whole run: the queues' lengths where offload merges segments.
+void accounting_close(void);
 
 /// Data packets that are neither received nor dropped yet.
-uint64_t ledger_outstanding(void);
+uint64_t accounting_outstanding(void);
 
 /// Upper edge of the 10 us bin that `share` of the flow's delays do not exceed.
-int64_t ledger_delay_quantile(int flow, double share);
+int64_t delay_quantile(int flow, double share);
 
-struct ledger_totals {
+struct total_counts {
 	uint64_t drops; /* of all packets, merged ones counted once, in the wire, ever */
 	uint64_t control_drops, transmissions;
 };
-const struct ledger_totals *ledger_totals(void);
+const struct total_counts *total_counts(void);
