@@ -47,8 +47,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import find_peaks
-from scipy.stats import wasserstein_distance
+import scipy
 
 from replication.study.errors import InputError
 
@@ -159,7 +158,7 @@ def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawt
     cwnd = np.asarray(cwnd_segments, dtype=float)
     # Were the tie not broken, each ripple between two equal tops would make a tooth of both.
     tilted = cwnd - _TIE_SEGMENTS * np.arange(cwnd.size)
-    peaks, found = find_peaks(tilted, prominence=REDUCTION_SEGMENTS - _SLACK_SEGMENTS)
+    peaks, found = scipy.signal.find_peaks(tilted, prominence=REDUCTION_SEGMENTS - _SLACK_SEGMENTS)
     peaks = peaks[found["prominences"] >= REDUCTION_FRACTION * cwnd[peaks] - _SLACK_SEGMENTS]
     ends = np.append(peaks, cwnd.size)[1:]
     falls = [cwnd[peak] - cwnd[peak:end].min() for peak, end in zip(peaks, ends, strict=True)]
@@ -247,7 +246,7 @@ class Window(CwndSeries):
 
     def distance(self, other: Window) -> float:
         """Return the Wasserstein distance to another window after start-up, in segments."""
-        return float(wasserstein_distance(self.steady_cwnd, other.steady_cwnd))
+        return float(scipy.stats.wasserstein_distance(self.steady_cwnd, other.steady_cwnd))
 
 
 #: What is read off a single window: its name for people, its unit, and how.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy
 
 CONFIDENCE = 0.95
 MINIMUM_REPLICATES = 3
@@ -65,7 +65,7 @@ def estimate(
         return Estimate(mean, math.nan, math.nan, n)
     if least == most or not np.isfinite(sample).all():
         return Estimate(mean, least, most, n)
-    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1))
+    quantile = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, n - 1))
     half_width = quantile * float(sample.std(ddof=1)) / math.sqrt(n)
     return Estimate(mean, max(mean - half_width, lowest), min(mean + half_width, highest), n)
 
@@ -80,14 +80,14 @@ def deviation_estimate(values: npt.ArrayLike) -> Estimate:
     if n < MINIMUM_REPLICATES:
         return Estimate(math.nan, math.nan, math.nan, n)
     deviation = float(sample.std(ddof=1))
-    ends = stats.chi2.ppf([(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2], n - 1)
+    ends = scipy.stats.chi2.ppf([(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2], n - 1)
     low, high = (deviation * math.sqrt((n - 1) / float(end)) for end in ends)
     return Estimate(deviation, low, high, n)
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     """Return Wilson's 95 % score interval of a proportion (Wilson 1927)."""
-    interval = stats.binomtest(successes, trials).proportion_ci(CONFIDENCE, method="wilson")
+    interval = scipy.stats.binomtest(successes, trials).proportion_ci(CONFIDENCE, method="wilson")
     return float(interval.low), float(interval.high)
 
 
@@ -156,12 +156,12 @@ def ranked(values: npt.ArrayLike, tie: float) -> npt.NDArray[np.int64]:
 
 def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """Return Spearman's rank correlation; 0 where either side is constant (no trend)."""
-    return _correlation(stats.spearmanr, x, y)
+    return _correlation(scipy.stats.spearmanr, x, y)
 
 
 def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """Return Kendall's tau-b; 0 where either side is constant (no order)."""
-    return _correlation(stats.kendalltau, x, y)
+    return _correlation(scipy.stats.kendalltau, x, y)
 
 
 def _correlation(of: Callable[..., Any], x: npt.ArrayLike, y: npt.ArrayLike) -> float:

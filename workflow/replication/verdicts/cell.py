@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
-from scipy.stats import t as student_t
+import scipy
 
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS, display_unit, largest, metric_label
@@ -112,7 +112,7 @@ def _judged_by_spread(cell: MappedCell, deviation: float, theirs: int, ours: int
 
     Ours are taken to spread as the published ones do: the printed deviation is that of both.
     """
-    quantile = float(student_t.ppf(0.975, theirs - 1))
+    quantile = float(scipy.stats.t.ppf(0.975, theirs - 1))
     width = quantile * deviation * math.sqrt(1 / theirs + 1 / max(ours, 1))
     tolerance = cell.cell.tolerance.model_copy(update={"absolute": width})
     return replace(cell, cell=cell.cell.model_copy(update={"tolerance": tolerance}))

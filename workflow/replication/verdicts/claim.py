@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
-from scipy import stats
+import scipy
 
 from replication.metrics.metric_model import COUNTS, metric_label
 from replication.metrics.results import Results
@@ -320,7 +320,7 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
     holds = sum(map(leads, values))
     if len(values) < FEW_RUNS:
         return 0 < len(values) == holds
-    return float(stats.binom.sf(holds - 1, len(values), 0.5)) <= SIGN_LEVEL
+    return float(scipy.stats.binom.sf(holds - 1, len(values), 0.5)) <= SIGN_LEVEL
 
 
 def _finding(comparison: Comparison, found: Estimate, words: Wording) -> str:
