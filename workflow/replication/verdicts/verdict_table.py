@@ -120,7 +120,7 @@ def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
         write_table(out_dir / f"{kind}.csv", rows, columns)
 
 
-class Participation(NamedTuple):
+class EngineCoverage(NamedTuple):
     """One engine's part in a study: how many points it ran and refused, and each reason once."""
 
     engine: str
@@ -146,7 +146,7 @@ def is_supported(row: Mapping[str, str]) -> bool:
     return row["supported"].lower() in ("true", "1")
 
 
-def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participation]:
+def engine_coverage(design: Iterable[Mapping[str, str]]) -> dict[str, EngineCoverage]:
     """Return each engine's part in a design, whose rows are text, in the design's order."""
     refusals: dict[str, dict[tuple[str, str], str]] = {}
     for row in design:
@@ -156,7 +156,7 @@ def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participati
     for engine, answers in refusals.items():
         reasons = [reason for reason in answers.values() if reason]
         ran = len(answers) - len(reasons)
-        found[engine] = Participation(engine, ran, len(reasons), tuple(dict.fromkeys(reasons)))
+        found[engine] = EngineCoverage(engine, ran, len(reasons), tuple(dict.fromkeys(reasons)))
     return found
 
 
@@ -170,7 +170,7 @@ class Headline(NamedTuple):
     mark: str = ""
 
 
-def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
+def headline(original: str, parts: Mapping[str, EngineCoverage]) -> Headline:
     """Return whose verdicts stand for a study, by the family that the paper ran and its design."""
     ran = [name for name, part in parts.items() if part.ran]
     if not ran:
@@ -191,6 +191,6 @@ def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str,
     def primary(study: str) -> str:
         design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
         original = load_study(root, study).original_system.engine
-        return headline(original, participations(design)).engine
+        return headline(original, engine_coverage(design)).engine
 
     return {study: primary(study) for study in studies}

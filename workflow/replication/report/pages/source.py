@@ -27,12 +27,12 @@ from replication.study.verdict import Verdict
 from replication.verdicts.audit import CONSISTENT
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import (
+    EngineCoverage,
     Headline,
     Judged,
-    Participation,
+    engine_coverage,
     headline,
     is_supported,
-    participations,
     read_verdicts,
 )
 from replication.verdicts.wording import table_name, table_names
@@ -82,9 +82,9 @@ class Source:
         return {name: load_study(self.root, name) for name in names}
 
     @cached_property
-    def parts(self) -> dict[str, dict[str, Participation]]:
+    def parts(self) -> dict[str, dict[str, EngineCoverage]]:
         """Return what each engine ran and refused of each study, in the order of its design."""
-        return {name: participations(self.design(name)) for name in self.studies}
+        return {name: engine_coverage(self.design(name)) for name in self.studies}
 
     @cached_property
     def engines(self) -> list[str]:
