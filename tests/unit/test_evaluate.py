@@ -13,11 +13,16 @@ from replication.study.storage.table import (
 )
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import COLUMNS, engine_coverage, headline, read_verdicts
+from replication.verdicts.verdict_table import (
+    COLUMNS,
+    engine_coverage,
+    primary_engine,
+    read_verdicts,
+)
 
 FILES = ("audit.csv", "verdicts.parquet")
 
-#: The headline engine of the studies.
+#: The primary engine of the studies.
 ON_NS3 = {"synthetic": "ns3"}
 
 
@@ -123,7 +128,7 @@ ABSENT, NONE = "which did not run here", "refuses all 2 points (no queue 'codel'
     ],
 )
 def test_the_papers_own_engine_stands_if_it_ran(original, engines, stands, said):
-    chosen = headline(original, engine_coverage(design(**engines)))
+    chosen = primary_engine(original, engine_coverage(design(**engines)))
     assert chosen.engine == stands
     assert said in chosen.mark and bool(said) == bool(chosen.mark)
 

@@ -160,7 +160,7 @@ def engine_coverage(design: Iterable[Mapping[str, str]]) -> dict[str, EngineCove
     return found
 
 
-class Headline(NamedTuple):
+class PrimaryEngine(NamedTuple):
     """Whose verdicts stand for a study: empty where no engine was asked.
 
     `mark` says what a reader must know of a fallback.
@@ -170,19 +170,19 @@ class Headline(NamedTuple):
     mark: str = ""
 
 
-def headline(original: str, parts: Mapping[str, EngineCoverage]) -> Headline:
+def primary_engine(original: str, parts: Mapping[str, EngineCoverage]) -> PrimaryEngine:
     """Return whose verdicts stand for a study, by the family that the paper ran and its design."""
     ran = [name for name, part in parts.items() if part.ran]
     if not ran:
         asked = next(iter(parts), "")
         why = f"; {asked} {parts[asked].why_not()}" if asked else ""
-        return Headline(asked, f"No engine ran this study{why}.")
+        return PrimaryEngine(asked, f"No engine ran this study{why}.")
     if original in ran:
-        return Headline(original)
+        return PrimaryEngine(original)
     engine = DEFAULT if DEFAULT in ran else ran[0]
     why = parts[original].why_not() if original in parts else "did not run here"
     said = f"the paper ran {family_of(original)}, which {why}"
-    return Headline(engine, f"Verdicts of {engine}; {said}.")
+    return PrimaryEngine(engine, f"Verdicts of {engine}; {said}.")
 
 
 def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str, str]:
@@ -191,6 +191,6 @@ def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str,
     def primary(study: str) -> str:
         design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
         original = load_study(root, study).original_system.engine
-        return headline(original, engine_coverage(design)).engine
+        return primary_engine(original, engine_coverage(design)).engine
 
     return {study: primary(study) for study in studies}

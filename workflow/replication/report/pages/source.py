@@ -28,11 +28,11 @@ from replication.verdicts.audit import CONSISTENT
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import (
     EngineCoverage,
-    Headline,
     Judged,
+    PrimaryEngine,
     engine_coverage,
-    headline,
     is_supported,
+    primary_engine,
     read_verdicts,
 )
 from replication.verdicts.wording import table_name, table_names
@@ -93,10 +93,10 @@ class Source:
         return list(dict.fromkeys(part.engine for part in parts if part.ran))
 
     @cached_property
-    def headlines(self) -> dict[str, Headline]:
+    def headlines(self) -> dict[str, PrimaryEngine]:
         """Return whose verdicts stand for each study."""
         return {
-            name: headline(study.original_system.engine, self.parts[name])
+            name: primary_engine(study.original_system.engine, self.parts[name])
             for name, study in self.studies.items()
         }
 
