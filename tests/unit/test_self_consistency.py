@@ -1,7 +1,7 @@
 """Self-consistency: claims' tests on printed numbers and on published traces."""
 
 import pytest
-from replication.verdicts.self_consistency import OwnNumbers
+from replication.verdicts.self_consistency import SelfConsistency
 
 from tests.unit.conftest import quantity, tolerance
 
@@ -23,7 +23,7 @@ def at_least(bound, **where):
 def own(world, test, files=(), printed=PRINTED, **table):
     """Return the word and the reason on a claim of a study that prints Reno's throughputs."""
     study = world.claim(test, tables=world.table(**table).model_dump()["tables"])
-    (row,) = OwnNumbers(study, world.mapped(study, *printed), dict(files)).rows()
+    (row,) = SelfConsistency(study, world.mapped(study, *printed), dict(files)).rows()
     return row["result"], row["reason"]
 
 
@@ -121,7 +121,7 @@ def traced(world, test, files, *names):
         for name in names or ("one",)
     ]
     study = world.claim(test, tables=tables)
-    (row,) = OwnNumbers(study, [], files).rows()
+    (row,) = SelfConsistency(study, [], files).rows()
     return row["result"], row["reason"]
 
 

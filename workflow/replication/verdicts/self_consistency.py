@@ -138,7 +138,7 @@ def _scenario(flows: Sequence[pd.DataFrame]) -> dict[str, Any]:
     return {"duration_s": max(float(one["time_s"].max()) for one in flows), "flows": documents}
 
 
-class OwnNumbers:
+class SelfConsistency:
     """What a paper printed or published as traces, by name, to be asked for as quantities."""
 
     def __init__(
@@ -257,5 +257,5 @@ def write_self_consistency(root: Path, data: Path, study: str, kept: Sequence[Ro
     rows: Iterable[Row] = kept
     if not kept or files or not has_traces(document):
         cells = map_cells(document, read_published(published_path(root, study)))
-        rows = OwnNumbers(document, cells, files).rows()
+        rows = SelfConsistency(document, cells, files).rows()
     write_table(data / "evaluation" / study / SELF_CONSISTENCY, rows, SELF_CONSISTENCY_COLUMNS)
