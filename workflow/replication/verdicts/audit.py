@@ -29,7 +29,7 @@ from replication.study.published import significant_digits
 from replication.study.scenario import Flow, Scenario
 from replication.study.study import Study
 from replication.study.verdict import Verdict
-from replication.verdicts.bound import SetUp, set_ups
+from replication.verdicts.bound import Configuration, configurations
 from replication.verdicts.wording import table_name
 
 SUSPICIOUS = "suspicious"
@@ -77,7 +77,7 @@ class _Audited:
 
     study: Study
     cell: MappedCell
-    points: list[SetUp]
+    points: list[Configuration]
 
     @property
     def measure(self) -> str:
@@ -91,7 +91,7 @@ class _Audited:
     def scenarios(self) -> list[Scenario]:
         return [point.scenario for point in self.points]
 
-    def flows(self, point: SetUp) -> list[Flow]:
+    def flows(self, point: Configuration) -> list[Flow]:
         return point.flows(self.cell.quantity.flows)
 
     def finding(self, check: str, bound: float, finding: str, reason: str) -> Finding:
@@ -118,9 +118,9 @@ def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) ->
     """
 
     @functools.cache
-    def points(place: str) -> list[SetUp]:
+    def points(place: str) -> list[Configuration]:
         experiment, where = json.loads(place)
-        return set_ups(study, experiment, where, assumed)
+        return configurations(study, experiment, where, assumed)
 
     # The checks are of values that a run can have; a standard deviation is none.
     kept = [cell for cell in cells if not cell.is_spread]
@@ -150,7 +150,11 @@ def _check_delay(one: _Audited) -> Iterator[Finding]:
     paths = [(point, flow) for point in one.points for flow in one.flows(point)]
     if metric not in DELAYS | ROUND_TRIPS or not paths:
         return
-    what, least_s = ("one-way", SetUp.delay_s) if metric in DELAYS else ("round-trip", SetUp.rtt_s)
+    what, least_s = (
+        ("one-way", Configuration.delay_s)
+        if metric in DELAYS
+        else ("round-trip", Configuration.rtt_s)
+    )
     bounds = _bounds(lambda strict: min(least_s(point, flow, strict) for point, flow in paths))
     strict, full = (f"{1e3 * bound:.6g} ms" for bound in bounds)
     shown, high = f"{1e3 * one.cell.value:.6g} ms", one.cell.band[1]
@@ -180,7 +184,7 @@ def _bounds(bound: Callable[[bool], float]) -> Bounds:
     return bound(True), bound(False)
 
 
-def _rate_bound(point: SetUp, flows: list[Flow], aggregate: str, strict: bool) -> float:
+def _rate_bound(point: Configuration, flows: list[Flow], aggregate: str, strict: bool) -> float:
     if aggregate == "maximum":
         return max(point.rate_bps(flow, strict) for flow in flows)
     total = point.total_rate_bps(flows, strict)

@@ -47,7 +47,7 @@ class StatedLink(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SetUp:
+class Configuration:
     """One point of an experiment as the paper describes it, with every assumption at its default.
 
     `stated` says of each link, by its id, what the paper states of it.
@@ -143,7 +143,9 @@ def packet_bytes(flow: Flow) -> int:
     return flow.segment_bytes + TCP_IP_HEADER_BYTES
 
 
-def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = False) -> list[SetUp]:
+def configurations(
+    study: Study, experiment_id: str, where: Where, assumed: bool = False
+) -> list[Configuration]:
     """Return the set-up of every point of an experiment at the levels of `where`.
 
     They are the study's own, whichever points a tier runs and for however long. With `assumed` all
@@ -159,7 +161,7 @@ def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = Fals
         for factor, level in zip(experiment.factors, levels, strict=True):
             published.update(dict.fromkeys(level.set, factor.published is not None))
         stated = _stated(experiment, values, published, assumed)
-        found.append(SetUp(instantiate(experiment, values, _SEED), stated))
+        found.append(Configuration(instantiate(experiment, values, _SEED), stated))
     return found
 
 
@@ -227,8 +229,8 @@ def _references(value: Any) -> list[str]:
 def propagation_s(study: Study, wanted: Quantity) -> float:
     """Return the mean propagation delay of the paths of a quantity's flows, one way."""
     delays = [
-        sum(link.delay_s for link, _ in set_up.path(flow))
-        for set_up in set_ups(study, wanted.experiment, wanted.where)
-        for flow in set_up.flows(wanted.flows)
+        sum(link.delay_s for link, _ in configuration.path(flow))
+        for configuration in configurations(study, wanted.experiment, wanted.where)
+        for flow in configuration.flows(wanted.flows)
     ]
     return sum(delays) / len(delays)
