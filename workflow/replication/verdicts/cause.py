@@ -382,9 +382,9 @@ def _check_variation(named: str, cause: Cause, variation: Variation, study: Stud
     changed = [*variation.links, *variation.rate_factor, *variation.delay_factor]
     _check_known(f"{named}: the study", "link", changed, links)
     _check_known(f"{named}: the study", "flow", variation.flows, flows)
-    ledger = {assumption.key: assumption for assumption in assumptions(study)}
+    assumed = {assumption.key: assumption for assumption in assumptions(study)}
     for key, value in variation.values.items():
-        plausible = key in ledger and ledger[key].allows(value)
+        plausible = key in assumed and assumed[key].allows(value)
         if not plausible and cause.outside_ledger is None:
             raise InputError(
                 f"{named}: {key} = {value!r} is not plausible by the ledger; widen its range "
