@@ -435,7 +435,7 @@ def test_a_window_past_the_end_cannot_be_tested(world):
     test = {"kind": "value", "of": {**quantity(), "window_s": (5, 10)}, "expect": {"at_least": 1}}
     found = judge(world, test, series=lambda **_: sampled([5.0] * 4), duration_s=4.0)
     assert found["verdict"] == Verdict.NOT_TESTABLE
-    assert "no run gives a throughput from 5 to 10 s" in found["reason"]
+    assert "no run has a value for throughput from 5 to 10 s" in found["reason"]
 
 
 def test_undefined_values_are_left_out_and_counted(world):
@@ -445,14 +445,16 @@ def test_undefined_values_are_left_out_and_counted(world):
 
     found = judge(world, ratio({"at_least": 1.1}), row)
     assert found["verdict"] == Verdict.REPRODUCED
-    assert "over 2 points" in found["reason"] and "3 undefined values left out" in found["reason"]
+    assert (
+        "over 2 points" in found["reason"] and "3 undefined values are left out" in found["reason"]
+    )
 
 
 # -- claims of several parts ----------------------------------------------------------------------
 
 
 def part(name):
-    return Judgement("s", 1.0, 1.0, 1.0, ">= 1", name, f"It is {name}.", [f"It is {name}."])
+    return Judgement("s", ">= 1", name, f"It is {name}.", [f"It is {name}."], observed=1.0)
 
 
 @pytest.mark.parametrize(
