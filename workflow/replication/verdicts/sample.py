@@ -32,7 +32,7 @@ from replication.study.scenario import Scenario
 from replication.study.storage.table import COMPLETION
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode
-from replication.verdicts.bound import durations_s
+from replication.verdicts.bound import shortest_duration_s
 from replication.verdicts.wording import amount, levels_in_words
 
 #: If a larger share of the replicates is left out, nothing is reproduced.
@@ -106,8 +106,8 @@ class Coverage:
             runs = runs[runs["replicate"] == replicate]
         key = json.dumps([wanted.experiment, wanted.where])
         if key not in self._durations_s:
-            durations = durations_s(self.study, wanted.experiment, wanted.where)
-            self._durations_s[key] = min(durations)
+            shortest_s = shortest_duration_s(self.study, wanted.experiment, wanted.where)
+            self._durations_s[key] = shortest_s
         full = self._durations_s[key]
         ran = runs["scenario"].unique()
         return min([full, *(float(self.results.scenarios[s]["duration_s"]) for s in ran)]), full
