@@ -89,7 +89,7 @@ def test_of_a_test_in_parts_those_count_that_can_be_had(world):
         test = {"kind": "all", "parts": [at_least(bound, access="slow"), absent]}
         found, reason = own(world, test)
         assert found == word
-        assert "(2) No number of the paper's own: timeouts: neither printed nor" in reason
+        assert "(2) Not testable: the paper does not publish timeouts" in reason
 
 
 # -- traces ---------------------------------------------------------------------------------------
