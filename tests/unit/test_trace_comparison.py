@@ -174,9 +174,7 @@ def test_traces_come_from_a_folder_and_are_those_that_were_published(tmp_path):
         fetch_traces(tmp_path, tmp_path)
     published(tmp_path, tmp_path / "other", b"1.0,a:1,,,11\n")
     (tmp_path / FOLDER / "kapadia/reno.sender-ss.csv").unlink()
-    with pytest.raises(
-        InputError, match="reno.sender-ss.csv: has SHA-256 .* has changed"
-    ):
+    with pytest.raises(InputError, match=r"reno\.sender-ss\.csv: has SHA-256 .* has changed"):
         fetch_traces(tmp_path, tmp_path / "other")
 
 

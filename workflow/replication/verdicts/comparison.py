@@ -111,31 +111,28 @@ def _pairs(study: Study, test: PairedTest, frames: Frames) -> pd.DataFrame:
     return complete(renamed[0].merge(renamed[1], on=on), ("left", "right"))
 
 
-def complete(frame: pd.DataFrame, values: tuple[str, ...] = ("value",)) -> pd.DataFrame:
-    """Return the rows of the replicates that have every point."""
+def complete(frame: pd.DataFrame, values: Sequence[str] = ("value",)) -> pd.DataFrame:
+    """Return the rows of the replicates that have every point; other columns than `values` name it.
+
+    UntestableError: there are no rows, or no replicate has every point.
+    """
     if frame.empty:
         raise UntestableError("no points of the two sides match.")
-    point = _point_number(frame, values)
-    points_of = point.groupby(frame["replicate"]).nunique()
-    whole = points_of.index[points_of == point.nunique()]
+    sizes = frame.groupby("replicate").size()
+    whole = sizes.index[sizes == _count(frame, *values)]
     if whole.empty:
         raise UntestableError("no replicate has every point.")
     return frame[frame["replicate"].isin(whole)]
 
 
-def _point_number(frame: pd.DataFrame, values: tuple[str, ...]) -> pd.Series[int]:
-    keys = [c for c in frame if c not in ("replicate", *values)]
-    if not keys:
-        return pd.Series(0, index=frame.index)
-    return frame.groupby(keys, sort=False).ngroup()
-
-
 def _count(frame: pd.DataFrame, *values: str) -> int:
-    return int(_point_number(frame, values).nunique())
+    """Return the number of points."""
+    keys = [column for column in frame if column not in ("replicate", *values)]
+    return frame.groupby(keys).ngroups if keys else 1
 
 
 def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
-    """Return left/right; 0/0 is 1 (equal), anything else over 0 infinite."""
+    """Return left/right, with 1 for 0/0."""
     left, right = pairs["left"].astype(float), pairs["right"].astype(float)
     return (left / right).mask((left == 0) & (right == 0), 1.0)
 
@@ -186,9 +183,9 @@ def _along(study: Study, test: TrendTest | StepsTest, values: pd.DataFrame) -> C
         (curve["replicate"].iloc[0], _of_curve(test, curve)) for _, curve in frame.groupby(others)
     ]
     found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
-    values = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
+    reduced = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
     lowest = -1 if isinstance(test, TrendTest) else 0
-    return Comparison(values.astype(float), _count(frame, "value"), lowest, highest=1)
+    return Comparison(reduced.astype(float), _count(frame, "value"), lowest, highest=1)
 
 
 def _of_curve(test: TrendTest | StepsTest, curve: pd.DataFrame) -> float:
@@ -254,7 +251,7 @@ def _ordering(test: OrderingTest, frames: Frames) -> Comparison:
         keys = [c for c in frame if c != "value" and c not in narrowed]
         tables.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
     ranks = list(range(len(test.order)))
-    table = complete(functools.reduce(pd.merge, tables), tuple(ranks))  # type: ignore[arg-type]
+    table = complete(functools.reduce(pd.merge, tables), ranks)  # type: ignore[arg-type]
     falling = [-rank for rank in ranks]
     taus = pd.Series(
         [kendall(falling, ranked(row, test.tie)) for row in table[ranks].to_numpy(dtype=float)],
