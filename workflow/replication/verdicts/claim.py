@@ -162,7 +162,7 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
             "window limits every flow or the queue is empty, so the alternatives cannot differ. "
             "They could with more flows, a larger window or a smaller buffer."
         )
-        return _untestable(words.statistic, words.asked(expect), ReasonCode.NO_CONGESTION, why)
+        return _untestable(words.statistic, words.condition(expect), ReasonCode.NO_CONGESTION, why)
     measured = [values_on(results, engine, wanted) for wanted in compared]
     if places is not None:
         measured = [places.congested(values) for values in measured]
@@ -175,7 +175,7 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     except UntestableError as error:
         why = f"Not testable on {engine}: {error}"
         lack = coverage.lack(engine, compared)
-        return _untestable(words.statistic, words.asked(expect), lack, why)
+        return _untestable(words.statistic, words.condition(expect), lack, why)
     if isinstance(expect, PublishedRun):
         runs = fingerprints(results, engine, compared, coverage.replicates(engine, compared))
         counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
@@ -247,16 +247,18 @@ def judge_statistic(
     gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
     spread = f" ({interval if found.has_interval else ''}{passes}{gaps})" if found.n else ""
     points = comparison.points if words.counts == "points" else 0
-    less = f" (direction: {words.asked(direction, points)})" if direction and found.n else ""
-    few = []
+    needed = words.condition(expect, points)
+    if direction and found.n:
+        needed += f" (direction: {words.condition(direction, points)})"
+    reasons = [f"{finding}{spread}; the claim needs {needed}."]
     if verdict == Verdict.DIRECTION_ONLY and total < FEW_RUNS:
-        few = [f"The direction rests on {_runs(total)} only."]
+        reasons.append(f"The direction rests on {_runs(total)} only.")
     return Judgement(
         statistic=words.statistic,
-        margin=words.asked(expect),
+        margin=words.condition(expect),
         verdict=verdict,
         finding=finding + ("." if found.has_interval else f"{spread}."),
-        reasons=[f"{finding}{spread}; the claim needs {words.asked(expect, points)}{less}.", *few],
+        reasons=reasons,
         observed=found.mean,
         low=found.low,
         high=found.high,
@@ -285,7 +287,7 @@ def _judge_run(
     finding = f"{_finding(comparison, found, words)}."
     return Judgement(
         statistic=words.statistic,
-        margin=words.asked(expect),
+        margin=words.condition(expect),
         verdict=verdict,
         finding=finding,
         reasons=[finding, *ruling.sentences],

@@ -165,8 +165,8 @@ def claim_cards(
 def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:
     for part in claim.tests():
         (expect, direction), words = conditions(part), wording(study, part)
-        less = words.asked(direction) if direction else ""
-        yield words.statistic, words.asked(expect), less
+        less = words.condition(direction) if direction else ""
+        yield words.statistic, words.condition(expect), less
 
 
 def _measured(study: Study, claim: Claim, row: Judged) -> str:
