@@ -122,7 +122,7 @@ def level(**change):
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (
             level(reading={"factor": 2.0}) | {"tables": ["9"]},
-            "its tables and columns have no number",
+            "columns have no number",
         ),
     ],
 )

@@ -159,9 +159,9 @@ class Cause(Document):
     source: Text
     """Where that is documented."""
     plausibility: Plausibility | None = None
-    """printed: the paper says it somewhere; tool default: the paper does not say, and the tools have
-    it as a default or in an example; possible slip: the paper prints something else, perhaps by a
-    slip; contradicts the text: the paper prints something else."""
+    """printed: the paper says it somewhere; tool default: the paper does not say it, and the tools
+    have it as a default or in an example; possible slip: the paper prints something else, perhaps
+    by a slip; contradicts the text: the paper prints something else."""
     evidence: Text | None = None
     """The place in the paper or in the tool's documentation that `plausibility` rests on."""
     tables: list[str] | None = None
