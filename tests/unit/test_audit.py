@@ -14,7 +14,7 @@ from replication.verdicts.audit import (
     check_decimals,
     expected_groups,
 )
-from replication.verdicts.bound import SetUp, StatedLink
+from replication.verdicts.bound import StatedLink, StatedPoint
 
 from tests.unit.conftest import ROOT, minimal_scenario, tolerance
 
@@ -160,7 +160,7 @@ def test_a_mean_over_runs_is_no_surprise_where_the_paper_says_so(world, said):
     rows = audit(world, Study.model_validate(document), ("slow", "x", "packets", 8.25, "8.25"))
     (whole,) = [one for one in rows if one.check == "whole_number"]
     assert whole.finding == (CONSISTENT if said else SUSPICIOUS)
-    assert (said or "which is not said") in whole.reason
+    assert (said or "which the paper does not say") in whole.reason
 
 
 # -- repetitions ----------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
     shaper = {"kind": "token_bucket", "burst_bytes": 2000, "line_rate_bps": 1e8}
     document["links"][0]["shaper_ab"] = shaper
     scenario = Scenario.model_validate(document)
-    point = SetUp(scenario, {"ab": StatedLink(rate=True, delay=True)})
+    point = StatedPoint(scenario, {"ab": StatedLink(rate=True, delay=True)})
     flow = scenario.flows[0]
     assert point.delay_s(flow, strict=False) == pytest.approx(0.01 + 8 * 500 / 1e8)
     # 125000 bytes of tokens, the burst, and one packet on credit.

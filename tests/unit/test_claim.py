@@ -435,7 +435,7 @@ def test_a_window_past_the_end_cannot_be_tested(world):
     test = {"kind": "value", "of": {**quantity(), "window_s": (5, 10)}, "expect": {"at_least": 1}}
     found = judge(world, test, series=lambda **_: sampled([5.0] * 4), duration_s=4.0)
     assert found["verdict"] == Verdict.NOT_TESTABLE
-    assert "no run gives a throughput from 5 to 10 s" in found["reason"]
+    assert "no run has a value for throughput from 5 to 10 s" in found["reason"]
 
 
 def test_undefined_values_are_left_out_and_counted(world):
@@ -445,14 +445,15 @@ def test_undefined_values_are_left_out_and_counted(world):
 
     found = judge(world, ratio({"at_least": 1.1}), row)
     assert found["verdict"] == Verdict.REPRODUCED
-    assert "over 2 points" in found["reason"] and "3 undefined values left out" in found["reason"]
+    assert "over 2 points" in found["reason"]
+    assert "3 undefined values are left out" in found["reason"]
 
 
 # -- claims of several parts ----------------------------------------------------------------------
 
 
 def part(name):
-    return Judgement("s", 1.0, 1.0, 1.0, ">= 1", name, f"It is {name}.", [f"It is {name}."])
+    return Judgement("s", ">= 1", name, f"It is {name}.", [f"It is {name}."], observed=1.0)
 
 
 @pytest.mark.parametrize(
@@ -490,18 +491,19 @@ def test_a_share_is_so_many_of_so_many(world):
     words = wording(world.study(), test)
     assert words.value(0.75, 4) == "3 of 4 points"
     assert words.value(0.7, 4) == "70 % of the points", "a mean over replicates"
-    assert words.asked(test.expect) == "all points"
-    assert words.asked(test.expect, 4) == "4 of 4"
-    assert words.asked(Condition(at_least=0.5), 4) == "at least 50 % of the points"
+    assert words.condition(test.expect) == "all points"
+    assert words.condition(test.expect, 4) == "4 of 4"
+    assert words.condition(Condition(at_least=0.5), 4) == "at least 50 % of the points"
 
 
 def test_a_value_has_the_unit_that_people_read(world):
     value = {"kind": "value", "of": RENO, "expect": {"at_least": 7e5}}
     words = wording(world.study(), ValueTest.model_validate(value))
     assert words.value(19641049.01) == "19.64 Mbit/s"
-    assert words.asked(Condition(at_least=7e5, at_most=8e5)) == "0.7 to 0.8 Mbit/s"
+    assert words.condition(Condition(at_least=7e5, at_most=8e5)) == "0.7 to 0.8 Mbit/s"
     published = PublishedRun(published=7e5, factor=1.5)
-    assert words.asked(published).startswith("the published 0.7 Mbit/s among our runs")
+    said = "the published 0.7 Mbit/s within the spread of our runs"
+    assert words.condition(published).startswith(said)
     lost = {"kind": "value", "of": quantity("loss_rate"), "expect": {"at_most": 0.1}}
     assert wording(world.study(), ValueTest.model_validate(lost)).value(0.015) == "1.5 %"
 

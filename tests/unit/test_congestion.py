@@ -125,8 +125,8 @@ def test_alternatives_at_different_points_have_content(world):
     ("idle", "observed", "said"),
     [
         (set(), 1.0, None),
-        ({"slow"}, 1.1, "Taken over 2 of 3 points"),
-        ({"slow", "mid"}, None, "Congestion at only 1 of 3 points"),
+        ({"slow"}, 1.1, "congestion at only 2 of 3 points"),
+        ({"slow", "mid"}, None, "congestion at only 1 of 3 points"),
     ],
 )
 def test_points_without_congestion_are_left_out(world, idle, observed, said):

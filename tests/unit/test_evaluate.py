@@ -13,11 +13,16 @@ from replication.study.storage.table import (
 )
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import COLUMNS, headline, participations, read_verdicts
+from replication.verdicts.verdict_table import (
+    COLUMNS,
+    engine_coverage,
+    primary_engine,
+    read_verdicts,
+)
 
 FILES = ("audit.csv", "verdicts.parquet")
 
-#: The headline engine of the studies.
+#: The primary engine of the studies.
 ON_NS3 = {"synthetic": "ns3"}
 
 
@@ -123,12 +128,12 @@ ABSENT, NONE = "which did not run here", "refuses all 2 points (no queue 'codel'
     ],
 )
 def test_the_papers_own_engine_stands_if_it_ran(original, engines, stands, said):
-    chosen = headline(original, participations(design(**engines)))
+    chosen = primary_engine(original, engine_coverage(design(**engines)))
     assert chosen.engine == stands
     assert said in chosen.mark and bool(said) == bool(chosen.mark)
 
 
-def test_participation_counts_points_not_replicates():
-    part = participations(design(ns2=["", "no bbr", "no prr", "no bbr"]) * 3)["ns2"]
+def test_coverage_counts_points_not_replicates():
+    part = engine_coverage(design(ns2=["", "no bbr", "no prr", "no bbr"]) * 3)["ns2"]
     assert (part.ran, part.refused, part.points) == (1, 3, 4)
     assert part.reasons == ("no bbr", "no prr") and part.why_not() == ""

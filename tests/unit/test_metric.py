@@ -81,7 +81,7 @@ def transfers(world, **expect):
     [
         ([2.0, 2.5, 3.0], "reproduced", ""),
         ([2.0, 2.5, math.nan], "direction only", "slow (a transfer is not complete)"),
-        ([math.nan] * 3, "not testable", "no run gives a flow completion time (a transfer is not"),
+        ([math.nan] * 3, "not testable", "no run has a value for flow completion time (a transfer"),
     ],
 )
 def test_a_transfer_has_a_completion_time_and_others_none(world, times, verdict, said):

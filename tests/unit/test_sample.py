@@ -38,10 +38,14 @@ def undefined(replicate, **_):
 @pytest.mark.parametrize(
     ("row", "expected", "said"),
     [
-        (silent(2), Verdict.REPRODUCED, "1 of 5 replicates left out: no throughput at vegas, fast"),
+        (
+            silent(2),
+            Verdict.REPRODUCED,
+            "replicates are left out: no throughput at vegas, fast",
+        ),
         # With more than a fifth gone nothing is reproduced.
-        (silent(1, 2), Verdict.DIRECTION_ONLY, "2 of 5 replicates left out"),
-        (lost, Verdict.REPRODUCED, "1 of 5 replicates left out: a run without a result."),
+        (silent(1, 2), Verdict.DIRECTION_ONLY, "2 of 5 replicates are left out"),
+        (lost, Verdict.REPRODUCED, "1 of 5 replicates are left out: a run without a result."),
         (undefined, Verdict.REPRODUCED, "; 1 more."),  # many points are counted and not listed
     ],
 )
@@ -60,9 +64,9 @@ def test_a_cell_inside_with_too_few_replicates_is_not_testable(world):
 
     assert verdict()[0] == Verdict.REPRODUCED
     word, reason = verdict(4)
-    assert word == Verdict.REPRODUCED and "1 of 5 replicates left out" in reason
+    assert word == Verdict.REPRODUCED and "1 of 5 replicates are left out" in reason
     word, reason = verdict(3, 4)
-    assert word == Verdict.NOT_TESTABLE and "2 of 5 replicates left out" in reason
+    assert word == Verdict.NOT_TESTABLE and "2 of 5 replicates are left out" in reason
 
 
 # -- two outcomes ---------------------------------------------------------------------------------
@@ -180,7 +184,7 @@ def test_a_value_between_two_groups_of_runs_is_named():
     groups = [*np.linspace(80, 81, 60), *np.linspace(120, 121, 60)]
     ruling = judge_published(Published(100.0, 0.0, 1.5, False), groups, groups, "{:g}".format)
     assert ruling.verdict == Verdict.REPRODUCED
-    assert "No run gives a value between 81 and 120, where it lies." in ruling.sentences
+    assert "The published value lies between 81 and 120, where no run does." in ruling.sentences
 
 
 # -- tables ---------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Self-consistency: claims' tests on printed numbers and on published traces."""
 
 import pytest
-from replication.verdicts.self_consistency import OwnNumbers
+from replication.verdicts.self_consistency import SelfConsistency
 
 from tests.unit.conftest import quantity, tolerance
 
@@ -23,7 +23,7 @@ def at_least(bound, **where):
 def own(world, test, files=(), printed=PRINTED, **table):
     """Return the word and the reason on a claim of a study that prints Reno's throughputs."""
     study = world.claim(test, tables=world.table(**table).model_dump()["tables"])
-    (row,) = OwnNumbers(study, world.mapped(study, *printed), dict(files)).rows()
+    (row,) = SelfConsistency(study, world.mapped(study, *printed), dict(files)).rows()
     return row["result"], row["reason"]
 
 
@@ -89,7 +89,7 @@ def test_of_a_test_in_parts_those_count_that_can_be_had(world):
         test = {"kind": "all", "parts": [at_least(bound, access="slow"), absent]}
         found, reason = own(world, test)
         assert found == word
-        assert "(2) No number of the paper's own: timeouts: neither printed nor" in reason
+        assert "(2) Not testable: the paper does not publish timeouts" in reason
 
 
 # -- traces ---------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def traced(world, test, files, *names):
         for name in names or ("one",)
     ]
     study = world.claim(test, tables=tables)
-    (row,) = OwnNumbers(study, [], files).rows()
+    (row,) = SelfConsistency(study, [], files).rows()
     return row["result"], row["reason"]
 
 

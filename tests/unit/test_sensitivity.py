@@ -118,9 +118,12 @@ def level(**change):
     ("change", "message"),
     [
         (level(set={"parameters": {"nothing": 1}}), "has no parameter 'nothing'"),
-        (level(set={"parameters": {"segment_bytes": 1}}), "not plausible by the ledger"),
+        (level(set={"parameters": {"segment_bytes": 1}}), "is outside the plausible range"),
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
-        (level(reading={"factor": 2.0}) | {"tables": ["9"]}, "no number stands in its tables"),
+        (
+            level(reading={"factor": 2.0}) | {"tables": ["9"]},
+            "columns have no number",
+        ),
     ],
 )
 def test_a_cause_that_does_not_fit_is_refused(world, change, message):

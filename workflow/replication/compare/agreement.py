@@ -35,7 +35,7 @@ from replication.study.parameter import unique
 from replication.study.scenario import CongestionControl
 from replication.study.storage.table import DESIGN_COLUMNS, read_rows, write_table
 from replication.study.study import Study
-from replication.verdicts.verdict_table import participations, read_verdicts
+from replication.verdicts.verdict_table import engine_coverage, read_verdicts
 from replication.verdicts.wording import qualifier
 
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]
@@ -181,7 +181,7 @@ def pairs_of(data: Path, study: str) -> list[Pair]:
     design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
     by_engine = {
         name: [row for row in rows if row["engine"] == name]
-        for name, part in participations(design).items()
+        for name, part in engine_coverage(design).items()
         if part.ran
     }
     return [

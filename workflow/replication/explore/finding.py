@@ -45,7 +45,7 @@ from replication.study.claim_model import Claim
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
-from replication.verdicts.cause import Reading, as_read
+from replication.verdicts.cause import Interpretation, as_read
 
 #: By chance one number in ten lies outside of the range of 19 replicates.
 REPLICATES = 19
@@ -276,7 +276,7 @@ def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial
 
 
 def _judged_claims(
-    study: Study, results: Results, readings: Mapping[Key, Reading]
+    study: Study, results: Results, readings: Mapping[Key, Interpretation]
 ) -> dict[str, str]:
     """Return the verdict on each claim whose experiments were run.
 
@@ -292,7 +292,7 @@ def _judged_claims(
     return verdicts(study, read, results)
 
 
-def _with_readings(value: Any, readings: Mapping[Key, Reading]) -> Any:
+def _with_readings(value: Any, readings: Mapping[Key, Interpretation]) -> Any:
     if isinstance(value, list):
         return [_with_readings(item, readings) for item in value]
     if not isinstance(value, dict):
@@ -305,9 +305,9 @@ def _with_readings(value: Any, readings: Mapping[Key, Reading]) -> Any:
     return value | reading.model_dump(mode="json", include=changed, exclude_none=True)
 
 
-def _table_readings(judge: CellJudge, trial: Trial) -> dict[Key, Reading]:
+def _table_readings(judge: CellJudge, trial: Trial) -> dict[Key, Interpretation]:
     """Return what tables are read as, by what the study says they are; the first of a kind."""
-    found: dict[Key, Reading] = {}
+    found: dict[Key, Interpretation] = {}
     for place, combination in _readings(judge, trial).items():
         reading, wanted = judge.reading(combination), judge.cells[place].quantity
         if reading is not None:

@@ -27,7 +27,7 @@ from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.study import Study
 from replication.verdicts.bound import propagation_s
-from replication.verdicts.cause import Explanations, Reading, combined, refusal
+from replication.verdicts.cause import Explanations, Interpretation, combined, refusal
 from replication.verdicts.cell import half_width
 
 Numbers = npt.NDArray[np.float64]
@@ -110,7 +110,7 @@ class Reader:
         given = [name for reading in readings for name in reading if name != "factor"]
         return len(given) > len(set(given))
 
-    def reading(self, combination: Combination) -> Reading | None:
+    def reading(self, combination: Combination) -> Interpretation | None:
         """Return the reading that causes make together."""
         return combined(self._readings[pair] for pair in combination)
 
@@ -132,7 +132,9 @@ class Reader:
             arrays.append(array)
         return arrays
 
-    def _values(self, results: Results, count: int, place: int, reading: Reading | None) -> Numbers:
+    def _values(
+        self, results: Results, count: int, place: int, reading: Interpretation | None
+    ) -> Numbers:
         """Return what would be printed in a cell, of each configuration."""
         cell = self.cells[place]
         wanted = cell.quantity if reading is None else reading.of(cell).quantity

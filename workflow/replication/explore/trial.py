@@ -300,7 +300,7 @@ class ClaimJudge:
         """Return a trial of each configuration, in their order."""
         trials = []
         for number, one in enumerate(configurations):
-            found = self.verdicts(results.alone(number), stage)
+            found = self.verdicts(results.single_replicate(number), stage)
             data_bits = sum(map(self.cost_bits, found.values()))
             trials.append(Trial(one, stage.name, data_bits, self.runner.bits(one), verdicts=found))
         return trials

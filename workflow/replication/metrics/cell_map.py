@@ -1,4 +1,4 @@
-"""Which quantity of our runs each published number stands for, as a study's tables say."""
+"""The mapping of published numbers to quantities of our runs, by the tables of a study."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from replication.study.published import (
 )
 from replication.study.study import Study
 
-#: Tables of published files that need not be mapped: results stated in prose, and set-up figures.
+#: Tables of published files without a mapping: results in prose, and figures of the set-up.
 UNMAPPED = ("text", "setup")
 
 
 @dataclass(frozen=True)
 class MappedCell:
-    """A published number and the quantity it stands for.
+    """A published number and the quantity that it reports.
 
-    `value` and `half_ulp`, half a unit of its last printed digit, are in SI, times the column's
-    factor; `quantity` is over the points that row and column name. `not_comparable` says why the
-    number is of another thing than the metric; it is empty where it is not.
+    `value` and `half_ulp`, half a unit of its last printed digit, are in SI units, times the
+    column's factor; `quantity` is over the points of row and column. `not_comparable` says why the
+    number measures something other than the metric; it is empty if it does not.
     """
 
     table: str
@@ -52,22 +52,22 @@ class MappedCell:
 
     @property
     def is_spread(self) -> bool:
-        """Whether the number is the spread of several runs, so that no run alone has it."""
+        """Whether the number is a spread of several runs, which no single run has."""
         return self.cell.over_runs != "mean"
 
     @property
     def is_derived(self) -> bool:
-        """Whether the number was computed from the paper's data rather than printed."""
+        """Whether the number was computed from the paper's data, not printed."""
         return self.printed.startswith(DERIVED)
 
     @property
     def band(self) -> tuple[float, float]:
-        """The published value give or take half its last digit."""
+        """The published value minus and plus half its last digit."""
         return self.value - self.half_ulp, self.value + self.half_ulp
 
 
 def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCell]:
-    """Map each published number of the study's tables; PublishedError names one of no cell."""
+    """Map each published number of the study's tables; PublishedError names one without a cell."""
     tables = {table.id: table for table in study.tables}
     cells = []
     for number in numbers:
@@ -137,24 +137,23 @@ def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell
 
 
 def _levels(study: Study, experiment: str, factor: str | None) -> dict[str, Level]:
-    """Return the levels of a factor by their keys; none without a factor."""
     if factor is None:
         return {}
     return {level.key: level for level in study.experiment(experiment).factor(factor).levels}
 
 
 def _label(study: Study, table: Table, factor: str | None, key: str) -> str:
-    """Return what people call a row or column: its level's label, or its key as words."""
+    """Return the label of a row or column: its level's, or its key in words."""
     level = _levels(study, table.experiment, factor).get(key)
     if factor is None or level is None:
         return key.replace("_", " ")
     unit = study.experiment(table.experiment).factor(factor).unit
-    # A label that is a bare number says nothing without its unit.
+    # A bare number needs its unit.
     return f"{key} {unit}" if level.label == key and unit not in ("", "1") else level.label
 
 
 def check_complete(study: Study, cells: Sequence[MappedCell], published: str) -> None:
-    """Check that each cell of the tables has a number or is `not_printed`; else PublishedError."""
+    """Check that each cell of the tables has a number or is `not_printed`, or PublishedError."""
     given = {cell.key for cell in cells}
     for table in study.tables:
         where = f"configs/studies/{study.id}/claims.yaml: table {table.id}"

@@ -1,8 +1,8 @@
-"""Collect: a study's runs put together, and what is read off their series.
+"""Collection: a study's runs joined, and the features of their series.
 
-Every batch keeps the whole series of its runs. What is collected are the flows, the features that
-the study's claims, tables, congestion checks and engine contrasts need, and the series that charts
-draw: so a new window is computed from the batches, and nothing is simulated again.
+Every batch keeps the whole series of its runs. Collected are the flows, the features for the
+study's claims, tables, congestion checks and engine comparisons, and the series that charts draw. A
+new window is computed from the batches, without simulating again.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from replication.study.storage.table import (
 )
 from replication.study.study import Study
 
-#: Types of experiment whose charts over time show every replicate; others show the first.
+#: Types of experiment whose charts over time show every replicate, not only the first.
 DRAWN_WHOLE = ("queuing", "bdp_jain")
-#: The one-way delay over time is drawn of this type alone.
+#: The type of experiment whose one-way delay is drawn over time.
 _DELAYED = "queuing"
-#: Batches are read until they have so many samples, some 100 MB.
+#: Batches are read together up to so many samples, about 100 MB.
 _SAMPLES = 300_000
 _TEXTS = {name: object for name in ("scenario", "engine", "flow", "link")}
 FLOW_KEYS = ("engine", "scenario", "flow")
 SERIES_KEYS = ("engine", "scenario", "time_s", "flow", "link")
-#: Like values next to each other, for a smaller file.
+#: This order puts like values next to each other, which makes the file smaller.
 FEATURE_KEYS = ("metric", "window", "engine", "scenario", "subject")
 
 
 def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataFrame:
-    """Return the features of runs: those of `wanted`, and what shows congestion in every run."""
+    """Return the features `wanted` of runs, and those of the congestion check."""
     parts, known = [_congestion(results)], set(results.flows["flow"])
     for one in wanted:
         here = one.flows
         if isinstance(here, list):
-            # A flow may be in none of these runs.
+            # These runs may lack a flow.
             here = [flow for flow in here if flow in known]
         flows = chosen_flows(results, results.runs(one.experiment, {}), here)
         of = subjects(results, METRICS[one.metric], flows, one)
@@ -72,10 +72,7 @@ def _rows(results: SampledResults, metric: str, window_s: Window, of: pd.DataFra
 
 
 def drawn_runs(study: Study, design: pd.DataFrame) -> pd.DataFrame:
-    """Return scenario, engine, delayed (is the delay drawn too) of the runs that charts draw.
-
-    Of each point and engine the first replicate, of some types of experiment every one.
-    """
+    """Return scenario, engine and delayed (whether the delay is drawn) of the runs in charts."""
     parts = []
     for experiment in study.experiments:
         rows = design[design["supported"] & (design["experiment"] == experiment.id)]
@@ -87,7 +84,7 @@ def drawn_runs(study: Study, design: pd.DataFrame) -> pd.DataFrame:
 
 
 def collect_study(study: Study, data: Path) -> None:
-    """Write a study's flows, features and series as Parquet files; `data` has its batches."""
+    """Write a study's flows, features and series as Parquet files from the batches in `data`."""
     folder, batches = data / "results" / study.id, _batches(data, study.id)
     _write(_read(data, batches, "flows"), FLOW_KEYS, folder / "flows.parquet")
     results = Results.load(data, study.id)
@@ -115,7 +112,7 @@ def collect_study(study: Study, data: Path) -> None:
 
 
 def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResults:
-    """Load a study's results with the numbers `columns` of its whole series, from its batches."""
+    """Load a study's results with `columns` of the whole series, from its batches."""
     results, batches = Results.load(data, study), _batches(data, study)
     names = ["scenario", "engine", "time_s", "flow", "link", *columns]
     return SampledResults(

@@ -1,40 +1,37 @@
-"""Congestion window of a flow: the one definition of its phases and figures.
-
-A measured trace and a simulated series are judged alike.
+"""Congestion window of a flow: definitions of its phases and figures, for traces and simulations.
 
 Window reduction
     The window falls at least 20 % and at least 2 segments below its highest sample since the
-    previous reduction. The next one can only be counted once the window has grown 20 % above
-    its lowest sample. The fall is measured from the peak, not between neighbouring samples:
-    Linux shrinks the window over a whole round trip (proportional rate reduction), a few per
-    cent a sample. Two segments, because Vegas moves a small window by one segment at a time.
+    previous reduction. The next reduction counts only after the window has grown 20 % above its
+    lowest sample. The fall is measured from the peak and not between samples, because Linux
+    shrinks the window by a few per cent a sample over a whole round trip (proportional rate
+    reduction). Two segments, because Vegas moves a small window by one segment at a time.
 Start-up
-    Ends at the first sample whose window has reached the slow-start threshold, or at the first
-    window reduction, whichever is earlier. `ss` prints no threshold while it is still infinite,
-    and BBR never sets one, which is why the second condition is needed.
+    Ends at the first sample whose window reaches the slow-start threshold, or at the first window
+    reduction, whichever is earlier. `ss` prints no threshold while it is infinite, and BBR never
+    sets one, so the second condition is needed.
 Minimum, mean, sawtooth, distance
-    Over the samples from the end of start-up on.
+    Over the steady samples: those from the end of start-up on.
 Peak, reductions
-    Over all samples, slow-start overshoot included.
+    Over all samples, including the overshoot of slow start.
 Tooth
-    By reductions (`reduction_teeth`): from a reduction to the next; it counts as soon as the window
-    has fallen. By prominence (`prominent_teeth`): a local maximum whose topographic prominence is
-    at least two segments and 20 % of the maximum itself: on both sides the window goes down that
-    far before it goes higher, and what rises again after a shallow dip is one tooth. Of a flat top,
-    and of equal tops without such a fall between them, the first sample counts.
+    By reductions (`reduction_teeth`): from a reduction to the next. By prominence
+    (`prominent_teeth`): a local maximum whose topographic prominence is at least two segments and
+    20 % of the maximum. The window falls that far on both sides before it rises higher, so a
+    shallow dip does not split a tooth. Of equal maxima without such a fall between them, and of a
+    flat top, the first sample counts.
 Share of slow start
-    Share of the span with the window below the slow-start threshold (RFC 5681, section 3.1);
-    a threshold that is not set is infinite, so until start-up ends the flow is in slow start.
-    A dip of a recovery below the threshold counts on both sides. Where one side never has a
-    threshold (BBR sets none in Linux), the share of start-up is taken instead, on both sides.
+    Share of the time with the window below the slow-start threshold (RFC 5681, section 3.1). An
+    unset threshold is infinite, so the flow is in slow start until start-up ends. If one of two
+    compared sides never has a threshold (BBR in Linux), both use the share of start-up.
 Distance
     First Wasserstein distance between the distributions of two windows, in segments: how far the
     samples of one must move on average to become the other's, whatever their order in time.
 
-To be compared, traces and series are put on one grid (`Window`): time counts from the flow's own
-first sample, each sample holds until the next one, and the interval is the longer of the two sides'
-median sampling intervals, so that neither side shows more than it was measured with. Samples at
-irregular times have a mean weighted by the time until the next one (`time_weighted_mean`).
+Traces and series are compared on one grid (`Window`): time counts from the flow's first sample,
+each sample holds until the next one, and the interval is the longer of the two sides' median
+sampling intervals, so that neither side shows more than was measured. A mean over irregular times
+is weighted by the time until the next sample (`time_weighted_mean`).
 """
 
 from __future__ import annotations
@@ -56,23 +53,23 @@ FloatArray = npt.NDArray[np.float64]
 REDUCTION_FRACTION = 0.20
 REDUCTION_SEGMENTS = 2.0
 RECOVERY_FRACTION = 0.20
-#: Segments a sample that decide between equal tops; windows are read in whole segments.
+#: A tilt in segments a sample makes the first of equal maxima the highest.
 _TIE_SEGMENTS = 1e-9
-#: A fall of exactly the bound counts despite rounding and ties.
+#: A fall of exactly the bound counts despite rounding and the tilt.
 _SLACK_SEGMENTS = 1e-5
 MINUTE_S = 60.0
 DISTANCE = "cwnd_distance"
 
 
 class SeriesError(InputError):
-    """A window series has too few samples, or none that is finite."""
+    """A window series has too few finite samples."""
 
 
 @dataclass(frozen=True)
 class CwndSeries:
-    """Samples of a congestion window in the order of time; definitions in the module's docstring.
+    """Samples of a congestion window in the order of time, as arrays of one length.
 
-    The arrays are of one length; ssthresh is NaN, or huge, where it is not set.
+    An unset ssthresh is NaN or huge. The module's docstring has the definitions.
     """
 
     time_s: FloatArray
@@ -89,12 +86,12 @@ class CwndSeries:
 
     @property
     def steady(self) -> slice:
-        """Samples from the end of start-up on; all of them if it never ends."""
+        """Samples from the end of start-up on; all if it never ends."""
         return slice(self.start_up_end or 0, None)
 
     @property
     def steady_cwnd(self) -> FloatArray:
-        """Congestion window of the steady samples, in segments."""
+        """Window of the steady samples, in segments."""
         return self.cwnd_segments[self.steady]
 
     def peak(self) -> float:
@@ -129,7 +126,7 @@ def find_reductions(cwnd_segments: npt.ArrayLike) -> list[int]:
 
 
 def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
-    """Return the mean of samples that each hold until the next one; NaN are left out."""
+    """Return the mean of samples, each weighted by the time to the next; NaN are left out."""
     time, samples = np.asarray(time_s, dtype=float), np.asarray(values, dtype=float)
     known = np.isfinite(samples)
     if not known.any():
@@ -143,8 +140,8 @@ def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
 class Sawtooth(NamedTuple):
     """The prominent teeth of a window: number, mean time between peaks, mean fall.
 
-    The fall is from a peak to the lowest sample before the next one, after the last to the end. NaN
-    where there are too few teeth: two for a period, one for a height.
+    A fall is from a peak to the lowest sample before the next peak or the end. A period needs two
+    teeth and a height one; otherwise they are NaN.
     """
 
     teeth: int
@@ -153,10 +150,10 @@ class Sawtooth(NamedTuple):
 
 
 def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawtooth:
-    """Return the sawtooth of a window by prominence; see the module's docstring."""
+    """Return the prominent teeth of a window; see the module's docstring."""
     time = np.asarray(time_s, dtype=float)
     cwnd = np.asarray(cwnd_segments, dtype=float)
-    # Were the tie not broken, each ripple between two equal tops would make a tooth of both.
+    # Without the tilt each ripple between two equal maxima would make a tooth of both.
     tilted = cwnd - _TIE_SEGMENTS * np.arange(cwnd.size)
     peaks, found = scipy.signal.find_peaks(tilted, prominence=REDUCTION_SEGMENTS - _SLACK_SEGMENTS)
     peaks = peaks[found["prominences"] >= REDUCTION_FRACTION * cwnd[peaks] - _SLACK_SEGMENTS]
@@ -170,7 +167,10 @@ def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawt
 
 
 def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, int] | None]]:
-    """Return peak before, trough after and, except for the last, the rise to the next peak."""
+    """Return for each reduction the peak before, the trough after and the rise to the next peak.
+
+    A rise is first and last sample; the last reduction has none.
+    """
     found = find_reductions(window)
     teeth: list[tuple[float, float, tuple[int, int] | None]] = []
     start = 0
@@ -178,7 +178,7 @@ def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, i
         peak = float(window[start:index].max())
         rise: tuple[int, int] | None = None
         if following is None:
-            # Down to the first rise after it.
+            # The last fall ends at the first rise.
             rises = np.flatnonzero(np.diff(window[index:]) > 0)
             stop = index + int(rises[0]) + 1 if rises.size else window.size
             start = index + int(window[index:stop].argmin())
@@ -191,7 +191,7 @@ def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, i
 
 
 class Samples(CwndSeries):
-    """One flow's samples as they were measured, time counted from the first of them."""
+    """One flow's samples as measured, with time counted from the first of them."""
 
     @classmethod
     def of(
@@ -201,7 +201,7 @@ class Samples(CwndSeries):
         ssthresh_segments: npt.ArrayLike,
         until_s: float = np.inf,
     ) -> Samples:
-        """Sort samples by time, without those that have no window or come after `until_s`."""
+        """Sort samples by time; leave out those without a window or after `until_s`."""
         time, window, threshold = (
             np.asarray(values, dtype=float) for values in (time_s, cwnd_segments, ssthresh_segments)
         )
@@ -236,7 +236,7 @@ class Window(CwndSeries):
         return MINUTE_S * self.reductions() / float(self.time_s[-1])
 
     def slow_start_share(self, by_threshold: bool = True) -> float:
-        """Return the share of the span in slow start, or else in start-up."""
+        """Return the share of time in slow start by the threshold, or else in start-up."""
         size, end = self.cwnd_segments.size, self.start_up_end
         slow = np.arange(size) < (size if end is None else end)
         if by_threshold:
@@ -249,7 +249,7 @@ class Window(CwndSeries):
         return float(scipy.stats.wasserstein_distance(self.steady_cwnd, other.steady_cwnd))
 
 
-#: What is read off a single window: its name for people, its unit, and how.
+#: Figures of a single window: label, unit and function.
 FIGURES: dict[str, tuple[str, str, Callable[[Window], float]]] = {
     "sawtooth_period": ("Sawtooth, period", "s", lambda w: w.sawtooth.period_s),
     "sawtooth_height": ("Sawtooth, height", "segments", lambda w: w.sawtooth.height_segments),
@@ -259,6 +259,4 @@ FIGURES: dict[str, tuple[str, str, Callable[[Window], float]]] = {
     "reductions_per_minute": ("Window reductions", "1/min", Window.reductions_per_minute),
     "slow_start_share": ("Share of time in slow start", "1", Window.slow_start_share),
 }
-#: Names of the figures and of the distance for people.
-LABELS = {name: label for name, (label, _, _) in FIGURES.items()}
-LABELS[DISTANCE] = "Wasserstein distance"
+LABELS = {name: label for name, (label, *_) in FIGURES.items()} | {DISTANCE: "Wasserstein distance"}

@@ -1,7 +1,7 @@
-"""Features of one flow's sampled series: what a reader sees in a plot of the congestion window.
+"""Features of one flow's sampled series: what a plot of the congestion window shows.
 
-Start-up, window reduction, mean, peak and minimum are those of `metrics.cwnd`. "Steady" samples are
-those from the end of start-up on; where a time window was asked for, all samples inside it.
+`metrics.cwnd` defines start-up, window reduction, mean, peak and minimum. "Steady" samples are
+those from the end of start-up on; in a time window they are all its samples.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from replication.metrics.cwnd import (
     time_weighted_mean,
 )
 
-#: A window this small, below the slow-start threshold, is a restart from slow start.
+#: A window this small and below the slow-start threshold is a restart from slow start.
 RESTART_SEGMENTS = 2.0
-#: A median of fewer samples is not an estimate.
+#: The fewest samples for a median.
 MINIMUM_GROWTH_SAMPLES = 3
-#: A cubic has four coefficients: fewer samples than twice that say nothing of a rise's shape.
+#: The fewest samples for the shape of a rise: twice the coefficients of a cubic.
 MINIMUM_RISE_SAMPLES = 8
 #: Residuals of a straight line below this, in squared segments a sample, are rounding.
 _STRAIGHT = 1e-12
@@ -34,7 +34,7 @@ _STRAIGHT = 1e-12
 class FlowSeries(CwndSeries):
     """Samples of one flow in the order of time; NaN where nothing was measured.
 
-    `windowed` says whether they are those of a time window that was asked for.
+    `windowed` samples are those of a time window.
     """
 
     rtt_s: FloatArray
@@ -42,7 +42,7 @@ class FlowSeries(CwndSeries):
 
     @cached_property
     def known(self) -> FlowSeries:
-        """The samples at which the congestion window is known."""
+        """The samples with a congestion window."""
         keep = np.isfinite(self.cwnd_segments)
         columns = ("time_s", "cwnd_segments", "ssthresh_segments", "rtt_s")
         return replace(self, **{name: getattr(self, name)[keep] for name in columns})
@@ -59,7 +59,7 @@ def cwnd_mean(flow: FlowSeries) -> float:
 
 
 def start_up_duration(flow: FlowSeries) -> float:
-    """Return the time from the first sample to the end of start-up, in s; NaN if it never ends."""
+    """Return the duration of start-up in s; NaN if it never ends."""
     end = flow.start_up_end
     return np.nan if end is None else float(flow.time_s[end] - flow.time_s[0])
 
@@ -67,8 +67,8 @@ def start_up_duration(flow: FlowSeries) -> float:
 def cwnd_spread(flow: FlowSeries) -> float:
     """Return the median distance of the steady window from its median, over that median.
 
-    A regular saw-tooth from half a window to a whole one has (W/8)/(3W/4) = 1/6. Rare excursions,
-    such as BBR's probes of the round trip, rule the coefficient of variation, and do not enter.
+    A regular sawtooth from half a window to a whole one has (W/8)/(3W/4) = 1/6. Rare excursions,
+    such as BBR's probes of the round trip, would dominate the coefficient of variation.
     """
     window = flow.steady_cwnd
     middle = float(np.median(window)) if window.size else 0.0
@@ -78,18 +78,17 @@ def cwnd_spread(flow: FlowSeries) -> float:
 def slow_start_growth(flow: FlowSeries) -> float:
     """Return the factor by which the window grows per round-trip time in the initial slow start.
 
-    Median of w(t) / w(t - R(t)) over the samples up to the largest window before start-up ends;
-    R(t) is the round trip sampled at t. One segment more for each acknowledged one reads 2 (RFC
-    5681, section 3.1; RFC 3465), however the round trip grows. Between two samples the window is
-    taken to grow by a constant factor. NaN with fewer than three samples a round trip after the
-    first.
+    Median of w(t) / w(t - R(t)) over the samples up to the largest window of start-up, with the
+    round trip R(t) sampled at t. A segment more for each acknowledged segment gives 2 (RFC 5681,
+    section 3.1; RFC 3465), however the round trip grows. Between samples the window is taken to
+    grow by a constant factor. NaN with fewer than three samples later than one round trip.
     """
     end = flow.start_up_end
     window = flow.cwnd_segments[: None if end is None else end + 1]
     last = int(window.argmax()) + 1 if window.size else 0
     time, growth, rtt = flow.time_s[:last], np.log(window[:last]), flow.rtt_s[:last]
     sent = time - rtt
-    # A comparison with NaN is false: a sample without a round trip does not count.
+    # A comparison with NaN is false, so samples without a round trip do not count.
     known = (rtt > 0) & (sent >= flow.time_s[0] - 1e-9)
     if known.sum() < MINIMUM_GROWTH_SAMPLES:
         return np.nan
@@ -97,10 +96,10 @@ def slow_start_growth(flow: FlowSeries) -> float:
 
 
 def slow_start_reentries(flow: FlowSeries) -> float:
-    """Return how often the window falls to at most two segments after start-up.
+    """Return how often the steady window falls to at most two segments.
 
-    Only falls from above two segments to below the slow-start threshold count, where it is known: a
-    timeout, or Tahoe's answer to any loss. One that is over between two samples is missed.
+    A fall counts if it starts above two segments and ends below the slow-start threshold, if that
+    is known: after a timeout, or after any loss of Tahoe. Falls between two samples are missed.
     """
     window = flow.steady_cwnd
     threshold = flow.ssthresh_segments[flow.steady]
@@ -116,40 +115,40 @@ def sawtooth_count(flow: FlowSeries) -> float:
 def sawtooth_depth(flow: FlowSeries) -> float:
     """Return the mean over reductions of the window after over before; NaN without any.
 
-    Before: the peak since the last trough. After: the lowest sample until the next peak.
+    Before is the peak since the last trough, after the lowest sample until the next peak.
     """
     kept = [low / high for high, low, _ in reduction_teeth(flow.steady_cwnd) if high > 0]
     return float(np.mean(kept)) if kept else np.nan
 
 
 def window_growth_rate(flow: FlowSeries) -> float:
-    """Return how fast the steady window grows while it grows, in segments per s; NaN if never."""
+    """Return the growth rate of the steady window while it grows, in segments per s, or NaN."""
     time, window = flow.time_s[flow.steady], flow.steady_cwnd
     steps, held = np.diff(window), np.diff(time)
     rising = steps > 0
-    # A plateau between two rises is a sampling artefact of slow growth; a fall is not growth.
+    # A plateau between two rises counts: slow growth looks like that when sampled.
     counted = held[steps >= 0].sum() if rising.any() else 0.0
     return float(steps[rising].sum() / counted) if counted > 0 else np.nan
 
 
 def rise_curvature(flow: FlowSeries) -> float:
-    """Return how much of what a straight line leaves of a sawtooth's rises a cubic explains.
+    """Return how much better a cubic fits the rises of a sawtooth than a straight line.
 
-    1 - S3/S1, the sums over all rises of the squared residuals of a cubic polynomial and of a
-    straight line in time: 0 for straight rises, near 1 where the cubic says all. Only rises of at
-    least two segments and eight samples between two reductions count; NaN without any.
+    1 - S3/S1 with the sums of squared residuals of a cubic polynomial and of a straight line in
+    time: 0 for straight rises, near 1 for cubic ones. Rises between two reductions count if they
+    have at least two segments and eight samples; NaN without any.
     """
     time, window = flow.time_s[flow.steady], flow.steady_cwnd
-    left, count = np.zeros(2), 0
+    residuals, count = np.zeros(2), 0
     for trough, top in (rise for _, _, rise in reduction_teeth(window) if rise):
         size = top + 1 - trough
         if window[top] - window[trough] >= RESTART_SEGMENTS and size >= MINIMUM_RISE_SAMPLES:
             rise = slice(trough, top + 1)
-            left += [_residual(time[rise], window[rise], degree) for degree in (1, 3)]
+            residuals += [_residual(time[rise], window[rise], degree) for degree in (1, 3)]
             count += size
     if not count:
         return np.nan
-    straight, cubic = left
+    straight, cubic = residuals
     return max(0.0, float(1 - cubic / straight)) if straight > _STRAIGHT * count else 0.0
 
 
@@ -171,16 +170,16 @@ WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
 
 
 def feature(name: str, flow: FlowSeries) -> float:
-    """Return the feature called `name`; NaN where the flow never has a window."""
+    """Return the feature `name`; NaN if the flow never has a window."""
     known = flow.known
     return WINDOW_FEATURES[name](known) if known.time_s.size else np.nan
 
 
 def _residual(time: FloatArray, values: FloatArray, degree: int) -> float:
-    """Return the sum of squares that a polynomial in time leaves of `values`.
+    """Return the sum of squared residuals of a polynomial in time, fitted to `values`.
 
-    By orthogonal polynomials (Forsythe, J. SIAM 5(2), 1957, section 3), in plain sums: a linear
-    algebra library rounds in another way on another processor.
+    By orthogonal polynomials (Forsythe, J. SIAM 5(2), 1957, section 3) in plain sums, because a
+    linear algebra library rounds differently on different processors.
     """
     place = time - time.mean()
     place /= np.abs(place).max()

@@ -1,11 +1,11 @@
-"""Quantities: a metric of `metrics.metric_model` over chosen flows and points, a value a run.
+"""Quantities: a metric of `metrics.metric_model` over chosen flows and points, one value a run.
 
-*Flow totals* are columns of the flows table, over the flow's active time. What is read off the
-series was computed when the results were collected (`metrics.sampled`). A metric that is both is a
-flow total unless `window_s` is given.
+*Flow totals* are columns of the flows table, over the flow's active time. Other values were read
+off the series when the results were collected (`metrics.sampled`). A metric that is both is a flow
+total unless `window_s` is given.
 
-Values are taken per flow, or per monitored link, then combined over the chosen ones: sum, mean,
-maximum, minimum, Jain's index, or `pooled`, the ratio of sums over all packets of all flows.
+Values of single flows, or monitored links, are combined: sum, mean, maximum, minimum, Jain's index,
+or `pooled`, the ratio of sums over all packets of all flows.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from replication.study.storage.table import COMPLETION
 
 
 def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
-    """Return engine, replicate, a column per factor (level key) and value of runs with results.
+    """Return engine, replicate, a column for each factor (level key) and value of each run.
 
-    The value is NaN where the metric is undefined for the run, such as the delay of a flow that
-    received nothing. MetricError: no such metric, aggregate of it, flow or link.
+    The value is NaN if the metric is undefined for the run, such as the delay of a flow that
+    received nothing. MetricError: the metric, aggregate, flow or link is unknown.
     """
     key = wanted.model_dump_json()
     if key not in results.memo:
@@ -43,7 +43,7 @@ def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     values = _values(results, wanted, metric, flows)
     joined = runs[runs["supported"]].merge(values, on=RUN, how="inner")
     if wanted.window_s is not None:
-        # A run that ends within the window has no value: half a window is another quantity.
+        # A run that ends within the window has no value.
         ends = joined["scenario"].map(lambda s: float(results.scenarios[s]["duration_s"]))
         joined.loc[ends < wanted.window_s[1] - 1e-9, "value"] = np.nan
     return joined[[*factors, "value"]].sort_values(factors, ignore_index=True)
@@ -71,20 +71,18 @@ def chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.Data
 def subjects(
     results: Results, metric: Metric, flows: pd.DataFrame, wanted: Quantity
 ) -> pd.DataFrame:
-    """Return what a feature is taken of in the runs of `flows`; see `Results.values`."""
+    """Return the subjects of a feature in the runs of `flows`; see `Results.values`."""
     if metric.source == "queue":
         return monitored_links(results, flows, wanted.links)
     if metric.source == "fairness":
-        return flows[[*RUN, "flow"]].assign(subject=_set_name(wanted.flows))
+        chosen = wanted.flows
+        name = "+".join(sorted(chosen)) if isinstance(chosen, list) else str(chosen)
+        if isinstance(chosen, StartOrder):
+            name = f"start_order {chosen.start_order}"
+        return flows[[*RUN, "flow"]].assign(subject=name)
     if wanted.metric in WINDOW_FEATURES:
         flows = flows[flows["kind"] == "tcp"]
     return flows[[*RUN, "flow"]].rename(columns={"flow": "subject"})
-
-
-def _set_name(flows: Flows) -> str:
-    if isinstance(flows, StartOrder):
-        return f"start_order {flows.start_order}"
-    return flows if isinstance(flows, str) else "+".join(sorted(flows))
 
 
 def monitored_links(
@@ -120,7 +118,7 @@ def _values(
         return _pooled(metric, flows)
     per_flow = flows[[*RUN, "flow"]].assign(value=flows[wanted.metric].astype(float))
     if wanted.metric == COMPLETION:
-        # A run has no value until all of its transfers are complete; other flows have none anyway.
+        # A run has no value until all of its transfers are complete.
         late = per_flow[per_flow["value"].isna()].merge(results.scenario_flows)
         late = late[late["transfer"]]
         is_late = pd.MultiIndex.from_frame(per_flow[RUN]).isin(pd.MultiIndex.from_frame(late[RUN]))
@@ -129,7 +127,7 @@ def _values(
 
 
 def aggregate(per_flow: pd.DataFrame, how: str) -> pd.DataFrame:
-    """Combine the values of the flows of each run, those that are NaN left out."""
+    """Combine the values of each run's flows; NaN are left out."""
     grouped = per_flow.groupby(RUN, observed=True)["value"]
     if how == "jain":
         combined = grouped.agg(lambda values: jain_index(values.to_numpy()))
@@ -145,6 +143,6 @@ def _pooled(metric: Metric, flows: pd.DataFrame) -> pd.DataFrame:
     table = flows[[*RUN]].assign(bottom=flows[bottom].astype(float))
     top_values = flows[top].astype(float)
     table["top"] = top_values if top.startswith("packets") else top_values * table["bottom"]
-    # A flow without packets has no mean delay, and no weight either: NaN adds nothing.
+    # A flow without packets has no mean delay, and NaN adds nothing to the sums.
     sums = table.groupby(RUN, observed=True)[["top", "bottom"]].sum()
     return (sums["top"] / sums["bottom"]).rename("value").reset_index()

@@ -1,13 +1,13 @@
-"""Metrics: every quantity that a claim or a published cell may name, with its label and its unit.
+"""Metrics: every quantity that a claim or a published cell may name, with label and unit.
 
-Computing them takes `metrics.metric` and `metrics.sampled`; checking a study takes this alone.
+`metrics.metric` and `metrics.sampled` compute them; checking a study needs only this module.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from replication.study.errors import InputError
 from replication.study.published import Cell
 from replication.study.study import Study
 
-#: Unit of the data to the unit to show, and the factor to it.
+#: Unit of the data: unit to show, and factor to it.
 _DISPLAY = {"bit/s": ("Mbit/s", 1e-6), "s": ("ms", 1e3)}
-#: What engines are compared by, over whole runs: what senders did, and what the path did to them.
+#: Metrics of whole runs that engines are compared by.
 CONTRASTED = (
     "throughput_bps",
     "rtt_mean_s",
@@ -34,7 +34,7 @@ CONTRASTED = (
 
 
 class MetricError(InputError):
-    """A metric is unknown, or asked for in a way that has no meaning."""
+    """A metric is unknown, or has no such aggregate, window or links."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,21 @@ class Metric:
 
     unit: str
     label: str
-    #: A total of the "flow", a "sampled" column or a "feature" of its series, a "queue", or
-    #: "fairness" of a set of flows.
+    #: "flow": a total of the flow; "sampled" and "feature": of its series; "queue"; "fairness".
     source: str
-    #: The column of the series that is reduced over a window, if any; by mean, sum, or weighted by
-    #: the bytes received.
+    #: The column of the series that is reduced over a window, if any.
     column: str
+    #: mean, sum, max, or "weighted" by the bytes received.
     reduce: str
     #: Numerator and denominator, or weighted value and weight, of the `pooled` aggregate.
     pooled: Sequence[str]
-    #: Whether it counts events: whole numbers, larger the longer a run lasts.
+    #: Whether it counts events, more of them the longer a run lasts.
     counts: bool
     description: str
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Metric:
-        """Return the metric of a row of metrics.csv, every field as text."""
+        """Return the metric of a row of metrics.csv."""
         pooled = row["pooled"].split(" / ") if row["pooled"] else ()
         return cls(**row | {"pooled": pooled, "counts": row["counts"] == "true"})
 
@@ -71,54 +70,54 @@ COUNTS = {name for name, metric in METRICS.items() if metric.counts}
 def check_metric(
     name: str, aggregate: str = "mean", window: bool = False, links: Sequence[str] | None = None
 ) -> Metric:
-    """Return the metric `name`; MetricError without it, or its aggregate, window or links."""
+    """Return the metric `name`; MetricError if it, its aggregate, window or links do not exist."""
     if name not in METRICS:
         raise MetricError(f"unknown metric {name!r}; known metrics: {', '.join(METRICS)}")
     metric = METRICS[name]
+
+    def others(matches: Callable[[Metric], object]) -> str:
+        return ", ".join(n for n, m in METRICS.items() if matches(m))
+
     if window and metric.source == "flow" and not metric.column:
-        sampled = (n for n, m in METRICS.items() if m.source != "flow" or m.column)
         raise MetricError(
             f"metric {name!r} is a total of the whole run and has no window_s; "
-            f"metrics with a window: {', '.join(sampled)}"
+            f"metrics with a window: {others(lambda m: m.source != 'flow' or m.column)}"
         )
     if aggregate == "pooled" and (not metric.pooled or window):
-        pooled = (n for n, m in METRICS.items() if m.pooled)
         raise MetricError(
             f"metric {name!r} cannot be pooled{' over a window' if window else ''}; "
-            f"pooled has a meaning for whole runs of {', '.join(pooled)}"
+            f"pooled needs whole runs of {others(lambda m: m.pooled)}"
         )
     if aggregate == "jain" and metric.source in ("queue", "fairness"):
-        raise MetricError(f"metric {name!r} is not a value per flow: no Jain's index of it")
+        raise MetricError(f"metric {name!r} has no value for each flow, so no Jain's index")
     if links is not None and metric.source != "queue":
-        queues = (n for n, m in METRICS.items() if m.source == "queue")
         raise MetricError(
             f"links: {', '.join(links)}, but metric {name!r} is not taken over links; leave links "
-            f"out, or name one of {', '.join(queues)}"
+            f"out, or name one of {others(lambda m: m.source == 'queue')}"
         )
     return metric
 
 
 def is_total(wanted: Quantity) -> bool:
-    """Return whether a quantity is a total of flows, and not read off their series."""
+    """Return whether a quantity is a total of flows, not read off their series."""
     return METRICS[wanted.metric].source == "flow" and wanted.window_s is None
 
 
 def wanted_quantities(study: Study) -> list[Quantity]:
     """Return the quantities of a study that are read off series, each over a whole experiment.
 
-    Values are taken flow by flow, or link by link: one quantity stands for all choices of flows,
-    unless the flows together have the value.
+    A quantity covers every choice of flows, unless it is a property of these flows together.
     """
-    asked = [wanted for claim in study.claims for wanted in claim.quantities()]
+    needed = [wanted for claim in study.claims for wanted in claim.quantities()]
     for table in study.tables:
         rows = list((table.rows or {}).values())
         experiments = {table.experiment, *(row.experiment for row in rows if row.experiment)}
         for cell in [table.cell] if table.cell else (table.columns or {}).values():
             for flows in [cell.flows, *(row.flows for row in rows if row.flows is not None)]:
-                asked += [_whole(e, cell.metric, flows, cell.window_s) for e in experiments]
-    asked += [_whole(own.id, metric) for own in study.experiments for metric in CONTRASTED]
+                needed += [_whole(e, cell.metric, flows, cell.window_s) for e in experiments]
+    needed += [_whole(own.id, metric) for own in study.experiments for metric in CONTRASTED]
     found = {}
-    for wanted in asked:
+    for wanted in needed:
         if not is_total(wanted):
             is_joint = METRICS[wanted.metric].source == "fairness"
             flows = wanted.flows if is_joint else "all"
@@ -134,7 +133,7 @@ def _whole(
 
 
 def validate_study_metrics(study: Study) -> None:
-    """Check that every metric that claims and tables name can be had as asked; else MetricError."""
+    """Check every metric that claims and tables name; MetricError names its place."""
     named: list[tuple[str, Quantity | Cell]] = [
         (f"claim {claim.id}", wanted) for claim in study.claims for wanted in claim.quantities()
     ]
@@ -149,18 +148,18 @@ def validate_study_metrics(study: Study) -> None:
 
 
 def metric_label(metric: str) -> str:
-    """Return what a metric is called within a sentence."""
+    """Return the name of a metric within a sentence."""
     return METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
 
 
 def largest(metric: str, aggregate: str = "mean") -> float:
-    """Return the largest value that a metric can have: 1 for shares of packets and Jain's index."""
+    """Return the largest possible value of a metric: 1 for shares of packets and Jain's index."""
     is_share = metric in ("delivery_ratio", "loss_rate") or metric.startswith("jain")
     return 1.0 if aggregate == "jain" or (is_share and aggregate != "sum") else math.inf
 
 
 def capitalised(words: str) -> str:
-    """Return `words` with a capital at their start."""
+    """Return `words` with a capital first letter."""
     return words[:1].upper() + words[1:]
 
 

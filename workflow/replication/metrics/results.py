@@ -1,8 +1,8 @@
 """The results of one study: its design, flows, features and scenarios, joined and checked.
 
 A run is one row of the design: a point of an experiment, a replicate and an engine. Its flows and
-features are found by scenario and engine, because points that are the same scenario are run once.
-Features are what was read off the series when they were collected (`metrics.sampled`).
+features are found by scenario and engine, because points with the same scenario are run once.
+Features were read off the series when the results were collected (`metrics.sampled`).
 """
 
 from __future__ import annotations
@@ -28,30 +28,29 @@ from replication.study.storage.table import (
     read_rows,
 )
 
-#: Columns of a design that concern how it is run, not what was run.
+#: Columns of a design that only concern how it is run.
 _UNUSED = ("study", "batch", "cost_s")
-#: What a feature is of: a flow, a link or a set of flows of a run.
+#: A feature's subject is a flow, a link or a set of flows of a run.
 SUBJECT = ["scenario", "engine", "subject"]
 FLOW_FACTS = ["scenario", "flow", "segment", "most", "place", "transfer"]
 
-
-#: A part (from, to] of a run; None for the whole of it.
+#: A part (from, to] of a run in s; None for all of it.
 Window = tuple[float, float] | None
 
 
 def window_name(window_s: Window) -> str:
-    """Return a window as features.parquet has it; empty for the whole run."""
+    """Return a window as features.parquet names it; empty for the whole run."""
     return "" if window_s is None else "-".join(f"{end:.12g}" for end in window_s)
 
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that was run for one study; see the module's docstring.
+    """Everything that was run for one study.
 
-    `design` has a row per run: experiment, point, levels (dict), replicate, engine, scenario,
-    supported, reason; `flows` one per scenario, engine and flow. `scenarios` are JSON documents by
-    id. The Parquet files have features, and the series that charts draw. `memo` keeps quantities
-    and runs: claims and cells ask for the same ones.
+    `design` has a row for each run: experiment, point, levels (dict), replicate, engine, scenario,
+    supported, reason; `flows` one for each scenario, engine and flow. `scenarios` are JSON
+    documents by id. The Parquet files have features, and the series that charts draw. `memo`
+    caches quantities and runs, which claims and cells share.
     """
 
     study_id: str
@@ -71,14 +70,9 @@ class Results:
         unknown = sorted(set(runs.loc[runs["supported"], "scenario"]) - scenarios.keys())
         if unknown:
             raise InputError(f"{described}: has no scenario {unknown[0]}; run `make report`")
-        return cls(
-            study_id,
-            runs,
-            _read_flows(folder / "flows.parquet"),
-            scenarios,
-            folder / "features.parquet",
-            folder / "series.parquet",
-        )
+        flows = _read_flows(folder / "flows.parquet")
+        paths = (folder / "features.parquet", folder / "series.parquet")
+        return cls(study_id, runs, flows, scenarios, *paths)
 
     @property
     def engines(self) -> list[str]:
@@ -86,10 +80,10 @@ class Results:
         return sorted(self.design["engine"].unique())
 
     def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
-        """Return scenario, engine, subject and value of a metric, in this order; NaN if undefined.
+        """Return scenario, engine, subject and value of a metric, sorted; NaN if undefined.
 
-        `subjects` has scenario, engine, subject and, for a set of flows, each `flow` in a row.
-        InputError where it was not computed when these results were collected.
+        `subjects` has scenario, engine, subject and, for a set of flows, a row for each `flow`.
+        InputError: the metric was not computed when these results were collected.
         """
         wanted, window = subjects[SUBJECT].drop_duplicates(), window_name(window_s)
         none = wanted.iloc[:0].assign(value=0.0)
@@ -110,8 +104,8 @@ class Results:
             for key, part in table.groupby(["metric", "window"], sort=False)
         }
 
-    def alone(self, replicate: int) -> Self:
-        """Return a replicate's results as if there were no other, with what was computed of it."""
+    def single_replicate(self, replicate: int) -> Self:
+        """Return the results of one replicate, with its cached quantities."""
 
         def own(table: pd.DataFrame) -> pd.DataFrame:
             return table[table["replicate"] == replicate].assign(replicate=0)
@@ -121,10 +115,10 @@ class Results:
 
     @cached_property
     def scenario_flows(self) -> pd.DataFrame:
-        """What scenarios say of each flow, a row each, with the columns of `FLOW_FACTS`.
+        """A row of `FLOW_FACTS` for each flow of each scenario.
 
-        `segment` and `most`, the largest window, are in bytes; `place` is that of a TCP flow in the
-        order of starts, from 1; `transfer` is whether it ends after so many bytes.
+        `segment` and `most`, the largest window, are in bytes; `place` is a TCP flow's rank by
+        start, from 1; `transfer` is whether the flow ends after a number of bytes.
         """
         rows = []
         for scenario, document in self.scenarios.items():
@@ -141,7 +135,7 @@ class Results:
     def runs(self, experiment: str, where: Where, engine: str | None = None) -> pd.DataFrame:
         """Return the runs of `experiment` at the levels of `where`, on `engine` or on all.
 
-        Columns: engine, replicate, scenario, supported, reason, point and one per factor.
+        Columns: engine, replicate, scenario, supported, reason, point and one for each factor.
         """
         key = f"runs of {experiment} {json.dumps(where, sort_keys=True)}"
         if key not in self.memo:
@@ -172,14 +166,14 @@ def _read_design(path: Path) -> pd.DataFrame:
 
 
 def _read_flows(path: Path) -> pd.DataFrame:
-    # A table without rows does not know that its keys are text.
+    # Without rows the keys would not be text.
     read: pd.DataFrame = read_parquet(path).to_pandas()
     table = read.reindex(columns=list(FLOW_COLUMNS)).astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
     twice = table.duplicated(["scenario", "engine", "flow"])
     if twice.any():
         row = table[twice].iloc[0]
         raise InputError(
-            f"{path}: flow {row['flow']} of scenario {row['scenario']} on {row['engine']} is "
-            "there twice; delete the file and simulate again"
+            f"{path}: flow {row['flow']} of scenario {row['scenario']} on {row['engine']} occurs "
+            "twice; delete the file and simulate again"
         )
     return table

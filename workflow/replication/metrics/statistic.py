@@ -1,8 +1,7 @@
-"""Statistics that verdicts rest on: intervals, ranks, fairness, printed precision.
+"""Statistics behind verdicts: intervals, groups, ranks, fairness.
 
-Intervals over replicates are Student's t intervals of the mean at 95 % and exist only where
-there are at least three replicates. With fewer, both ends are NaN: a spread of one or two runs
-would say more than is known.
+Intervals over replicates are 95 % Student's t intervals of the mean. They need three replicates;
+with fewer both ends are NaN.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ import scipy
 
 CONFIDENCE = 0.95
 MINIMUM_REPLICATES = 3
-#: Fewer values do not show two outcomes.
+#: Two outcomes need this many values.
 TWO_OUTCOMES_FROM = 20
-#: Of two outcomes: the least share of the values in either, the least width of one as a share of
-#: the median, and how many of the wider one's widths lie between them.
+#: The least share of the values in either outcome, the least width of one as a share of the median,
+#: and the least gap between them in widths of the wider one.
 SMALLEST_GROUP, NARROWEST_GROUP, WIDEST_GAP = 0.1, 0.005, 5.0
 
 
@@ -36,8 +35,8 @@ class Estimate:
 
     @property
     def has_interval(self) -> bool:
-        """Whether there were replicates enough for an interval."""
-        return not (math.isnan(self.low) or math.isnan(self.high))
+        """Whether there were enough replicates for an interval."""
+        return not math.isnan(self.low)
 
 
 def _known(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -51,15 +50,15 @@ def estimate(
 ) -> Estimate:
     """Estimate a mean and its 95 % t interval over values of replicates; NaN are left out.
 
-    The interval is cut to `lowest` and `highest`, which the statistic cannot leave. Infinite values
-    (a ratio to zero) have no t interval: it is then their range.
+    The interval is cut to `lowest` and `highest`, the statistic's range. With infinite values (a
+    ratio to zero) it is the range of the values.
     """
     sample = _known(values)
     n = int(sample.size)
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0)
     least, most = float(sample.min()), float(sample.max())
-    # Equal values would otherwise differ from their mean in the last bit.
+    # The mean of equal values may differ from them in the last bit.
     mean = least if least == most else float(sample.mean())
     if n < MINIMUM_REPLICATES:
         return Estimate(mean, math.nan, math.nan, n)
@@ -71,9 +70,9 @@ def estimate(
 
 
 def deviation_estimate(values: npt.ArrayLike) -> Estimate:
-    """Estimate a standard deviation and its 95 % interval, chi-square's of a normal sample.
+    """Estimate a standard deviation and its 95 % chi-square interval for a normal sample.
 
-    NaN are left out; with fewer than three values all but `n` is NaN.
+    NaN are left out; with fewer than three values the estimate is NaN.
     """
     sample = _known(values)
     n = int(sample.size)
@@ -92,7 +91,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 
 class TwoOutcomes(NamedTuple):
-    """A sample that falls in two groups: mean and size of each."""
+    """Mean and size of the two groups of a sample."""
 
     low_mean: float
     low_count: int
@@ -101,13 +100,12 @@ class TwoOutcomes(NamedTuple):
 
 
 def two_outcomes(values: npt.ArrayLike, least_width: float = 0.0) -> TwoOutcomes | None:
-    """Return the two groups of a sample; None where it is one, or of fewer than 20 values.
+    """Return the two groups of a sample; None if it is one group, or has fewer than 20 values.
 
-    Two, if the largest gap between neighbours in size is at least five times as wide as the wider
-    of the groups that it makes, and each has a tenth of the values. A group counts as at least
-    `least_width` wide, and as at least 0.5 % of the median. The rule is for jumps, such as those
-    that phase effects make (Floyd and Jacobson 1992); a test of unimodality (Hartigan and Hartigan
-    1985) needs larger samples.
+    There are two if the largest gap between sorted values is at least five times as wide as the
+    wider group, and each group has a tenth of the values. A group counts as at least `least_width`
+    and 0.5 % of the median wide. The rule finds jumps such as those of phase effects (Floyd and
+    Jacobson 1992); a test of unimodality (Hartigan and Hartigan 1985) needs larger samples.
     """
     sample = np.sort(np.asarray(values, dtype=float))
     sample = sample[np.isfinite(sample)]
@@ -128,8 +126,8 @@ def two_outcomes(values: npt.ArrayLike, least_width: float = 0.0) -> TwoOutcomes
 def jain_index(values: npt.ArrayLike) -> float:
     """Return Jain's fairness index, (sum x)^2 / (n sum x^2) (Jain, Chiu and Hawe 1984).
 
-    It is 1 where all values are equal and 1/n where one takes everything; NaN where no value is
-    known or all are zero. NaN are left out.
+    It is 1 if all values are equal and 1/n if one has everything; NaN if all are zero or NaN. Other
+    NaN are left out.
     """
     sample = _known(values)
     largest = float(np.abs(sample).max()) if sample.size else 0.0
@@ -140,10 +138,10 @@ def jain_index(values: npt.ArrayLike) -> float:
 
 
 def ranked(values: npt.ArrayLike, tie: float) -> npt.NDArray[np.int64]:
-    """Return the rank of each value, from 0; values that are tied share one.
+    """Return the rank of each value, from 0; tied values share one.
 
-    Two neighbours in size are tied if they differ by at most the share `tie` of the larger
-    magnitude; what a chain of ties links is one rank.
+    Neighbours in size are tied if they differ by at most the share `tie` of the larger magnitude; a
+    chain of ties is one rank.
     """
     sample = np.asarray(values, dtype=float)
     order = np.argsort(sample, kind="stable")

@@ -1,14 +1,14 @@
-"""Published traces of congestion windows: which there are, where, and the flows in them.
+"""Published traces of congestion windows: where they are, how they are read, and their flows.
 
-A study has traces where a table is called ``trace:<stem>``: its rows are the flows of the trace
-and map to flows of an experiment, its published numbers are summary figures of the trace. The raw
-traces, `ss` samples of TCP senders, are their authors': data/published/traces.yaml says where they
-are, `make traces` puts them into data/traces. Without them the summary figures are compared alone.
+A study has traces if a table is called ``trace:<stem>``. Its rows are the flows of the trace and
+map to flows of an experiment; its published numbers are summary figures of the trace. The raw
+traces, `ss` samples of TCP senders, belong to their authors: data/published/traces.yaml has their
+address, and `make traces` puts them into data/traces. Without them only summary figures are
+compared.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 
 from replication.study.errors import InputError
-from replication.study.files import fetch, file_sha256, parse_yaml, sha256_of
+from replication.study.files import fetch, parse_yaml, sha256_of
 from replication.study.model import Document
 from replication.study.study import Study
 
-#: A data flow has about as many samples as the busiest one; an iperf3 control connection a few.
+#: A data flow has at least this share of the busiest flow's samples, a control connection fewer.
 DATA_FLOW_FRACTION = 0.10
 
 TRIO_COLUMNS = (
@@ -31,7 +31,7 @@ TRIO_COLUMNS = (
     "cwnd_segments",
     "ssthresh_segments",
 )
-#: What no sample can be without; the rest `ss` leaves out at times.
+#: Columns that every sample has; `ss` leaves out the others at times.
 _NEEDED = ("time_s", "port", "cwnd_segments")
 PAIR_COLUMNS = (*TRIO_COLUMNS[:2], "delivery_rate_kbps", "rtt_ms", *TRIO_COLUMNS[2:])
 
@@ -49,10 +49,10 @@ class TraceFormatError(InputError):
 def read_trace(path: Path) -> pd.DataFrame:
     """Read one `ss` trace of all connections of a sender, a CSV without header.
 
-    Returned are time_s, port, cwnd_segments, ssthresh_segments, retransmissions,
-    retransmissions_in_flight and, in a pair trace, delivery_rate_bps and rtt_s; NaN where `ss`
-    printed nothing: a count of zero or a threshold that is not set. TraceFormatError: a column is
-    missing or holds anything but numbers.
+    Returns time_s, port, cwnd_segments, ssthresh_segments, retransmissions,
+    retransmissions_in_flight and, for a pair trace, delivery_rate_bps and rtt_s. NaN is what `ss`
+    does not print: a count of zero or an unset threshold. TraceFormatError: a column is missing or
+    has something other than numbers.
     """
     try:
         raw = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)
@@ -68,8 +68,8 @@ def read_trace(path: Path) -> pd.DataFrame:
 
 def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
     counters = ["retransmissions_in_flight", "retransmissions"]
-    # Before the first retransmission `ss` may print another counter in its place, such as
-    # "sacked:1 rcv_space"; the study's script then cuts out that counter and the next word.
+    # Before the first retransmission `ss` may print another counter there, such as "sacked:1
+    # rcv_space", and the study's script then cuts out that counter and the next word.
     raw.loc[raw["retransmissions"] == "rcv_space", counters] = None
     raw["port"] = raw.pop("source").str.rpartition(":")[2]
     trace: pd.DataFrame = raw.apply(pd.to_numeric, errors="coerce").astype(float)
@@ -83,7 +83,6 @@ def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check_numbers(path: Path, texts: pd.Series[str], numbers: pd.Series[float]) -> None:
-    """Raise TraceFormatError, with the line, for a text that is not a number or must be there."""
     known = np.isfinite(numbers)
     needed = texts.name in _NEEDED
     wrong = ~known if needed else texts.notna() & ~known
@@ -97,9 +96,9 @@ def _check_numbers(path: Path, texts: pd.Series[str], numbers: pd.Series[float])
 
 
 def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
-    """Return the samples of each data flow of a trace by client port, ascending.
+    """Return the samples of each data flow of a trace, by ascending client port.
 
-    The control connection of iperf3 is sampled only while a test is set up and closed.
+    The control connection of iperf3 is sampled only at the start and the end of a test.
     """
     counts = trace["port"].value_counts()
     data = counts.index[counts >= DATA_FLOW_FRACTION * counts.max()]
@@ -110,7 +109,7 @@ def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
 
 
 def read_flows(path: Path, names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Return the samples of each data flow of a trace; `names` are by ascending client port."""
+    """Return the samples of each data flow by its name; `names` are in the order of the ports."""
     flows = split_data_flows(read_trace(path))
     if len(names) != len(flows):
         raise TraceFormatError(path, f"{len(flows)} data flows for {len(names)} names")
@@ -120,7 +119,7 @@ def read_flows(path: Path, names: Sequence[str]) -> dict[str, pd.DataFrame]:
 FOLDER = Path("data/traces")
 SOURCES = Path("data/published/traces.yaml")
 TABLE_PREFIX = "trace:"
-#: How the name of a raw trace ends.
+#: End of the name of a raw trace.
 TRACE_SUFFIX = ".sender-ss.csv"
 
 
@@ -141,27 +140,27 @@ class TraceSource(Document):
 
 
 def has_traces(study: Study) -> bool:
-    """Return whether traces were published with a study."""
+    """Return whether a study has published traces."""
     return any(table.id.startswith(TABLE_PREFIX) for table in study.tables)
 
 
 def trace_files(root: Path, study: str) -> dict[str, Path]:
-    """Return trace name to file of the raw traces of a study that are there."""
+    """Return the raw traces of a study on this machine, by name."""
     files = sorted((root / FOLDER / study).glob(f"*{TRACE_SUFFIX}"))
     return {path.name.removesuffix(TRACE_SUFFIX): path for path in files}
 
 
 def traces_hash(root: Path, studies: Sequence[str]) -> str:
-    """Return a hash over the raw traces of the studies; empty without any."""
+    """Return a hash over the studies' raw traces; empty without any."""
     files = {study: trace_files(root, study) for study in studies}
     return " ".join(f"{study}:{sha256_of(*own.values())}" for study, own in files.items() if own)
 
 
 def fetch_traces(root: Path, source: Path | None = None) -> str:
-    """Put the published traces into `FOLDER`, each with its hash; return a line that says so.
+    """Put the published traces into `FOLDER`, verify each, and return a sentence on them.
 
     `source` is a folder with ``<study>/<trace>.sender-ss.csv``, or a clone of the authors'
-    repository; by default they come from GitHub. InputError where one cannot be had or differs.
+    repository; without it they come from GitHub. InputError: one is missing or differs.
     """
     studies = parse_yaml((root / SOURCES).read_bytes())
     count = 0
@@ -172,7 +171,11 @@ def fetch_traces(root: Path, source: Path | None = None) -> str:
             if source is None:
                 _download(published, file, target)
             else:
-                _copy([source / study / target.name, source / file.path], file, target)
+                places = (source / study / target.name, source / file.path)
+                found = next((place for place in places if place.is_file()), None)
+                if found is None:
+                    raise InputError(f"--from: has neither {places[0]} nor {places[1]}")
+                fetch(found.resolve().as_uri(), target, file.sha256)
             count += 1
     return f"{FOLDER}: {count} traces of {', '.join(studies)}; the next `make report` compares them"
 
@@ -187,13 +190,3 @@ def _download(published: TraceSource, file: TraceFile, target: Path) -> None:
             f"https://github.com/{published.repository}. Without traces `make report` compares "
             "the summary figures that the project has"
         ) from None
-
-
-def _copy(places: Sequence[Path], file: TraceFile, target: Path) -> None:
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        raise InputError(f"--from: has neither {places[0]} nor {places[1]}")
-    if file_sha256(found) != file.sha256:
-        raise InputError(f"{found}: differs from the published trace (SHA-256)")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(found, target)

@@ -2,14 +2,14 @@
 
 Findings:
 
-- `impossible`: beyond a bound that rests on nothing but what the paper states, even with half the
-  last printed digit in its favour;
-- `suspicious`: within physics, but against our assumptions, against the trend the paper relies
-  on, or repeated to the last digit where set-ups differ and chance would hardly do it;
-- `consistent`: the check was made and found nothing.
+- `impossible`: beyond a bound that rests only on what the paper states, even with half the last
+  printed digit in the paper's favour;
+- `suspicious`: physically possible, but beyond a bound that rests on assumptions, against a trend
+  that the paper declares, or with digits that repeat more often than chance predicts;
+- `consistent`: the check found nothing.
 
-Nothing here needs a run. Numbers are audited as the study reads them; `explore.finding` audits them
-as an explanation reads them, in its own set-up.
+The audit needs no run. It reads numbers as the study maps them; `explore.finding` audits them under
+an explanation's interpretation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replication.metrics.cell_map import MappedCell
@@ -29,7 +29,7 @@ from replication.study.published import significant_digits
 from replication.study.scenario import Flow, Scenario
 from replication.study.study import Study
 from replication.study.verdict import Verdict
-from replication.verdicts.bound import SetUp, set_ups
+from replication.verdicts.bound import StatedPoint, stated_points
 from replication.verdicts.wording import table_name
 
 SUSPICIOUS = "suspicious"
@@ -40,25 +40,29 @@ ROUND_TRIPS = {"rtt_mean_s", "rtt_s"}
 RATES = {"throughput_bps", "goodput_bps"}
 RATIOS = {"delivery_ratio", "loss_rate"}
 FAIRNESS = {"jain_mean"}
-#: Fewer digits repeat by chance.
+#: Numbers with fewer digits repeat by chance.
 TELLING_DIGITS = 4
-#: Expected number of chance repetitions below which one is suspicious.
+#: A repetition is suspicious if chance predicts fewer than this many.
 CHANCE = 0.05
 #: Relative slack for the rounding of decimal fractions.
 _ROUNDING = 1e-9
-#: A digit alone is shared too often to tell anything.
+#: Values with fewer decimals share them too often.
 LEAST_DECIMALS = 2
-#: Spread of the values, in printed units, from which on their decimals are spread evenly.
+#: Decimals are spread evenly if the values range over this many printed units.
 LEAST_SPREAD = 3.0
+#: Reasons of a rate; see `_Audited.bounded`.
+_TOO_FAST = (
+    "{value} is more than the published links can carry, {strict}, so it cannot be a rate of "
+    "delivery (a sender's count includes what is still buffered).",
+    "{value} is more than {full}, a bound that rests on assumptions.",
+    "It does not exceed what the links carry, {full}.",
+)
 _PRINTED = re.compile(r"\d+\.(\d+)")
-#: A strict and a full bound (`verdicts.bound`), and what is said beyond either, and within both.
-Bounds = tuple[float, float]
-Reasons = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One row of audit.csv; `bound` is NaN where a check has no number to compare with."""
+    """One row of audit.csv; `bound` is NaN if the check compares with no number."""
 
     study: str
     table: str
@@ -73,11 +77,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class _Audited:
-    """A published cell and the set-ups of the points that it stands for."""
+    """A published cell and the points that it describes."""
 
     study: Study
     cell: MappedCell
-    points: list[SetUp]
+    points: list[StatedPoint]
 
     @property
     def measure(self) -> str:
@@ -91,38 +95,50 @@ class _Audited:
     def scenarios(self) -> list[Scenario]:
         return [point.scenario for point in self.points]
 
-    def flows(self, point: SetUp) -> list[Flow]:
+    def flows(self, point: StatedPoint) -> list[Flow]:
         return point.flows(self.cell.quantity.flows)
 
     def finding(self, check: str, bound: float, finding: str, reason: str) -> Finding:
         cell = self.cell
         return Finding(self.study.id, *cell.key, check, cell.value, bound, finding, reason)
 
-    def within(
-        self, check: str, is_beyond: Callable[[float], bool], bounds: Bounds, reasons: Reasons
+    def bounded(
+        self, check: str, bounds: Iterable[float], reasons: Sequence[str], unit: str, scale: float
     ) -> Finding:
-        """Return whether a value is beyond the strict bound, or only beyond the full one."""
+        """Compare the value with a strict and a full bound: the least delay or the largest rate.
+
+        `reasons` are templates: beyond the strict bound, beyond the full bound only, within both.
+        """
         strict, full = bounds
-        if is_beyond(strict):
-            return self.finding(check, strict, Verdict.IMPOSSIBLE, reasons[0])
-        if is_beyond(full):
-            return self.finding(check, full, SUSPICIOUS, reasons[1])
-        return self.finding(check, full, CONSISTENT, reasons[2])
+        low, high = self.cell.band
+
+        def is_beyond(bound: float) -> bool:
+            if check == "propagation":
+                return high < bound * (1 - _ROUNDING)
+            return low > bound * (1 + _ROUNDING)
+
+        place = 0 if is_beyond(strict) else 1 if is_beyond(full) else 2
+        finding = (Verdict.IMPOSSIBLE, SUSPICIOUS, CONSISTENT)[place]
+        numbers = {"value": self.cell.value, "strict": strict, "full": full}
+        shown = {name: f"{scale * number:.6g} {unit}" for name, number in numbers.items()}
+        return self.finding(
+            check, full if place else strict, finding, reasons[place].format(**shown)
+        )
 
 
 def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) -> list[Finding]:
-    """Run every check on every mapped cell: those of single cells first, in the cells' order.
+    """Run every check on every mapped cell: checks of single cells first, in the cells' order.
 
-    With `assumed` the rates and delays that the study assumes count as stated: whoever explains
-    numbers by a configuration holds that it was the paper's.
+    With `assumed`, assumed rates and delays count as stated: an explanation takes its configuration
+    for the paper's.
     """
 
     @functools.cache
-    def points(place: str) -> list[SetUp]:
+    def points(place: str) -> list[StatedPoint]:
         experiment, where = json.loads(place)
-        return set_ups(study, experiment, where, assumed)
+        return stated_points(study, experiment, where, assumed)
 
-    # The checks are of values that a run can have; a standard deviation is none.
+    # The checks concern values of single runs, and a standard deviation is none.
     kept = [cell for cell in cells if not cell.is_spread]
     audited = [_Audited(study, cell, points(_place(cell))) for cell in kept]
     singles = (_check_delay, _check_rate, _check_range, _check_count)
@@ -132,7 +148,7 @@ def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) ->
 
 
 def impossible_cells(findings: Iterable[Finding]) -> dict[tuple[str, str, str], str]:
-    """Return table, row and column of each value that cannot be as stated, with the reason."""
+    """Return the reason for each impossible value, by table, row and column."""
     return {
         (one.table, one.row, one.column): one.reason
         for one in findings
@@ -150,17 +166,17 @@ def _check_delay(one: _Audited) -> Iterator[Finding]:
     paths = [(point, flow) for point in one.points for flow in one.flows(point)]
     if metric not in DELAYS | ROUND_TRIPS or not paths:
         return
-    what, least_s = ("one-way", SetUp.delay_s) if metric in DELAYS else ("round-trip", SetUp.rtt_s)
-    bounds = _bounds(lambda strict: min(least_s(point, flow, strict) for point, flow in paths))
-    strict, full = (f"{1e3 * bound:.6g} ms" for bound in bounds)
-    shown, high = f"{1e3 * one.cell.value:.6g} ms", one.cell.band[1]
+    way, least_s = "one-way", StatedPoint.delay_s
+    if metric in ROUND_TRIPS:
+        way, least_s = "round-trip", StatedPoint.rtt_s
+    bounds = (min(least_s(*path, strict) for path in paths) for strict in (True, False))
     reasons = (
-        f"{shown} is below the {what} propagation delay of the published links, {strict}.",
-        f"{shown} is below propagation and transmission, {full}; that bound rests on assumed "
-        "packet sizes, rates or delays.",
-        f"Not below the path's {full}.",
+        f"{{value}} is below the {way} propagation delay of the published links, {{strict}}.",
+        "{value} is below propagation and transmission, {full}; this bound rests on assumed packet "
+        "sizes, rates or delays.",
+        "It is not below the delay of the path, {full}.",
     )
-    yield one.within("propagation", lambda s: high < s * (1 - _ROUNDING), bounds, reasons)
+    yield one.bounded("propagation", bounds, reasons, "ms", 1e3)
 
 
 def _check_rate(one: _Audited) -> Iterator[Finding]:
@@ -170,37 +186,20 @@ def _check_rate(one: _Audited) -> Iterator[Finding]:
     if one.cell.quantity.metric not in RATES or aggregate == "jain" or not points:
         return
 
-    def bound(strict: bool) -> float:
-        return max(_rate_bound(point, one.flows(point), aggregate, strict) for point in points)
+    def bound_bps(point: StatedPoint, strict: bool) -> float:
+        flows = one.flows(point)
+        if aggregate == "maximum":
+            return max(point.rate_bps(flow, strict) for flow in flows)
+        total = point.total_rate_bps(flows, strict)
+        # The minimum is at most the mean.
+        return total if aggregate == "sum" else total / len(flows)
 
-    yield _capacity(one, "capacity", one.cell.band[0], one.cell.value, _bounds(bound))
-
-
-def _bounds(bound: Callable[[bool], float]) -> Bounds:
-    return bound(True), bound(False)
-
-
-def _rate_bound(point: SetUp, flows: list[Flow], aggregate: str, strict: bool) -> float:
-    if aggregate == "maximum":
-        return max(point.rate_bps(flow, strict) for flow in flows)
-    total = point.total_rate_bps(flows, strict)
-    # The smallest of some numbers is not above their mean.
-    return total if aggregate == "sum" else total / len(flows)
-
-
-def _capacity(one: _Audited, check: str, low: float, value: float, bounds: Bounds) -> Finding:
-    shown, strict, full = (f"{rate / 1e3:.6g} kbit/s" for rate in (value, *bounds))
-    reasons = (
-        f"{shown} is more than the published links can carry, {strict}: as rates of delivery these "
-        "cannot be (a sender's count includes what is still buffered).",
-        f"{shown} is more than {full}, a bound that rests on assumptions.",
-        f"Not above the links' {full}.",
-    )
-    return one.within(check, lambda bound: low > bound * (1 + _ROUNDING), bounds, reasons)
+    bounds = (max(bound_bps(point, strict) for point in points) for strict in (True, False))
+    yield one.bounded("capacity", bounds, _TOO_FAST, "kbit/s", 1e-3)
 
 
 def _check_range(one: _Audited) -> Iterator[Finding]:
-    """Ratios lie in 0 to 1, Jain's index in 1/n to 1, everything else is not negative."""
+    """A ratio lies in 0 to 1, Jain's index in 1/n to 1; no other value is negative."""
     wanted = one.cell.quantity
     low, high = one.cell.band
     least, most = 0.0, math.inf
@@ -214,7 +213,7 @@ def _check_range(one: _Audited) -> Iterator[Finding]:
         reason = f"{one.cell.value:.6g} lies outside {span}, the range of the metric."
         yield one.finding("range", bound, Verdict.IMPOSSIBLE, reason)
     elif math.isfinite(most):
-        reason = f"Inside {least:.4g} to {most:g}."
+        reason = f"It lies within {least:.4g} to {most:g}."
         yield one.finding("range", most, CONSISTENT, reason)
 
 
@@ -228,14 +227,15 @@ def _check_count(one: _Audited) -> Iterator[Finding]:
     whole = any(
         math.ceil(low * n - _ROUNDING) <= math.floor(high * n + _ROUNDING) for n in parts if n
     )
-    finding, reason = CONSISTENT, "A whole number of events."
+    finding, reason = CONSISTENT, "It is a whole number of events."
     if not whole and len(one.points) == 1:
         repetitions = one.study.original_system.repetitions
-        reason = f"Not a whole number of events, but of several runs: {repetitions}"
+        reason = f"It is not a whole number of events, but comes from several runs: {repetitions}"
         if not repetitions:
             finding = SUSPICIOUS
             reason = (
-                "Not a whole number of events: it can only be a mean over runs, which is not said."
+                "It is not a whole number of events, so it must be a mean over runs, which the "
+                "paper does not say."
             )
     yield one.finding("whole_number", math.nan, finding, reason)
 
@@ -250,20 +250,22 @@ def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
             groups.setdefault(json.dumps(key, sort_keys=True), []).append(one)
     for group in groups.values():
         times = [_times_counted(one) for one in group]
-        point = group[0].points[0]
+        point, first = group[0].points[0], group[0]
         flows = [flow for one in group for flow in one.flows(point)]
         if len(group) < 2 or 0 in times or len({f.id for f in flows}) < len(flows):
             continue
-        value = sum(n * one.cell.value for n, one in zip(times, group, strict=True))
-        low = sum(n * one.cell.band[0] for n, one in zip(times, group, strict=True))
-        bounds = _bounds(functools.partial(point.total_rate_bps, flows))
-        found = _capacity(group[0], "capacity_sum", low, value, bounds)
-        row, column = ("+".join(dict.fromkeys(one.cell.key[n] for one in group)) for n in (1, 2))
-        yield replace(found, row=row, column=column, published=value)
+        counted = list(zip(times, (one.cell for one in group), strict=True))
+        row, column = ("+".join(dict.fromkeys(cell.key[n] for _, cell in counted)) for n in (1, 2))
+        value = sum(n * cell.value for n, cell in counted)
+        slack = sum(n * cell.half_ulp for n, cell in counted)
+        total = replace(first.cell, row=row, column=column, value=value, half_ulp=slack)
+        bounds = (point.total_rate_bps(flows, strict) for strict in (True, False))
+        summed = replace(first, cell=total)
+        yield summed.bounded("capacity_sum", bounds, _TOO_FAST, "kbit/s", 1e-3)
 
 
 def _times_counted(one: _Audited) -> int:
-    """Return how often a value counts in the sum of its flows' rates; 0 if that is not known."""
+    """Return how often a value counts in the sum of its flows' rates; 0 if unknown."""
     number = len(one.flows(one.points[0]))
     if number == 1 or one.cell.quantity.aggregate == "sum":
         return 1
@@ -271,7 +273,7 @@ def _times_counted(one: _Audited) -> int:
 
 
 def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
-    """Set-ups that differ do not give the same last digit, but for chance."""
+    """Different set-ups give the same last digit only by chance."""
     groups: dict[tuple[str, str], list[_Audited]] = {}
     cells_by_place: dict[str, dict[str, MappedCell]] = {}
     for one in audited:
@@ -300,7 +302,7 @@ def _repetitions(
             for other in group
             if other.cell.printed == one.cell.printed and one.scenarios != other.scenarios
         ]
-        # Ratios of 0 and 1 are what lossless runs have in common.
+        # Lossless runs share ratios of 0 and 1.
         if not twins or one.cell.value in (0.0, 1.0):
             continue
         names = "; ".join(
@@ -321,19 +323,19 @@ def _repetitions(
 
 
 def _excuse(a: _Audited, b: _Audited, cells_by_place: dict[str, dict[str, MappedCell]]) -> str:
-    """Return why two set-ups may well give the same number; empty if there is no reason."""
+    """Return why two set-ups may give the same number; empty without a reason."""
     if [p.signature for p in a.points] == [p.signature for p in b.points]:
         return "the same links in another order, which may give the same result"
     if [p.network for p in a.points] != [p.network for p in b.points]:
         return ""
     ours, theirs = (cells_by_place[_place(one.cell)] for one in (a, b))
     if any(ours[m].printed != theirs[m].printed for m in ours.keys() & theirs.keys()):
-        return ""  # the two runs did differ: other numbers of theirs do
+        return ""  # other numbers differ, so the two runs did
     return "algorithms that never had to act differently, as without loss, give the same result"
 
 
 def _chance_repetitions(group: list[_Audited]) -> float:
-    """Return how many pairs would agree to the last digit if values were spread evenly."""
+    """Return how many pairs would share the last digit if values were spread evenly."""
     pairs = sum(a.scenarios != b.scenarios for a, b in itertools.combinations(group, 2))
     values = [one.cell.value for one in group]
     spread = max(values) - min(values) or max(abs(v) for v in values)
@@ -341,7 +343,7 @@ def _chance_repetitions(group: list[_Audited]) -> float:
 
 
 def _check_monotonic(audited: list[_Audited]) -> Iterator[Finding]:
-    """Where the mapping declares a trend along the rows, the numbers follow it."""
+    """Numbers follow the trend that the study declares along the rows."""
     columns: dict[tuple[str, str], dict[str, _Audited]] = {}
     for one in audited:
         if one.cell.cell.monotonic is not None:
@@ -354,25 +356,21 @@ def _check_monotonic(audited: list[_Audited]) -> Iterator[Finding]:
             levels = study.experiment(table.experiment).factor(table.row_factor).levels
             rows = [level.key for level in sorted(levels, key=lambda level: level.value or 0.0)]
         for before, after in itertools.pairwise(by_row[row] for row in rows if row in by_row):
-            yield _step(before.cell, after)
-
-
-def _step(earlier: MappedCell, after: _Audited) -> Finding:
-    later, word = after.cell, str(after.cell.cell.monotonic)
-    first, second = (earlier, later) if word == "increasing" else (later, earlier)
-    finding, reason = CONSISTENT, f"{word.capitalize()} from row {earlier.row}."
-    if second.band[1] < first.band[0]:
-        finding = SUSPICIOUS
-        reason = f"Declared {word}, but row {earlier.row} has {earlier.value:.6g}."
-    return after.finding("monotonic", earlier.value, finding, reason)
+            earlier, word = before.cell, str(after.cell.cell.monotonic)
+            finding, reason = CONSISTENT, f"It is {word} from row {earlier.row}."
+            pair = (earlier, after.cell) if word == "increasing" else (after.cell, earlier)
+            if pair[1].band[1] < pair[0].band[0]:
+                finding = SUSPICIOUS
+                reason = f"It should be {word}, but row {earlier.row} has {earlier.value:.6g}."
+            yield after.finding("monotonic", earlier.value, finding, reason)
 
 
 def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Finding]:
-    """Yield the values that share their decimals with others more often than chance would have it.
+    """Yield the values that share their decimals with others more often than chance predicts.
 
-    The decimals of independent measurements are spread evenly once the values differ by some units:
-    those that end alike may be one measurement whose integer was changed. Values that are equal as
-    a whole count once: they are the business of another check.
+    The decimals of independent measurements are spread evenly if the values differ by some units.
+    Values with the same decimals may be one measurement with a changed integer. Equal values count
+    once; `_check_repetitions` reports them.
     """
     columns: dict[tuple[str, str, int], list[MappedCell]] = {}
     for cell in cells:
@@ -398,5 +396,5 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
 
 
 def expected_groups(values: int, alike: int, places: int) -> float:
-    """Return how many groups of `alike` among `values` would share `places` decimals by chance."""
+    """Return how many groups of `alike` of `values` share `places` decimals by chance."""
     return float(math.comb(values, alike) * 10.0 ** (-places * (alike - 1)))

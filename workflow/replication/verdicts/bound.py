@@ -1,9 +1,9 @@
-"""Physical bounds of a set-up: what no run of a scenario can beat, whatever the algorithm.
+"""Physical bounds of a point: what no run of its scenario can exceed, whatever the algorithm.
 
-Two sets of bounds. *Strict* bounds use only what the paper publishes: a link whose delay it does
-not state adds nothing to a path, a link whose rate it does not state limits nothing, and packets
-take no time to transmit. *Full* bounds use the study's assumptions too. A value beyond a strict
-bound is impossible; beyond a full bound only, it contradicts an assumption of ours.
+*Strict* bounds use only what the paper states: a link with an unstated delay adds nothing to a
+path, a link with an unstated rate limits nothing, and packets take no time to transmit. *Full*
+bounds use the study's assumptions too. A value beyond a strict bound is impossible; one that is
+only beyond a full bound contradicts an assumption of ours.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scena
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import expand, instantiate, resolve
 
-#: What makes a TCP variant; runs that never need it are alike whichever variant they use.
+#: Fields that make a TCP variant. Runs that never use them do not depend on the variant.
 ALGORITHM_FIELDS = {
     "congestion_control",
     "recovery",
@@ -35,7 +35,7 @@ ALGORITHM_FIELDS = {
     "vegas_gamma_packets",
 }
 _REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
-#: Bounds do not depend on random numbers; equal set-ups must give equal scenarios.
+#: Bounds do not depend on random numbers, and equal points must give equal scenarios.
 _SEED = 1
 
 
@@ -47,10 +47,10 @@ class StatedLink(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SetUp:
-    """One point of an experiment as the paper describes it, with every assumption at its default.
+class StatedPoint:
+    """One point of an experiment as the paper describes it, with assumptions at their defaults.
 
-    `stated` says of each link, by its id, what the paper states of it.
+    `stated` has what the paper states of each link, by the link's id.
     """
 
     scenario: Scenario
@@ -58,7 +58,7 @@ class SetUp:
 
     @cached_property
     def signature(self) -> tuple[Any, ...]:
-        """What two set-ups share that differ only in the order of links along the path."""
+        """What points have in common that differ only in the order of links along the path."""
         alike = {"rate_bps", "delay_s", "jitter_s", "frame_bytes", "shaper_ab", "shaper_ba"}
         links = sorted(link.model_dump_json(include=alike) for link in self.scenario.links)
         dropped = {"id", "source", "destination"}
@@ -90,27 +90,27 @@ class SetUp:
         return self._paths.links(flow.source, flow.destination)
 
     def delay_s(self, flow: Flow, strict: bool) -> float:
-        """Return the least one-way delay of a data packet: propagation; full: transmission too."""
+        """Return the least one-way delay of a data packet, if not strict with transmission."""
         bits = 8 * packet_bytes(flow)
         if strict:
             return sum(link.delay_s for link, _ in self.path(flow) if self.stated[link.id].delay)
         return sum(link.delay_s + bits / link.passing_bps(way) for link, way in self.path(flow))
 
     def rtt_s(self, flow: Flow, strict: bool) -> float:
-        """Return the least round-trip time: there as data, back as an acknowledgement."""
+        """Return the least round-trip time of a data packet and its acknowledgement."""
         known = (link for link, _ in self.path(flow) if self.stated[link.id].delay or not strict)
         return self.delay_s(flow, strict) + sum(link.delay_s for link in known)
 
     def rate_bps(self, flow: Flow, strict: bool) -> float:
-        """Return the largest mean rate of one flow: its slowest link, infinite if unstated."""
+        """Return the largest mean rate of one flow, that of its slowest link."""
         crossed = self.path(flow)
         return min((self._rate(hop, strict, [flow]) for hop in crossed), default=math.inf)
 
     def total_rate_bps(self, flows: list[Flow], strict: bool) -> float:
         """Return the largest sum of the flows' mean rates, each over its own active time.
 
-        Links that all flows cross in one direction carry them all. Where flows are not active at
-        the same time, their rates may add up to more: by the span of all over the shortest.
+        Links that all flows cross in one direction limit the sum. If flows are not active at the
+        same time, the sum may be larger by the ratio of their span to the shortest active time.
         """
         paths = [self.path(flow) for flow in flows]
         shared = [hop for hop in (paths[0] if paths else []) if all(hop in path for path in paths)]
@@ -126,28 +126,29 @@ class SetUp:
         shaper = link.shaper(direction)
         if shaper is None:
             return link.rate_bps
-        # On top of what its tokens pay for it passes its burst, and one packet on credit.
+        # A shaper also passes its burst, and one packet on credit.
         more_bytes = shaper.burst_bytes + max(packet_bytes(flow) for flow in flows)
         return link.rate_bps + 8 * more_bytes / _span_s(flows)
 
 
 def _span_s(flows: list[Flow]) -> float:
-    """Return how long some of these flows may be active, from the first to the last."""
+    """Return the time from the first start to the last stop."""
     return max(flow.stop_s for flow in flows) - min(flow.start_s for flow in flows)
 
 
 def packet_bytes(flow: Flow) -> int:
-    """Return the least size of a full data packet, in IP bytes: TCP without options."""
+    """Return the least size of a full data packet in IP bytes (TCP without options)."""
     if isinstance(flow, CbrFlow):
         return flow.packet_bytes
     return flow.segment_bytes + TCP_IP_HEADER_BYTES
 
 
-def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = False) -> list[SetUp]:
-    """Return the set-up of every point of an experiment at the levels of `where`.
+def stated_points(
+    study: Study, experiment_id: str, where: Where, assumed: bool = False
+) -> list[StatedPoint]:
+    """Return every point of an experiment at the levels of `where`, whichever a tier runs.
 
-    They are the study's own, whichever points a tier runs and for however long. With `assumed` all
-    links' rates and delays count as stated.
+    With `assumed` all links' rates and delays count as stated.
     """
     experiment = study.experiment(experiment_id)
     parameters = parameters_of(study, experiment)
@@ -159,26 +160,25 @@ def set_ups(study: Study, experiment_id: str, where: Where, assumed: bool = Fals
         for factor, level in zip(experiment.factors, levels, strict=True):
             published.update(dict.fromkeys(level.set, factor.published is not None))
         stated = _stated(experiment, values, published, assumed)
-        found.append(SetUp(instantiate(experiment, values, _SEED), stated))
+        found.append(StatedPoint(instantiate(experiment, values, _SEED), stated))
     return found
 
 
-def durations_s(study: Study, experiment_id: str, where: Where) -> list[float]:
-    """Return how long the paper's run lasts at least at every point at the levels of `where`, in s.
+def shortest_duration_s(study: Study, experiment_id: str, where: Where) -> float:
+    """Return the duration in s of the paper's shortest run at the levels of `where`.
 
-    A replicate may draw what a duration is made of.
+    Parameters that replicates draw count at both ends of their range.
     """
     experiment = study.experiment(experiment_id)
     parameters = parameters_of(study, experiment)
     varied = {n: p.assumed.varies for n, p in parameters.items() if p.assumed and p.assumed.varies}
     defaults = plain_values(parameters)
     drawn = [{}, *({name: span[end] for name, span in varied.items()} for end in (0, 1))]
-
-    def shortest(levels: Iterable[Level]) -> float:
-        values = [defaults | own | _set_by(levels) for own in drawn]
-        return min(float(resolve(experiment.duration_s, one)) for one in values)
-
-    return [shortest(levels) for levels in _points(experiment, where)]
+    return min(
+        float(resolve(experiment.duration_s, defaults | own | _set_by(levels)))
+        for levels in _points(experiment, where)
+        for own in drawn
+    )
 
 
 def _set_by(levels: Iterable[Level]) -> dict[str, Any]:
@@ -197,13 +197,13 @@ def _points(experiment: Experiment, where: Where) -> Iterator[tuple[Level, ...]]
 def _stated(
     experiment: Experiment, values: dict[str, Any], published: dict[str, bool], assumed: bool
 ) -> dict[str, StatedLink]:
-    """Return of each link whether its rate and delay rest on published parameters only."""
+    """Return for each link whether its rate and delay rest only on published parameters."""
 
     def is_published(name: str) -> bool:
         return published[name] and all(map(is_published, _references(values[name])))
 
     def is_stated(value: Any) -> bool:
-        # A number written into a template has no tag: nothing says that it is the paper's.
+        # A number in a template has no tag that says whether the paper states it.
         names = _references(value)
         return assumed or (bool(names) and all(map(is_published, names)))
 
@@ -215,7 +215,7 @@ def _stated(
 
 
 def _is_exact(parameter: Parameter) -> bool:
-    """Return whether an assumption, as a clock's error, moves no bound by a thousandth."""
+    """Return whether an assumption, such as a clock's error, changes a bound by under 0.1 %."""
     span = parameter.assumed.range if parameter.assumed else None
     return span is not None and 0 <= span[1] - span[0] < 1e-3 * span[0]
 
@@ -225,10 +225,10 @@ def _references(value: Any) -> list[str]:
 
 
 def propagation_s(study: Study, wanted: Quantity) -> float:
-    """Return the mean propagation delay of the paths of a quantity's flows, one way."""
+    """Return the mean one-way propagation delay of the paths of a quantity's flows."""
     delays = [
-        sum(link.delay_s for link, _ in set_up.path(flow))
-        for set_up in set_ups(study, wanted.experiment, wanted.where)
-        for flow in set_up.flows(wanted.flows)
+        sum(link.delay_s for link, _ in point.path(flow))
+        for point in stated_points(study, wanted.experiment, wanted.where)
+        for flow in point.flows(wanted.flows)
     ]
     return sum(delays) / len(delays)

@@ -1,11 +1,10 @@
-"""Causes: what may lie between a published table and ours, each one change, as data.
+"""Causes: single changes that may explain why a published table and ours differ, as data.
 
-`configs/explanations/<study>.yaml` has a study's possible causes, each with title, reason and
-source, and what the search for its best explanation (`explore.explanation`) may spend and must
-not see. A cause changes the *configuration* (a variation of the study: it is simulated, for all
-tables, as they come from one paper) or the *reading* of a column (it is applied to runs that
-exist); or it says why it cannot be tested here. An explanation is a set of causes, each at one of
-its levels.
+`configs/explanations/<study>.yaml` lists a study's possible causes, each with title, reason and
+source, and the budget and held-out parts of the search for its best explanation
+(`explore.explanation`). A cause changes the *configuration* (a variation of the study, simulated
+for all tables) or the *interpretation* of a column (applied to existing runs), or it says why it
+cannot be tested. An explanation is a set of causes, each at one of its levels.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from replication.study.variation import Range, Variation, apply, assumptions
 from replication.verdicts.bound import propagation_s
 
 
-class Reading(Document):
-    """Another meaning of a table's numbers; what is left out stays as the study has it.
+class Interpretation(Document):
+    """Another meaning of a table's numbers; parts that are not given stay as the study has them.
 
-    What the paper prints is taken for (ours - propagation) / `factor`, or for 1 less that.
+    The paper is taken to print (ours - propagation) / `factor`, or 1 minus that.
     """
 
     metric: Identifier | None = None
@@ -45,23 +44,23 @@ class Reading(Document):
     flows: Flows | None = None
     """Other flows."""
     window_s: Window | None = None
-    """Another part of the run; the whole of it takes silence before a start for part of it."""
+    """Another part of the run; time before a flow starts counts as part of the whole run."""
     factor: Annotated[float, Field(gt=0)] = 1.0
-    """What the printed value is multiplied by to be in our unit: 1.024 for a kilo of 1024, 8 for
-    bytes, 2 for half a round trip or for a sum that is divided by two."""
+    """Factor from the printed value to our unit: 1.024 for a kilo of 1024, 8 for bytes, 2 for half
+    a round trip or half a sum."""
     complement: bool = False
     """The printed value is one minus the quantity, after `factor`."""
     less_propagation: bool = False
-    """The printed delay leaves the path's propagation out."""
+    """The printed delay excludes the path's propagation delay."""
 
     @model_validator(mode="after")
-    def _changes_something(self) -> Reading:
-        if self == Reading.model_construct():
+    def _changes_something(self) -> Interpretation:
+        if self == Interpretation.model_construct():
             raise ValueError("a reading must change something: metric, aggregate, factor, ...")
         return self
 
     def of(self, cell: MappedCell) -> MappedCell:
-        """Return the cell under this reading, its number as the value of our quantity."""
+        """Return the cell under this interpretation, its number as a value of our quantity."""
         parts = {"metric", "aggregate", "flows", "window_s"}
         changes = {name: value for name, value in self if name in parts and value is not None}
         value = cell.value * self.factor
@@ -79,34 +78,32 @@ class Reading(Document):
         return 1.0 - value if self.complement else value
 
 
-def as_read(study: Study, cell: MappedCell, reading: Reading) -> MappedCell:
-    """Return a cell under a reading of a study: a delay with the propagation it lacks."""
+def as_read(study: Study, cell: MappedCell, reading: Interpretation) -> MappedCell:
+    """Return a cell under an interpretation, a delay with the propagation that it excludes."""
     found = reading.of(cell)
     if not reading.less_propagation:
         return found
     return replace(found, value=found.value + propagation_s(study, found.quantity))
 
 
-def combined(readings: Iterable[Reading]) -> Reading | None:
-    """Return several readings of one number as one: factors multiply; None for none at all."""
-
-    found = list(readings)
-    if not found:
-        return None
-    factor = math.prod(reading.factor for reading in found)
+def combined(readings: Iterable[Interpretation]) -> Interpretation | None:
+    """Combine interpretations of one number; factors multiply. None without any."""
     changes: dict[str, object] = {}
-    for reading in found:
+    factor = 1.0
+    for reading in readings:
         changes |= reading.model_dump(exclude_defaults=True)
-    return Reading.model_validate({**changes, "factor": factor})
+        factor *= reading.factor
+    if not changes:
+        return None
+    return Interpretation.model_validate({**changes, "factor": factor})
 
 
-def refusal(cell: MappedCell, reading: Reading | None) -> str:
-    """Return why a number cannot be read so; empty where it can."""
+def refusal(cell: MappedCell, reading: Interpretation | None) -> str:
+    """Return why a number cannot have this interpretation; empty if it can."""
     wanted = cell.quantity if reading is None else reading.of(cell).quantity
     try:
-        metric = check_metric(
-            wanted.metric, wanted.aggregate, wanted.window_s is not None, wanted.links
-        )
+        windowed = wanted.window_s is not None
+        metric = check_metric(wanted.metric, wanted.aggregate, windowed, wanted.links)
     except InputError as error:
         return str(error)
     unit = "1" if wanted.aggregate == "jain" else metric.unit
@@ -115,15 +112,15 @@ def refusal(cell: MappedCell, reading: Reading | None) -> str:
 
 
 class CauseLevel(Document):
-    """One value of a cause: a variation of the study, or a reading."""
+    """One value of a cause: a variation of the study, or an interpretation."""
 
     key: Identifier
     """Its name."""
     title: Text | None = None
-    """What it says, where the cause's own title does not."""
+    """What it changes, if the cause's own title does not say it."""
     set: Variation | None = None
     """A variation of the study."""
-    reading: Reading | None = None
+    reading: Interpretation | None = None
     """Another meaning of a column."""
 
 
@@ -132,12 +129,12 @@ Plausibility = Literal["printed", "tool default", "possible slip", "contradicts 
 
 
 class CauseRange(Range):
-    """Values of a number, from the least to the greatest that are plausible."""
+    """A range of plausible values of a number."""
 
     steps: Annotated[int, Field(ge=2, le=256)]
-    """How finely it is told apart: what a value costs is the bits to name one of them."""
+    """How many values are distinguished; a value costs the bits to name one of them."""
     tried: Annotated[list[float], Field(min_length=1)]
-    """The values that the search starts from."""
+    """The values that the search starts with."""
 
     @model_validator(mode="after")
     def _within(self) -> CauseRange:
@@ -146,7 +143,7 @@ class CauseRange(Range):
         return self
 
     def values(self) -> list[float]:
-        """Return its steps."""
+        """Return the distinguished values."""
         return list(dict.fromkeys(self.at(n / (self.steps - 1)) for n in range(self.steps)))
 
 
@@ -156,30 +153,29 @@ class Cause(Document):
     id: Identifier
     """Its name."""
     title: Text
-    """What it says."""
+    """What it changes."""
     reason: Text
-    """Why it might be."""
+    """Why it is possible."""
     source: Text
     """Where that is documented."""
     plausibility: Plausibility | None = None
-    """printed: the paper says so somewhere; tool default: the paper is silent, and a default or an
-    example of the tools has it; possible slip: the paper prints something else, which a slip
-    explains; contradicts the text: the paper prints something else."""
+    """printed: the paper says it somewhere; tool default: the paper does not say it, and the tools
+    have it as a default or in an example; possible slip: the paper prints something else, perhaps
+    by a slip; contradicts the text: the paper prints something else."""
     evidence: Text | None = None
     """The place in the paper or in the tool's documentation that `plausibility` rests on."""
     tables: list[str] | None = None
-    """Of a reading: only these tables."""
+    """For a reading: only these tables."""
     columns: list[Identifier] | None = None
-    """Of a reading: only these columns."""
+    """For a reading: only these columns."""
     levels: Annotated[list[CauseLevel], Field(min_length=1)] | None = None
     """Its values."""
     range: CauseRange | None = None
-    """Or a number."""
+    """A number instead of `levels`."""
     set: Variation | None = None
-    """With `range`: what takes the number, written `$value`."""
+    """With `range`: the variation, with the number written `$value`."""
     outside_ledger: Text | None = None
-    """Why a value outside the ledger's plausible range may be tried; such an explanation is
-    marked."""
+    """Why a value outside the assumption's plausible range may be tried; pages mark it."""
     untestable: Text | None = None
     """Why it cannot be tested here."""
 
@@ -204,26 +200,26 @@ class Cause(Document):
         return "reading" if self.levels and self.levels[0].reading else "set-up"
 
     def concerns(self, table: str, column: str) -> bool:
-        """Return whether it may read this column of this table."""
+        """Return whether an interpretation applies to this column of this table."""
         in_table = self.tables is None or table in self.tables
         return in_table and (self.columns is None or column in self.columns)
 
     @cached_property
     def variations(self) -> dict[str, Variation]:
-        """The variations that the search starts from, by the key of their level."""
+        """The variations that the search starts with, by the key of their level."""
         if self.range is not None:
             return {key: self.variation(key) for key in map(level_key, self.range.tried)}
         return {level.key: level.set for level in self.levels or [] if level.set is not None}
 
     def variation(self, key: str) -> Variation:
-        """Return the variation at a level, of a range at any value inside of it."""
+        """Return the variation at a level, or at any value of the range."""
         if self.range is not None and self.set is not None:
             value = float(key)
             return self.set.at(round(value) if self.range.whole else value)
         return self.variations[key]
 
     def level_bits(self, key: str) -> float:
-        """Return the bits that name the level among the others of the cause."""
+        """Return the bits that name one level of the cause."""
         if self.range is None:
             return math.log2(len(self.levels or [1]))
         return math.log2(len(self.variations) if key in self.variations else self.range.steps)
@@ -231,47 +227,47 @@ class Cause(Document):
 
 def level_key(value: float) -> str:
     """Return the key of a value of a range."""
-    # Six digits would make 4194300 of 4 MiB.
+    # Six digits would turn 4 MiB into 4194300.
     return f"{value:.10g}"
 
 
 class Stage(Document):
-    """A part of a study's cells or claims; whole rows, or levels of an experiment's factors."""
+    """A part of a study's cells or claims: whole rows, or levels of an experiment's factors."""
 
     rows: dict[str, list[str]] = {}
     """Table to the keys of its rows."""
     levels: dict[Identifier, dict[Identifier, list[str]]] = {}
-    """Experiment to factor to the keys of its levels: the points that claims are judged on; an
-    experiment that is left out is not run."""
+    """Experiment to factor to the keys of its levels: the points that claims are judged on; other
+    experiments are not run."""
     claims: list[Identifier] = []
     """Claims."""
 
 
 class HeldOut(Document):
-    """What the search never scores: it judges what is found."""
+    """What the search never scores, so that it can check the result."""
 
     rows: dict[str, list[str]] = {}
     """Table to the keys of its rows."""
     claims: list[Identifier] = []
-    """Claims; with cells to explain no claim is ever scored."""
+    """Claims; a search that explains cells never scores a claim."""
     reason: Text
     """Why these."""
 
 
 class Coupled(Document):
-    """Causes that cancel each other until all are there: the search starts from them together too.
+    """Causes that only have an effect together: the search also starts with all of them.
 
-    The best explanation with `cause` and the best without it are reported side by side.
+    The best explanation with `cause` and the best one without it are both reported.
     """
 
     cause: Identifier
     """The cause that only one of the two explanations has."""
     title: Text
-    """What they say together."""
+    """What they change together."""
     reason: Text
     """Why they belong together."""
     starts: Annotated[list[dict[Identifier, str]], Field(min_length=1)]
-    """Cause to level, `cause` among them, each of a cause that is simulated."""
+    """Cause to level, including `cause`; all are simulated causes."""
 
     @model_validator(mode="after")
     def _has_cause(self) -> Coupled:
@@ -288,18 +284,18 @@ class Explanations(Document):
     study: Identifier
     """The study's id."""
     score: Literal["cells", "claims"]
-    """What is to be explained: numbers, or, where the paper prints none, claims."""
+    """What is explained: numbers, or claims if the paper prints no numbers."""
     cpu_budget_s: PositiveSeconds
     """Expected CPU time of all runs, by the engine's cost model."""
     held_out: HeldOut
     """What is never scored."""
     stages: Annotated[list[Stage], Field(min_length=1)]
-    """Growing parts of what may be seen: the first tries everything, the last is followed by all
-    that may be seen."""
+    """Growing parts of what the search may score: the first tries every cause; after the last the
+    search scores everything that is not held out."""
     causes: list[Cause]
     """Its causes."""
     coupled: Coupled | None = None
-    """Causes to start from together."""
+    """Causes to start with together."""
 
     @model_validator(mode="after")
     def _unique(self) -> Explanations:
@@ -317,13 +313,13 @@ class Explanations(Document):
 
     @property
     def cause_bits(self) -> float:
-        """The bits that name one cause among all that are tested."""
+        """The bits that name one of the tested causes."""
         tested = sum(cause.kind != "untestable" for cause in self.causes)
         return math.log2(max(tested, 2))
 
 
 def load_explanations(root: Path, study: str) -> Explanations | None:
-    """Read a study's causes; None where it has none. InputError names each wrong field."""
+    """Read a study's causes; None if it has no file. InputError names each wrong field."""
     path = explanations_path(root, study)
     if not path.is_file():
         return None
@@ -334,9 +330,9 @@ def load_explanations(root: Path, study: str) -> Explanations | None:
 
 
 def check_explanations(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> None:
-    """Check a study's causes, stages and held-out rows against it.
+    """Check the causes, stages and held-out parts of a file against its study.
 
-    InputError names what is not there, or a value outside the ledger without a reason.
+    InputError names what the study lacks, or an implausible value without a reason.
     """
     where = explanations_path(Path(), study.id)
     rows: dict[str, set[str]] = {}
@@ -351,7 +347,7 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
                 raise InputError(f"{named}: study has no row {min(unknown)!r}")
         _check_known(f"{where}: study", "claim", part.claims, {claim.id for claim in study.claims})
     if found.score == "cells" and not found.held_out.rows:
-        raise InputError(f"{where}: held_out.rows: name rows that the search must not see")
+        raise InputError(f"{where}: held_out.rows: name the rows that the search must not score")
     for cause in found.causes:
         if cause.kind == "reading":
             _check_reading(f"{where}: cause {cause.id}", cause, cells)
@@ -368,7 +364,7 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
 def _check_reading(named: str, cause: Cause, cells: Sequence[MappedCell]) -> None:
     concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
     if not concerned:
-        raise InputError(f"{named}: no number stands in its tables and columns")
+        raise InputError(f"{named}: its tables and columns have no number")
     for level in cause.levels or []:
         refused = [refusal(cell, level.reading) for cell in concerned]
         if all(refused):
@@ -382,13 +378,13 @@ def _check_variation(named: str, cause: Cause, variation: Variation, study: Stud
     changed = [*variation.links, *variation.rate_factor, *variation.delay_factor]
     _check_known(f"{named}: the study", "link", changed, links)
     _check_known(f"{named}: the study", "flow", variation.flows, flows)
-    ledger = {assumption.key: assumption for assumption in assumptions(study)}
+    assumed = {assumption.key: assumption for assumption in assumptions(study)}
     for key, value in variation.values.items():
-        plausible = key in ledger and ledger[key].allows(value)
+        plausible = key in assumed and assumed[key].allows(value)
         if not plausible and cause.outside_ledger is None:
             raise InputError(
-                f"{named}: {key} = {value!r} is not plausible by the ledger; widen its range "
-                "there, or say under outside_ledger why it may be tried"
+                f"{named}: {key} = {value!r} is outside the plausible range of the assumption; "
+                "widen that range, or say under outside_ledger why the value may be tried"
             )
 
 

@@ -1,14 +1,14 @@
-"""Verdicts on published cells: each number of a table against the runs it stands for.
+"""Verdicts on published cells: each number of a table against the runs it describes.
 
 A printed number is `reproduced` if the mean over replicates lies within the preset tolerance of the
-published value widened by half its last printed digit. That is all that can be asked where no
-variance is printed: equality cannot be tested. Where standard deviation and number of the published
-runs are (a tolerance with `spread`), it can. Of a printed standard deviation, that of the
-replicates takes the mean's place. A number of one published run (a tolerance with a `factor`) is
-judged by `verdicts.published_run`.
+published value, widened by half its last printed digit. Without a printed variance nothing more can
+be tested. If the standard deviation and the number of the published runs are printed (a tolerance
+with `spread`), equality of the means is tested. A printed standard deviation is compared with that
+of the replicates. `verdicts.published_run` judges a number of one published run (a tolerance with a
+`factor`).
 
-A value that the audit finds to break a physical bound is `impossible`. One whose points were not
-run is `not testable`, and so is one with more than a fifth of the replicates left out.
+A value that breaks a physical bound of the audit is `impossible`. A value is `not testable` if its
+points were not run, or if more than a fifth of the replicates is left out.
 """
 
 from __future__ import annotations
@@ -47,9 +47,6 @@ from replication.verdicts.sample import Coverage, left_out, outcomes, values_on
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import amount
 
-#: Where a number is from: a table or text, or a statistic of a published trace.
-PRINTED, TRACE = "printed", "trace"
-
 
 def evaluate_cells(
     cells: list[MappedCell],
@@ -59,8 +56,7 @@ def evaluate_cells(
 ) -> Iterator[Judged]:
     """Judge every mapped cell on every engine, as rows of the typed table.
 
-    `impossible` has the reasons for the values that the audit finds impossible, by table, row and
-    column.
+    `impossible` has the audit's reason for each impossible value, by table, row and column.
     """
     coverage = Coverage(study, results)
     deviations = {cell.key: cell.value for cell in cells if cell.is_spread}
@@ -74,7 +70,7 @@ def evaluate_cells(
 def _judge_on(
     coverage: Coverage, engine: str, cell: MappedCell, deviation: float | None, broken: str | None
 ) -> Judged:
-    """Judge a cell on an engine; `deviation` is that which is printed of the published runs."""
+    """Judge a cell on an engine; `deviation` is the printed one of the published runs."""
     wanted, tolerance = cell.quantity, cell.cell.tolerance
     ours = values_on(coverage.results, engine, wanted)
     means = replicate_means(ours)
@@ -85,9 +81,9 @@ def _judge_on(
     ruling = untestable(coverage, engine, cell, found.n)
     if ruling is None and tolerance.spread and deviation is None:
         why = "No standard deviation of the published runs is printed."
-        ruling = _not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
+        ruling = Ruling.not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
     if ruling is None and gone.too_many:
-        ruling = _not_testable(ReasonCode.TOO_FEW_RUNS, gone.sentence)
+        ruling = Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, gone.sentence)
     if ruling is None and tolerance.factor is not None:
         ruling = judge_published(
             Published(cell.value, cell.half_ulp, tolerance.factor, wanted.metric in COUNTS),
@@ -96,30 +92,26 @@ def _judge_on(
             lambda value: amount(wanted, value),
         )
     notes = [
-        *([gone.sentence] if gone.count and not gone.too_many else []),
+        *([gone.sentence] if gone.sentence and not gone.too_many else []),
         *outcomes(coverage.study, wanted, ours),
         *coverage.notes(engine, wanted),
     ]
     if tolerance.spread:
         deviation = math.nan if deviation is None else deviation
-        cell = _judged_by_spread(cell, deviation, tolerance.spread.runs, found.n)
+        cell = _with_tolerance(cell, deviation, tolerance.spread.runs, found.n)
     row = judge_cell(coverage.study.id, cell, engine, found, ruling, broken, notes)
-    return {**row, **_shown(cell), "points": coverage.points(engine, [wanted])}
+    return {**row, "points": coverage.points(engine, [wanted])}
 
 
-def _judged_by_spread(cell: MappedCell, deviation: float, theirs: int, ours: int) -> MappedCell:
-    """Return a cell whose tolerance is the 95 % band of a difference of two means of so many runs.
+def _with_tolerance(cell: MappedCell, deviation: float, theirs: int, ours: int) -> MappedCell:
+    """Return a cell whose tolerance is the 95 % band of the difference between two means.
 
-    Ours are taken to spread as the published ones do: the printed deviation is that of both.
+    `theirs` and `ours` are numbers of runs; the printed `deviation` is taken for both.
     """
     quantile = float(scipy.stats.t.ppf(0.975, theirs - 1))
     width = quantile * deviation * math.sqrt(1 / theirs + 1 / max(ours, 1))
     tolerance = cell.cell.tolerance.model_copy(update={"absolute": width})
     return replace(cell, cell=cell.cell.model_copy(update={"tolerance": tolerance}))
-
-
-def _not_testable(code: ReasonCode, why: str) -> Ruling:
-    return Ruling(Verdict.NOT_TESTABLE, code, (why,))
 
 
 def replicate_means(values: pd.DataFrame) -> pd.Series[float]:
@@ -137,35 +129,26 @@ def replicate_means(values: pd.DataFrame) -> pd.Series[float]:
 def untestable(
     coverage: Coverage, engine: str, cell: MappedCell, n: int, replicate: int | None = None
 ) -> Ruling | None:
-    """Return why a cell with `n` values cannot be tested on what was run; None if it can."""
+    """Return why a cell with `n` values cannot be tested; None if it can.
+
+    With `replicate`, only the duration of that replicate's runs counts.
+    """
     wanted = cell.quantity
     if cell.not_comparable:
-        return _not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, cell.not_comparable)
+        return Ruling.not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, cell.not_comparable)
     if not n:
-        none = f"No run gives a {metric_label(wanted.metric)}."
+        none = f"No run has a value for {metric_label(wanted.metric)}."
         why = " ".join([none, *coverage.notes(engine, wanted)])
-        return _not_testable(coverage.lack(engine, [wanted]), why)
+        return Ruling.not_testable(coverage.lack(engine, [wanted]), why)
     if cell.is_spread and n < MINIMUM_REPLICATES:
         few = f"A standard deviation takes {MINIMUM_REPLICATES} replicates; there are {n}."
-        return _not_testable(ReasonCode.TOO_FEW_RUNS, few)
+        return Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, few)
     if wanted.metric in COUNTS:
         short, full = coverage.shortened(engine, wanted, replicate)
         if short < full:
-            shorter = f"A count over {short:g} s says nothing of {full:g} s."
-            return _not_testable(ReasonCode.TOO_FEW_RUNS, shorter)
+            shorter = f"A count over {short:g} s cannot be compared with one over {full:g} s."
+            return Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, shorter)
     return None
-
-
-def _shown(cell: MappedCell) -> Judged:
-    """Return what of a row is the same on every engine and no column of cells.csv."""
-    unit, factor = display_unit(cell.unit)
-    return {
-        **{"row_label": cell.row_label, "column_label": cell.column_label},
-        **{"display_unit": unit, "display_factor": factor},
-        "accepted_margin": half_width(cell.cell.tolerance, cell.value) + cell.half_ulp,
-        # Charts draw it beside single runs, and no single run has a spread.
-        "quantities": [] if cell.is_spread else [cell.quantity.model_dump_json()],
-    }
 
 
 def judge_cell(
@@ -177,25 +160,26 @@ def judge_cell(
     impossible: str | None = None,
     notes: Sequence[str] = (),
 ) -> Judged:
-    """Return the columns of cells.csv for one cell on one engine, and the reason in sentences.
+    """Return a row of the typed table, without its points, for one cell on one engine.
 
-    `found` has n = 0 where nothing was run. `ruling` is the verdict where it is not the
-    tolerance's; `impossible` says why the published value cannot be, and `notes` what was not run.
+    `found` has n = 0 if nothing was run. A `ruling` replaces the verdict by the tolerance;
+    `impossible` says why the published value cannot be right, `notes` what was not run.
     """
     if impossible:
         ruling = Ruling(Verdict.IMPOSSIBLE, None, (impossible,))
     elif ruling is None and cell.cell.tolerance.factor is not None:
-        few = f"A number of one run takes {LEAST_RUNS} of ours."
-        ruling = _not_testable(ReasonCode.TOO_FEW_RUNS, few)
+        few = f"Comparing a number of one published run takes {LEAST_RUNS} runs."
+        ruling = Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, few)
     elif ruling is None:
         inside = within_tolerance(cell, found.mean)
         verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED
         ruling = Ruling(verdict, None, tuple(_deviation(cell, found)))
-    # Without a value the ruling says what was not run.
+    # Without a value the ruling already says what was not run.
     reasons = [*ruling.sentences, *(notes if found.n else ())]
+    unit, factor = display_unit(cell.unit)
     return {
         **{"study": study, "table": cell.table, "row": cell.row, "column": cell.column},
-        "kind": TRACE if cell.table.startswith(TABLE_PREFIX) else PRINTED,
+        "kind": "trace" if cell.table.startswith(TABLE_PREFIX) else "printed",
         **{"engine": engine, "unit": cell.unit},
         **{"published": cell.value, "published_half_ulp": cell.half_ulp},
         **{"reproduced_mean": found.mean, "reproduced_low": found.low},
@@ -204,41 +188,45 @@ def judge_cell(
         **{"verdict": ruling.verdict, "compatible": ruling.compatible},
         "reason_code": ruling.code or "",
         **{"reason": " ".join(reasons), "reasons": reasons},
+        **{"row_label": cell.row_label, "column_label": cell.column_label},
+        **{"display_unit": unit, "display_factor": factor},
+        "accepted_margin": half_width(cell.cell.tolerance, cell.value) + cell.half_ulp,
+        # Charts draw it with single runs, and a single run has no spread.
+        "quantities": [] if cell.is_spread else [cell.quantity.model_dump_json()],
     }
 
 
 def half_width(tolerance: Tolerance, value: float) -> float:
-    """Return the tolerance in the unit of the published `value`; NaN for another kind."""
+    """Return the tolerance in the unit of the published `value`; NaN if it is of another kind."""
     if tolerance.absolute is not None:
         return tolerance.absolute
     return math.nan if tolerance.relative is None else tolerance.relative * abs(value)
 
 
-def within_tolerance(cell: MappedCell, mean: float) -> bool | None:
-    """Return whether a mean is inside a cell's band; None if it has none, or there is no mean."""
+def within_tolerance(cell: MappedCell, mean: float) -> bool:
+    """Return whether a mean lies in the cell's band; False without a tolerance or a mean."""
     margin = half_width(cell.cell.tolerance, cell.value)
-    if math.isnan(margin) or math.isnan(mean):
-        return None
     low, high = cell.band
     return reaches(mean, low - margin) and reaches(high + margin, mean)
 
 
-def _deviation(cell: MappedCell, found: Estimate) -> list[str]:
+def _deviation(cell: MappedCell, found: Estimate) -> Iterator[str]:
     tolerance, off = cell.cell.tolerance, found.mean - cell.value
-    margin = half_width(tolerance, cell.value)
-    size, allowed = amount(cell.quantity, off), amount(cell.quantity, margin)
+    size = amount(cell.quantity, off)
+    allowed = amount(cell.quantity, half_width(tolerance, cell.value))
     if tolerance.relative is not None:
         allowed = f"{100 * tolerance.relative:g} %"
         if cell.value:
             size = f"{100 * relative_deviation(found.mean, cell.value):.1f} %".replace("-", "−")
-    spread = "No spread of the published value is given: equality cannot be tested."
-    if tolerance.spread is not None:
-        spread = (
-            f"The tolerance is the 95 % band of a difference of two means, by the printed standard "
-            f"deviation of {tolerance.spread.runs} published runs and our {found.n}."
+    sign = "+" if off > 0 else ""
+    yield (
+        f"Our mean deviates by {sign}{size}; the tolerance is {allowed} plus half the last printed "
+        "digit."
+    )
+    if tolerance.spread is None:
+        yield "The paper gives no spread of this value, so equality cannot be tested."
+    else:
+        yield (
+            "The tolerance is the 95 % band of the difference between two means, from the printed "
+            f"standard deviation of {tolerance.spread.runs} published runs and our {found.n}."
         )
-    return [
-        f"Deviation {'+' if off > 0 else ''}{size}, tolerance {allowed} and half the last printed "
-        "digit.",
-        spread,
-    ]

@@ -1,28 +1,27 @@
-"""Verdicts on claims: each test of a study's claims, on each engine, with interval and reason.
+"""Verdicts on claims: each test of a study's claims on each engine, with interval and reason.
 
-The rule, fixed before any run is looked at:
+The rule was fixed before any run was seen:
 
-- `reproduced`: the statistic's mean over replicates satisfies `expect`, and so do at least 80 % of
-  the runs on their own (of fewer than five all). Of a ratio, a value and an equivalence over five
-  runs or more the whole 95 % interval has to as well;
-- `direction only`: not so, but `direction` (or `expect`, where no direction is given) holds in more
-  runs than chance gives (one-sided sign test at 5 %; of fewer than five runs in all). A share has a
-  direction only on its side of half;
-- `not reproduced`: anything else; a run whose statistic is undefined passes nothing;
-- `not testable`: the paper gives too little, this engine ran none of the points of a side, or the
-  alternatives that are compared cannot differ for lack of congestion (`verdicts.congestion`).
+- `reproduced`: the mean over replicates satisfies `expect`, and so do at least 80 % of the single
+  runs (all of fewer than five). For a ratio, a value or an equivalence over five runs or more, the
+  whole 95 % interval has to satisfy it too;
+- `direction only`: not reproduced, but `direction` (or `expect`, where no direction is given) holds
+  in more runs than chance predicts (one-sided sign test at 5 %; all of fewer than five runs). A
+  share shows a direction only if it is also on the right side of one half;
+- `not reproduced`: everything else. A run whose statistic is undefined never passes;
+- `not testable`: the paper gives too little, the engine ran no point of a side, or the compared
+  alternatives cannot differ for lack of congestion (`verdicts.congestion`).
 
-Where `expect` is the value of one published run, `verdicts.published_run` decides, and a direction
-may hold as above. Replicates that lack a point are left out; more than a fifth of them rules out
-`reproduced`. A claim of several parts is reproduced if all are, not reproduced if any is not, and
-else not testable if any part is not; `direction only` is what remains.
+If `expect` is the value of one published run, `verdicts.published_run` decides, and a direction may
+hold as above. Replicates that lack a point are left out; if these are more than a fifth, the claim
+is not `reproduced`. A claim of several parts is reproduced if all parts are, not reproduced if any
+part is not, otherwise not testable if any part is not, otherwise `direction only`.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -47,7 +46,7 @@ from replication.study.claim_model import (
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import Comparison, UntestableError, compare
-from replication.verdicts.congestion import Places, compared_places
+from replication.verdicts.congestion import compared_places
 from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, fingerprints, judge_published
 from replication.verdicts.sample import (
@@ -62,30 +61,30 @@ from replication.verdicts.sample import (
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import Wording, statistic_unit, wording
 
-#: What share of the runs must pass on their own, and of how few all.
+#: A claim needs this share of the runs to pass; of fewer runs than FEW_RUNS it needs all.
 PASSING_SHARE, FEW_RUNS = 0.8, 5
 #: Level of the sign test for a direction.
 SIGN_LEVEL = 0.05
-#: Tests whose interval decides as well.
+#: Tests whose whole confidence interval has to satisfy the condition.
 INTERVAL_DECIDES = (RatioTest, ValueTest, EquivalenceTest)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One claim on one engine: the last columns of claims.csv, and the reason in its parts."""
+    """The verdict on one claim on one engine, with the statistic and the reason."""
 
     statistic: str
-    observed: float
-    low: float
-    high: float
     margin: str
     verdict: Verdict
-    #: What was found, without spread and expectation.
+    #: The statistic and its value, without spread and expectation.
     finding: str
-    #: Sentences.
+    #: The reason in sentences.
     reasons: list[str]
     reason_code: ReasonCode | str = ""
-    #: How many runs pass on their own; of several parts that with the least share.
+    observed: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    #: How many single runs pass; for several parts, the smallest share of any part.
     passing: Share | None = None
 
     @property
@@ -95,11 +94,11 @@ class Judgement:
 
 
 def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]:
-    """Judge a claim of the study on every engine of the design; rows of the typed table."""
+    """Judge a claim on every engine of the design; return rows of the typed table."""
     rows: list[Judged] = []
     coverage = Coverage(study, results)
     for engine in results.engines:
-        judgement = _judge_claim(study, claim, coverage, engine)
+        judgement = _judge_claim(claim, coverage, engine)
         rows.append(
             {
                 **{"study": study.id, "claim": claim.id, "engine": engine},
@@ -115,70 +114,26 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
     return rows
 
 
-class _Measurements:
-    """Looks quantities up for the tests of one claim, and remembers what was looked at."""
-
-    def __init__(self, study: Study, results: Results, coverage: Coverage, engine: str) -> None:
-        self.study = study
-        self.results = results
-        self.coverage = coverage
-        self.engine = engine
-        self._looked_up: dict[str, tuple[Quantity, pd.DataFrame]] = {}
-
-    def look_up(self, side: str, wanted: Quantity, places: Places | None = None) -> pd.DataFrame:
-        """Return replicate, factors, value; values that are undefined are left out.
-
-        Of a comparison of alternatives those at places with congestion.
-        """
-        ours = values_on(self.results, self.engine, wanted)
-        if places is not None:
-            ours = places.congested(ours)
-        self._looked_up[side] = wanted, ours
-        defined = ours[ours["value"].notna()]
-        if defined.empty:
-            window = wanted.window_s
-            span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
-            why = UNDEFINED.get(wanted.metric, "")
-            none = f"no run gives a {metric_label(wanted.metric)}{span}{why}."
-            raise UntestableError(" ".join([none, *self.coverage.notes(self.engine, wanted)]))
-        return defined
-
-    def notes(self) -> set[str]:
-        """Return what is to be said of the values that were looked up."""
-        sides = self._looked_up.values()
-        found = {said for side in sides for said in outcomes(self.study, *side)}
-        found |= {n for wanted, _ in sides for n in self.coverage.notes(self.engine, wanted)}
-        count = sum(int(values["value"].isna().sum()) for _, values in sides)
-        if count:
-            why = "".join({UNDEFINED.get(wanted.metric, "") for wanted, _ in sides})
-            found.add(f"{count} undefined value{'s' if count > 1 else ''} left out{why}.")
-        return found
-
-
-def _judge_claim(study: Study, claim: Claim, coverage: Coverage, engine: str) -> Judgement:
-    test = claim.test
-    if isinstance(test, NotTestable):
-        return _untestable("none", "none", ReasonCode.PAPER_GIVES_TOO_LITTLE, test.reason)
-    parts = [
-        _judge(_Measurements(study, coverage.results, coverage, engine), part)
-        for part in claim.tests()
-    ]
-    return judge_parts(parts) if isinstance(test, AllTest) else parts[0]
+def _judge_claim(claim: Claim, coverage: Coverage, engine: str) -> Judgement:
+    if isinstance(claim.test, NotTestable):
+        return _untestable("none", "none", ReasonCode.PAPER_GIVES_TOO_LITTLE, claim.test.reason)
+    parts = [_judge(test, coverage, engine) for test in claim.tests()]
+    return judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
 
 
 def judge_parts(parts: list[Judgement]) -> Judgement:
-    """Combine the judgements of the parts of a claim; the rule is in the module's docstring."""
+    """Combine the judgements of the parts of a claim, by the rule in the module's docstring."""
     verdicts = [part.verdict for part in parts]
     worst_first = (Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE, Verdict.DIRECTION_ONLY)
     verdict = next((word for word in worst_first if word in verdicts), Verdict.REPRODUCED)
     decided = verdict != Verdict.NOT_TESTABLE
     reproduced = verdicts.count(Verdict.REPRODUCED)
     testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
-    counted = f"{reproduced} of {len(parts)} parts reproduced."
-    # What was found is told of the parts up to the first that could be tested.
+    counted = f"{reproduced} of {len(parts)} parts are reproduced."
+    # The short finding ends with the first part that could be tested.
     last = next((n for n, word in enumerate(verdicts) if word != Verdict.NOT_TESTABLE), len(parts))
-    told = [f"({n}) {part.finding}" for n, part in enumerate(parts[: last + 1], start=1)]
-    # Parts often have one reason in common.
+    findings = [f"({n}) {part.finding}" for n, part in enumerate(parts[: last + 1], start=1)]
+    # Parts often share a reason.
     numbers: dict[str, list[str]] = {}
     for number, part in enumerate(parts, start=1):
         numbers.setdefault(part.reason, []).append(str(number))
@@ -186,38 +141,41 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     codes = [part.reason_code for part in parts if part.reason_code and not decided]
     return Judgement(
         statistic="share of the parts that are reproduced",
-        observed=reproduced / testable if decided else math.nan,
-        low=math.nan,
-        high=math.nan,
         margin=f"all {len(parts)} parts",
         verdict=verdict,
-        finding=" ".join([counted, *told]),
+        finding=" ".join([counted, *findings]),
         reasons=[counted, *(f"({', '.join(of)}) {reason}" for reason, of in numbers.items())],
         reason_code=next(iter(codes), ""),
+        observed=reproduced / testable if decided else math.nan,
         passing=min(passing, key=lambda one: one.part / one.whole, default=None),
     )
 
 
-def _judge(measurements: _Measurements, test: SimpleTest) -> Judgement:
-    study, results, engine = measurements.study, measurements.results, measurements.engine
-    coverage, compared = measurements.coverage, sides(test)
+def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
+    study, results = coverage.study, coverage.results
     expect, direction = conditions(test)
-    words = wording(study, test)
+    compared, words = sides(test), wording(study, test)
     places = compared_places(study, test, results, engine)
     if places is not None and places.too_few:
         why = (
-            f"Congestion at only {places}. Elsewhere no packet is lost, and either the window "
-            "limits every flow or the queue is empty, so the alternatives cannot differ. They "
-            "could with more flows, a larger window or a smaller buffer."
+            f"There is congestion at only {places}. Elsewhere no packet is lost, and either the "
+            "window limits every flow or the queue is empty, so the alternatives cannot differ. "
+            "They could with more flows, a larger window or a smaller buffer."
         )
-        return _untestable(words.statistic, words.asked(expect), ReasonCode.NO_CONGESTION, why)
+        return _untestable(words.statistic, words.condition(expect), ReasonCode.NO_CONGESTION, why)
+    measured = [values_on(results, engine, wanted) for wanted in compared]
+    if places is not None:
+        measured = [places.congested(values) for values in measured]
     try:
-        look_up = functools.partial(measurements.look_up, places=places)
-        comparison = compare(study, test, look_up)
+        defined = [
+            _defined(coverage, engine, wanted, values)
+            for wanted, values in zip(compared, measured, strict=True)
+        ]
+        comparison = compare(study, test, defined)
     except UntestableError as error:
         why = f"Not testable on {engine}: {error}"
         lack = coverage.lack(engine, compared)
-        return _untestable(words.statistic, words.asked(expect), lack, why)
+        return _untestable(words.statistic, words.condition(expect), lack, why)
     if isinstance(expect, PublishedRun):
         runs = fingerprints(results, engine, compared, coverage.replicates(engine, compared))
         counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
@@ -229,12 +187,41 @@ def _judge(measurements: _Measurements, test: SimpleTest) -> Judgement:
     verdict = judgement.verdict
     if gone.too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
-    notes = [*([gone.sentence] if gone.count else []), *sorted(measurements.notes())]
-    if places is not None and places.left_out:
-        notes.insert(0, f"Taken over {places}: the others have no congestion.")
-    if note := starved_note(starved(results, engine, compared)):
-        notes.append(note)
-    return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *notes])
+    idle = places is not None and places.left_out
+    notes = [
+        f"There is congestion at only {places}; the others are left out." if idle else "",
+        gone.sentence,
+        *sorted(set(_notes(coverage, engine, compared, measured))),
+        starved_note(starved(results, engine, compared)),
+    ]
+    return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *filter(None, notes)])
+
+
+def _defined(
+    coverage: Coverage, engine: str, wanted: Quantity, values: pd.DataFrame
+) -> pd.DataFrame:
+    """Return the values of a quantity that are defined; UntestableError if none is."""
+    defined = values[values["value"].notna()]
+    if defined.empty:
+        window = wanted.window_s
+        span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
+        why = UNDEFINED.get(wanted.metric, "")
+        none = f"no run has a value for {metric_label(wanted.metric)}{span}{why}."
+        raise UntestableError(" ".join([none, *coverage.notes(engine, wanted)]))
+    return defined
+
+
+def _notes(
+    coverage: Coverage, engine: str, compared: list[Quantity], measured: list[pd.DataFrame]
+) -> Iterator[str]:
+    """Yield what a reader must know of the measured values."""
+    for wanted, values in zip(compared, measured, strict=True):
+        yield from outcomes(coverage.study, wanted, values)
+        yield from coverage.notes(engine, wanted)
+    if count := sum(int(values["value"].isna().sum()) for values in measured):
+        why = "".join({UNDEFINED.get(wanted.metric, "") for wanted in compared})
+        are = "value is" if count == 1 else "values are"
+        yield f"{count} undefined {are} left out{why}."
 
 
 def judge_statistic(
@@ -244,7 +231,7 @@ def judge_statistic(
     words: Wording,
     interval_decides: bool = True,
 ) -> Judgement:
-    """Apply the verdict rule of the module's docstring to a statistic."""
+    """Judge a statistic by the rule in the module's docstring."""
     found = estimate(comparison.values, comparison.lowest, comparison.highest)
     total = len(comparison.values)
     passing = Share(sum(map(expect.holds, comparison.values.dropna())), total)
@@ -260,19 +247,21 @@ def judge_statistic(
     gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
     spread = f" ({interval if found.has_interval else ''}{passes}{gaps})" if found.n else ""
     points = comparison.points if words.counts == "points" else 0
-    less = f" (direction: {words.asked(direction, points)})" if direction and found.n else ""
-    few = []
+    needed = words.condition(expect, points)
+    if direction and found.n:
+        needed += f" (direction: {words.condition(direction, points)})"
+    reasons = [f"{finding}{spread}; the claim needs {needed}."]
     if verdict == Verdict.DIRECTION_ONLY and total < FEW_RUNS:
-        few = [f"The direction rests on {_runs(total)} only."]
+        reasons.append(f"The direction rests on {_runs(total)} only.")
     return Judgement(
-        words.statistic,
-        found.mean,
-        found.low,
-        found.high,
-        words.asked(expect),
-        verdict,
-        finding + ("." if found.has_interval else f"{spread}."),
-        [f"{finding}{spread}; the claim needs {words.asked(expect, points)}{less}.", *few],
+        statistic=words.statistic,
+        margin=words.condition(expect),
+        verdict=verdict,
+        finding=finding + ("." if found.has_interval else f"{spread}."),
+        reasons=reasons,
+        observed=found.mean,
+        low=found.low,
+        high=found.high,
         passing=passing,
     )
 
@@ -285,7 +274,7 @@ def _judge_run(
     runs: Sequence[object],
     counts: bool,
 ) -> Judgement:
-    """Judge the value of a statistic in one published run; `runs` tell ours apart."""
+    """Judge a statistic against its value in one published run."""
     values = comparison.values.dropna()
     if values.empty:
         return judge_statistic(comparison, Condition(at_least=expect.published), None, words)
@@ -297,21 +286,21 @@ def _judge_run(
         verdict = Verdict.DIRECTION_ONLY
     finding = f"{_finding(comparison, found, words)}."
     return Judgement(
-        words.statistic,
-        found.mean,
-        found.low,
-        found.high,
-        words.asked(expect),
-        verdict,
-        finding,
-        [finding, *ruling.sentences],
-        ruling.code or "",
-        Share(near, len(comparison.values)),
+        statistic=words.statistic,
+        margin=words.condition(expect),
+        verdict=verdict,
+        finding=finding,
+        reasons=[finding, *ruling.sentences],
+        reason_code=ruling.code or "",
+        observed=found.mean,
+        low=found.low,
+        high=found.high,
+        passing=Share(near, len(comparison.values)),
     )
 
 
 def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool:
-    """Return whether a direction holds in more runs than chance gives."""
+    """Return whether a direction holds in more runs than chance predicts."""
 
     def leads(value: float) -> bool:
         beyond_half = value > 0.5 if direction.at_least is not None else value < 0.5
@@ -328,7 +317,7 @@ def _finding(comparison: Comparison, found: Estimate, words: Wording) -> str:
     if not found.n:
         return f"{words.statistic}: undefined in {_runs(len(comparison.values))}{over}"
     if words.counts == "points":
-        # A share of points names their number itself.
+        # A share of points is written with their number.
         return f"{words.statistic}: {words.value(found.mean, comparison.points)}"
     return f"{words.statistic}: {words.value(found.mean)}{over}"
 
@@ -338,10 +327,8 @@ def _runs(count: int) -> str:
 
 
 def _untestable(statistic: str, margin: str, code: ReasonCode, reason: str) -> Judgement:
-    nan, finding = math.nan, f"{reason.rstrip('.')}."
-    return Judgement(
-        statistic, nan, nan, nan, margin, Verdict.NOT_TESTABLE, finding, [reason], code
-    )
+    finding = f"{reason.rstrip('.')}."
+    return Judgement(statistic, margin, Verdict.NOT_TESTABLE, finding, [reason], code)
 
 
 def conditions(test: SimpleTest) -> tuple[Condition | PublishedRun, Condition | None]:

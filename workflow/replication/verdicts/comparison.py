@@ -1,18 +1,17 @@
 """Comparisons: the statistic of each kind of test, once per replicate of one engine.
 
-Points are matched within a replicate, because replicates of an experiment share their random
-numbers: a difference between two variants is a difference of like with like. A replicate counts
-only if it has every point that any replicate has, so that all are taken over the same points.
+Points are matched within a replicate, because the points of a replicate share random numbers. Only
+replicates that have every point count, so all are taken over the same points.
 
-Which factors are matched: those that neither side of the test fixes. A side fixes a factor by
-naming one level, or by listing levels that are not those of the other side; a list that only one
-side gives, or both give alike, narrows the factor and leaves it matched.
+Points match if they agree in every factor that neither side of the test fixes. A side fixes a
+factor by naming one level, or by listing levels other than the other side's. A list that only one
+side gives, or that both give alike, narrows the factor and leaves it matched.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,13 +33,14 @@ from replication.study.claim_model import (
     TrendTest,
     ValueTest,
     Where,
+    sides,
 )
 from replication.study.study import Study
 
 #: Tests that compare two sides point by point.
 PairedTest = RatioTest | EquivalenceTest | ShareTest | CrossoverTest
-#: Returns a quantity's frame for one engine (replicate, factors, value) under the side's name.
-Lookup = Callable[[str, Quantity], pd.DataFrame]
+#: A frame for each quantity of `sides(test)`, with the columns replicate, factors and value.
+Frames = Sequence[pd.DataFrame]
 
 
 class UntestableError(Exception):
@@ -51,8 +51,8 @@ class UntestableError(Exception):
 class Comparison:
     """One statistic per replicate, NaN where it is undefined.
 
-    `points` is the number of points, or pairs of points, in each replicate's statistic; `lowest`
-    and `highest` are the range that it cannot leave.
+    `points` is the number of points, or pairs of points, behind each statistic; `lowest` and
+    `highest` are the limits of its range.
     """
 
     values: pd.Series[float]
@@ -61,29 +61,29 @@ class Comparison:
     highest: float = np.inf
 
 
-def compare(study: Study, test: SimpleTest, look_up: Lookup) -> Comparison:
+def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
     """Compute the statistic of `test` for each replicate.
 
-    UntestableError where nothing was run for a side, or no replicate has every point.
+    UntestableError: no points match, or no replicate has every point.
     """
     match test:
         case RatioTest() | EquivalenceTest():
-            return _ratio(study, test, look_up)
+            return _ratio(study, test, frames)
         case ShareTest():
-            return _share(study, test, look_up)
+            return _share(study, test, frames)
         case TrendTest() | StepsTest():
-            return _along(study, test, look_up)
+            return _along(study, test, *frames)
         case CrossoverTest():
-            return _crossover(study, test, look_up)
+            return _crossover(study, test, frames)
         case OrderingTest():
-            return _ordering(test, look_up)
+            return _ordering(test, frames)
         case ValueTest():
-            return _value(test, look_up)
+            return _value(test, *frames)
 
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:
-    """Return the factors in which points of the two sides must agree."""
-    ours, theirs = (study.experiment(one.experiment).axes for one in (test.left, test.right))
+    """Return the factors in which the points of the two sides must agree."""
+    ours, theirs = (study.experiment(side.experiment).axes for side in sides(test))
     shared = {factor.id for factor in theirs}
     over = test.over if isinstance(test, CrossoverTest) else None
     return [
@@ -101,43 +101,38 @@ def _matches(left: Where, right: Where, factor: str) -> bool:
     return listed is None or len(set(listed)) > 1
 
 
-def _pairs(study: Study, test: PairedTest, look_up: Lookup) -> pd.DataFrame:
+def _pairs(study: Study, test: PairedTest, frames: Frames) -> pd.DataFrame:
     """Return matched points of complete replicates: replicate, factors, left, right."""
-    on = matched_factors(study, test)
-    sides = []
-    for side, wanted in (("left", test.left), ("right", test.right)):
-        frame = look_up(side, wanted)
-        free = [c for c in frame if c not in ("replicate", "value", *on)]
-        names = {c: f"{c} {side}" for c in free} | {"value": side}
-        sides.append(frame.rename(columns=names))
-    return complete(sides[0].merge(sides[1], on=["replicate", *on]), ("left", "right"))
+    on = ["replicate", *matched_factors(study, test)]
+    renamed = []
+    for side, frame in zip(("left", "right"), frames, strict=True):
+        names = {column: f"{column} {side}" for column in frame if column not in on}
+        renamed.append(frame.rename(columns=names | {"value": side}))
+    return complete(renamed[0].merge(renamed[1], on=on), ("left", "right"))
 
 
-def complete(frame: pd.DataFrame, values: tuple[str, ...] = ("value",)) -> pd.DataFrame:
-    """Return the rows of the replicates that have every point."""
+def complete(frame: pd.DataFrame, values: Sequence[str] = ("value",)) -> pd.DataFrame:
+    """Return the rows of the replicates that have every point; other columns than `values` name it.
+
+    UntestableError: there are no rows, or no replicate has every point.
+    """
     if frame.empty:
-        raise UntestableError("no two points match in the factors that neither side fixes.")
-    point = _point_number(frame, values)
-    points_of = point.groupby(frame["replicate"]).nunique()
-    whole = points_of.index[points_of == point.nunique()]
+        raise UntestableError("no points of the two sides match.")
+    sizes = frame.groupby("replicate").size()
+    whole = sizes.index[sizes == _count(frame, *values)]
     if whole.empty:
         raise UntestableError("no replicate has every point.")
     return frame[frame["replicate"].isin(whole)]
 
 
-def _point_number(frame: pd.DataFrame, values: tuple[str, ...]) -> pd.Series[int]:
-    keys = [c for c in frame if c not in ("replicate", *values)]
-    if not keys:
-        return pd.Series(0, index=frame.index)
-    return frame.groupby(keys, sort=False).ngroup()
-
-
 def _count(frame: pd.DataFrame, *values: str) -> int:
-    return int(_point_number(frame, values).nunique())
+    """Return the number of points."""
+    keys = [column for column in frame if column not in ("replicate", *values)]
+    return frame.groupby(keys).ngroups if keys else 1
 
 
 def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
-    """Return left/right; 0/0 is 1 (equal), anything else over 0 infinite."""
+    """Return left/right, with 1 for 0/0."""
     left, right = pairs["left"].astype(float), pairs["right"].astype(float)
     return (left / right).mask((left == 0) & (right == 0), 1.0)
 
@@ -147,11 +142,16 @@ def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd
     return values.groupby(replicate).agg(reducer)
 
 
-def _ratio(study: Study, test: RatioTest | EquivalenceTest, look_up: Lookup) -> Comparison:
+def _ratio(study: Study, test: RatioTest | EquivalenceTest, frames: Frames) -> Comparison:
     if test.reduce == "ratio_of_means":
-        pairs, points = _mean_pairs(test, look_up)
+        frames = [complete(frame) for frame in frames]
+        points = sum(_count(frame, "value") for frame in frames)
+        left, right = (frame.groupby("replicate")["value"].mean() for frame in frames)
+        pairs = pd.DataFrame({"left": left, "right": right}).dropna().reset_index()
+        if pairs.empty:
+            raise UntestableError("no replicate has every point of both sides.")
     else:
-        pairs = _pairs(study, test, look_up)
+        pairs = _pairs(study, test, frames)
         points = _count(pairs, "left", "right")
     ratios, lowest = _ratios(pairs), -np.inf
     if isinstance(test, EquivalenceTest):
@@ -159,43 +159,33 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, look_up: Lookup) -> 
     return Comparison(_reduce(ratios, pairs["replicate"], test.reduce), points, lowest)
 
 
-def _mean_pairs(test: RatioTest | EquivalenceTest, look_up: Lookup) -> tuple[pd.DataFrame, int]:
-    sides = {"left": test.left, "right": test.right}
-    frames = {side: complete(look_up(side, wanted)) for side, wanted in sides.items()}
-    means = pd.DataFrame({s: f.groupby("replicate")["value"].mean() for s, f in frames.items()})
-    means = means.dropna()
-    if means.empty:
-        raise UntestableError("no replicate has every point of both sides.")
-    return means.reset_index(), sum(_count(frame, "value") for frame in frames.values())
-
-
-def _share(study: Study, test: ShareTest, look_up: Lookup) -> Comparison:
-    pairs = _pairs(study, test, look_up)
+def _share(study: Study, test: ShareTest, frames: Frames) -> Comparison:
+    pairs = _pairs(study, test, frames)
     bound = test.factor * pairs["right"]
     if test.relation == "above":
         holds = pairs["left"] > bound * (1 + test.tie)
     else:
         holds = pairs["left"] < bound * (1 - test.tie)
-    # A left point is known by all factors but those that only tell right points apart.
+    # A left point has every factor except those that only right points have.
     keys = [c for c in pairs if c not in ("left", "right") and not str(c).endswith(" right")]
     every = holds.groupby([pairs[key] for key in keys]).all()
     values = every.groupby(level="replicate").mean()
     return Comparison(values.astype(float), len(every) // len(values), lowest=0, highest=1)
 
 
-def _along(study: Study, test: TrendTest | StepsTest, look_up: Lookup) -> Comparison:
-    """Take a statistic of each curve over a factor, and of these the worst or the mean."""
-    frame = complete(_with_axis(study, test.of, test.over, look_up("of", test.of)))
+def _along(study: Study, test: TrendTest | StepsTest, values: pd.DataFrame) -> Comparison:
+    """Compute a statistic of each curve over a factor, then the worst or the mean of these."""
+    frame = complete(_with_axis(study, test.of, test.over, values))
     others = [c for c in frame if c not in ("value", "axis", test.over)]
     if frame["axis"].nunique() < 2:
-        raise UntestableError(f"only one level of {test.over} was run: there is no trend to see.")
+        raise UntestableError(f"only one level of {test.over} was run, so there is no trend.")
     rows = [
         (curve["replicate"].iloc[0], _of_curve(test, curve)) for _, curve in frame.groupby(others)
     ]
     found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
-    values = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
+    reduced = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
     lowest = -1 if isinstance(test, TrendTest) else 0
-    return Comparison(values.astype(float), _count(frame, "value"), lowest, highest=1)
+    return Comparison(reduced.astype(float), _count(frame, "value"), lowest, highest=1)
 
 
 def _of_curve(test: TrendTest | StepsTest, curve: pd.DataFrame) -> float:
@@ -221,10 +211,10 @@ def _with_axis(study: Study, wanted: Quantity, over: str, frame: pd.DataFrame) -
     return frame.assign(axis=frame[over].map(axis).astype(float))
 
 
-def _crossover(study: Study, test: CrossoverTest, look_up: Lookup) -> Comparison:
-    pairs = _with_axis(study, test.left, test.over, _pairs(study, test, look_up))
+def _crossover(study: Study, test: CrossoverTest, frames: Frames) -> Comparison:
+    pairs = _with_axis(study, test.left, test.over, _pairs(study, test, frames))
     if pairs["axis"].nunique() < 2:
-        raise UntestableError(f"only one level of {test.over} was run: no crossing can be seen.")
+        raise UntestableError(f"only one level of {test.over} was run, so there is no crossing.")
     means = pairs.groupby(["replicate", "axis"])[["left", "right"]].mean()
     difference = means["left"] - means["right"]
     sign = 1 if test.before == "left" else -1
@@ -237,8 +227,8 @@ def _crossover(study: Study, test: CrossoverTest, look_up: Lookup) -> Comparison
 def crossing(axis: Any, difference: Any) -> float:
     """Return where `difference` first turns from positive to negative, interpolated linearly.
 
-    NaN where it never does or starts negative. Zeros count as crossed only if what follows is
-    negative: the crossing is then at the first. `axis` has increasing numbers.
+    NaN if it never does, or starts negative. Zeros before a negative value count as the crossing,
+    at the first of them. `axis` must increase.
     """
     x, d = np.asarray(axis, dtype=float), np.asarray(difference, dtype=float)
     negative = np.flatnonzero(d < 0)
@@ -254,15 +244,14 @@ def crossing(axis: Any, difference: Any) -> float:
     return float(x[before] + (x[after] - x[before]) * d[before] / (d[before] - d[after]))
 
 
-def _ordering(test: OrderingTest, look_up: Lookup) -> Comparison:
+def _ordering(test: OrderingTest, frames: Frames) -> Comparison:
     narrowed = {factor for item in test.order for factor in item}
     tables = []
-    for rank, item in enumerate(test.order):
-        frame = complete(look_up(f"order {rank + 1}", test.of.at(item)))
+    for rank, frame in enumerate(map(complete, frames)):
         keys = [c for c in frame if c != "value" and c not in narrowed]
         tables.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
     ranks = list(range(len(test.order)))
-    table = complete(functools.reduce(pd.merge, tables), tuple(ranks))  # type: ignore[arg-type]
+    table = complete(functools.reduce(pd.merge, tables), ranks)  # type: ignore[arg-type]
     falling = [-rank for rank in ranks]
     taus = pd.Series(
         [kendall(falling, ranked(row, test.tie)) for row in table[ranks].to_numpy(dtype=float)],
@@ -272,8 +261,8 @@ def _ordering(test: OrderingTest, look_up: Lookup) -> Comparison:
     return Comparison(values, len(table) // len(values), lowest=-1, highest=1)
 
 
-def _value(test: ValueTest, look_up: Lookup) -> Comparison:
-    frame = complete(look_up("of", test.of))
-    values = _reduce(frame["value"], frame["replicate"], test.reduce)
+def _value(test: ValueTest, values: pd.DataFrame) -> Comparison:
+    frame = complete(values)
+    reduced = _reduce(frame["value"], frame["replicate"], test.reduce)
     most = largest(test.of.metric, test.of.aggregate)
-    return Comparison(values, _count(frame, "value"), highest=most)
+    return Comparison(reduced, _count(frame, "value"), highest=most)

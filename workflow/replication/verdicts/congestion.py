@@ -1,15 +1,15 @@
-"""Congestion: the places at which a comparison of alternatives could have come out otherwise.
+"""Congestion: the points at which a comparison of alternatives could have come out differently.
 
-Variants, queues and recoveries differ only where the network presses on TCP. A run is *without
-congestion* if no TCP packet of it was dropped and either every TCP flow was at its window in more
-than half of its samples, or no queue stood (the mean of every monitored one is below a packet).
-What such runs show is the set-up's arithmetic, window over round-trip time or the link's rate.
+Variants, queues and recoveries differ only if the network limits TCP. A run is *without congestion*
+if none of its TCP packets was dropped and either every TCP flow was at its window limit in more
+than half of its samples, or no queue built up (every monitored mean is below one packet). Such runs
+show only arithmetic of the configuration: window over round-trip time, or the link's rate.
 
-Only a comparison of alternatives at one place can be without content: the same metric of TCP flows,
-over the same links with the same other traffic. A comparison across delays, rates or numbers of
-flows, or of two times of a run, always has content, and so has a claim about losses or queues
-themselves. Places where all the alternatives are without congestion in most runs are left out; a
-claim with fewer than half of its places left is `not testable`.
+Only comparisons of alternatives can be uninformative in this way: the same metric of TCP flows over
+the same links with the same other traffic. A comparison across delays, rates, numbers of flows or
+times is always informative, and so is a claim about losses or queues. Points at which most runs of
+all alternatives are without congestion are left out. If fewer than half of the points remain, the
+claim is `not testable`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from replication.study.claim_model import (
 from replication.study.study import Study
 from replication.verdicts.comparison import matched_factors
 
-#: A flow is at its window in a larger share of its samples or it is not limited by it.
+#: The window limits a flow that is at it in a larger share of its samples.
 LIMITED_SHARE = 0.5
-#: Below this mean no queue stands, in packets.
+#: A queue with a smaller mean, in packets, counts as empty.
 STANDING_PACKETS = 1.0
-#: With a smaller share of its places left a comparison decides nothing.
+#: A comparison needs at least this share of its points.
 LEAST_LEFT = 0.5
-#: Metrics of losses; those of queues have a source of their own.
+#: Metrics of losses; those of queues have the source "queue".
 LOSSES = {"packets_dropped", "drops", "loss_rate", "retransmissions", "timeouts"}
 _MEMO = "runs without congestion"
 
@@ -60,7 +60,7 @@ def runs_without_congestion(results: Results) -> pd.DataFrame:
 
 
 def _held(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
-    """Return scenario and engine of the runs that their windows hold, or in which no queue is."""
+    """Return scenario and engine of the runs whose windows limit them or whose queues are empty."""
     if tcp.empty:
         return tcp[RUN]
     flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
@@ -74,9 +74,9 @@ def _held(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Places:
-    """The places of a comparison of alternatives on one engine, by the levels of `factors`.
+    """The points of a comparison of alternatives on one engine, by the levels of `factors`.
 
-    `total` is how many there are, `left_out` those without congestion.
+    `left_out` are those of the `total` that are without congestion.
     """
 
     factors: list[str]
@@ -85,11 +85,11 @@ class Places:
 
     @property
     def too_few(self) -> bool:
-        """Whether fewer than half remain."""
+        """Whether fewer than half of the points remain."""
         return self.total - len(self.left_out) < LEAST_LEFT * self.total
 
     def congested(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a quantity's values at the places that remain."""
+        """Return the rows of a quantity's values at the remaining points."""
         if not self.left_out:
             return frame
         return frame[[place not in self.left_out for place in _places(frame, self.factors)]]
@@ -100,7 +100,7 @@ class Places:
 
 
 def compared_places(study: Study, test: SimpleTest, results: Results, engine: str) -> Places | None:
-    """Return the places at which a test compares alternatives; None for any other comparison."""
+    """Return the points at which a test compares alternatives; None for other comparisons."""
     compared = sides(test)
     if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
         return None
@@ -130,7 +130,7 @@ def compared_places(study: Study, test: SimpleTest, results: Results, engine: st
 
 
 def _are_alternatives(compared: Sequence[Quantity]) -> bool:
-    """Return whether quantities are one metric of TCP flows, and none of losses or queues."""
+    """Return whether quantities are one metric of TCP flows, not of losses or queues."""
     first = compared[0]
     return (
         first.metric not in LOSSES
@@ -147,7 +147,7 @@ def _places(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
 
 
 def _path(scenario: Mapping[str, Any]) -> str:
-    """Return what a scenario's flows meet but for queues: links, other traffic, number of flows."""
+    """Return links, other traffic and number of flows of a scenario, without its queues."""
     links = [
         {key: value for key, value in link.items() if not key.startswith("queue_")}
         for link in scenario["links"]

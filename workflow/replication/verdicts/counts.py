@@ -1,14 +1,14 @@
-"""Counts of verdicts: one definition and one denominator each, for pages, notebooks and CSV.
+"""Counts of verdicts, with one definition and one denominator each, for pages, notebooks and CSV.
 
-Three things are counted, each on one engine:
+Three things are counted on each engine:
 
 - ``printed``: numbers that a paper prints,
 - ``trace``: statistics of the traces that a paper's authors published,
-- ``claims``: claims that are results of a paper's own and repeat no other (column ``counted``).
+- ``claims``: claims that are results of the paper and repeat no other claim (column ``counted``).
 
-``total`` is how many there are, ``tested`` how many of them are not `not testable`. A share is
-always of those that could be tested. ``compared`` are the numbers of one published run that were
-held against enough independent runs of ours, ``outside`` those of them outside the central 95 %.
+``total`` is their number, ``tested`` the number that is not `not testable`; shares are of the
+tested. ``compared`` is how many numbers of one published run were compared with enough independent
+runs of ours, ``outside`` how many of these lie outside the central 95 %.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from replication.study.verdict import Verdict
 from replication.verdicts.published_run import CENTRAL
 from replication.verdicts.verdict_table import Judged
 
-#: What is counted, and its words on a page.
+#: What is counted, with its words on a page.
 WHAT = {"printed": "printed numbers", "trace": "statistics of published traces", "claims": "claims"}
-#: Stands for all studies, each on the engine whose verdicts are its headline.
+#: All studies, each on its primary engine.
 ALL_STUDIES = ""
 #: The table of all counts.
 COUNTS = "counts.csv"
@@ -36,7 +36,7 @@ COUNT_COLUMNS = (
 
 
 class Share(NamedTuple):
-    """A part of a whole; no part is larger than its whole."""
+    """A part of a whole."""
 
     part: int
     whole: int
@@ -46,12 +46,12 @@ class Share(NamedTuple):
 
     @property
     def percent(self) -> str:
-        """Return the share in whole percent; empty of nothing."""
+        """The share in whole per cent; empty without a whole."""
         return f"{100 * self.part / self.whole:.0f} %" if self.whole else ""
 
 
 class Tally:
-    """How many of some verdicts are of each word."""
+    """How many verdicts are of each kind."""
 
     outside = Share(0, 0)
 
@@ -60,28 +60,20 @@ class Tally:
         if unknown := found.keys() - set(Verdict):
             raise InputError(f"verdict {min(unknown)!r} is unknown; there are {', '.join(Verdict)}")
         self.by_verdict = {verdict: found[verdict] for verdict in Verdict}
-
-    @property
-    def total(self) -> int:
-        """Return how many there are."""
-        return sum(self.by_verdict.values())
-
-    @property
-    def tested(self) -> int:
-        """Return how many could be tested."""
-        return self.total - self.by_verdict[Verdict.NOT_TESTABLE]
+        self.total = sum(self.by_verdict.values())
+        self.tested = self.total - self.by_verdict[Verdict.NOT_TESTABLE]
 
     def count(self, word: str) -> int:
-        """Return how many have the verdict `word`."""
+        """Return how many are of the verdict `word`."""
         return self.by_verdict[Verdict(word)]
 
     def share(self, word: str) -> Share:
-        """Return how many of those that could be tested have the verdict `word`."""
+        """Return how many of those tested are of the verdict `word`."""
         return Share(self.count(word), self.tested)
 
 
 class Numbers(Tally):
-    """Verdicts on numbers, where these are from, and how many lie outside the central 95 %.
+    """Verdicts on numbers, their tables, and how many lie outside the central 95 % of our runs.
 
     A trace is a table, and its flows are the table's rows.
     """
@@ -89,20 +81,18 @@ class Numbers(Tally):
     def __init__(self, rows: Iterable[Judged]) -> None:
         rows = list(rows)
         super().__init__(row["verdict"] for row in rows)
-        self.studies, self.tables, self.rows = (
-            len({tuple(row[name] for name in names) for row in rows})
-            for names in (["study"], ["study", "table"], ["study", "table", "row"])
-        )
-        #: How many are of one published run; the others have a tolerance.
+        self.tables = len({(row["study"], row["table"]) for row in rows})
+        self.rows = len({(row["study"], row["table"], row["row"]) for row in rows})
+        #: How many are numbers of one published run; the others have a tolerance.
         self.of_one_run = sum(row["accepted_margin"] is None for row in rows)
         compared = [row["compatible"] for row in rows if row["compatible"] is not None]
         self.outside = Share(compared.count(False), len(compared))
-        #: How many would be outside if the published runs were further runs of ours.
+        #: How many chance would put outside if the published runs were runs of ours.
         self.outside_by_chance = (1 - CENTRAL[1] + CENTRAL[0]) * len(compared)
 
 
 def tallies(cells: Iterable[Judged], claims: Iterable[Judged]) -> dict[str, Tally]:
-    """Return the counts of rows of the verdict table, of one engine a study, by what is counted."""
+    """Count rows of the verdict table, of one engine for each study, by what is counted."""
     cells = list(cells)
     return {
         "printed": Numbers(row for row in cells if row["kind"] == "printed"),
@@ -116,14 +106,14 @@ def count_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of counts.csv: each study on each engine, then all on their primary engines.
 
-    `primary` is of each study the engine whose verdicts are its headline.
+    `primary` has the primary engine of each study.
     """
     engines = {row["engine"] for row in (*cells, *claims)} - {""}
     counted = [
         (study, engine, {study: engine}) for study in sorted(primary) for engine in sorted(engines)
     ]
     for study, engine, chosen in [*counted, (ALL_STUDIES, "", primary)]:
-        # What is of no engine is of each.
+        # Rows without an engine belong to every engine.
         own_cells, own_claims = (
             [r for r in rows if r["study"] in chosen and r["engine"] in ("", chosen[r["study"]])]
             for rows in (cells, claims)

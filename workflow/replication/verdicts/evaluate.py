@@ -1,11 +1,11 @@
-"""Evaluation of a study: what a tier can judge, and its cells, claims and audit as tables.
+"""Evaluation of a study: its cells, claims and audit as tables, and what a tier can judge.
 
-Every file is written atomically, in a fixed order and number format: the same results give the
-same bytes.
+Files are written atomically, in a fixed order and number format, so the same results give the same
+bytes.
 
-What can be judged is known before anything runs: it needs runs of its points that the engine does
-not refuse, long enough for its window and for what it counts, and as many as a spread or a number
-of one run takes.
+What can be judged is known before anything runs. It needs runs of its points that the engine does
+not refuse, long enough for its window and its counts, and enough of them for a spread or for a
+number of one run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from replication.verdicts.counts import COUNTS as COUNTS_FILE
 from replication.verdicts.published_run import LEAST_RUNS
 from replication.verdicts.verdict_table import merge_verdicts, read_verdicts, write_verdicts
 
-#: Reasons that are told; an engine may have one for each variant that it lacks.
+#: A sentence lists so many reasons; an engine may have one for each variant that it lacks.
 _MOST_REASONS = 4
 
 
@@ -52,11 +52,10 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
 
 
 def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path) -> None:
-    """Put the studies' verdicts, self-consistency and audits together in the order given; count.
+    """Join the studies' verdicts, self-consistency and audits in the given order, and count.
 
     Each folder has what `evaluate_study` and `self_consistency.write_self_consistency` wrote;
-    `primary` is of each study the engine whose verdicts are its headline. InputError where a file
-    is missing or of another version.
+    `primary` has each study's primary engine. InputError: a file is missing or of another version.
     """
     tables = {"self_consistency": SELF_CONSISTENCY_COLUMNS, "audit": AUDIT_COLUMNS}
     merge_tables(evaluations, tables, out_dir)
@@ -72,26 +71,26 @@ def judgeable(study: Study, cells: Sequence[MappedCell], runs: Iterable[Run]) ->
         designed[run.engine].append(run)
     claims = [claim for claim in study.claims if not isinstance(claim.test, NotTestable)]
     for engine, own in designed.items():
-        lacks = [[_lack(own, wanted, None) for wanted in claim.quantities()] for claim in claims]
+        by_claim = ((_lack(own, wanted) for wanted in claim.quantities()) for claim in claims)
         found = {
             "numbers": [_lack(own, cell.quantity, cell) for cell in cells],
-            "claims": [next(filter(None, lack), "") for lack in lacks],
+            "claims": [next(filter(None, lacks), "") for lacks in by_claim],
         }
         counts = [f"{of.count('')} of {len(of)} {what}" for what, of in found.items() if of]
         reasons = Counter(reason for of in found.values() for reason in of if reason)
-        words = []
+        sentences = []
         for reason, _ in reasons.most_common(_MOST_REASONS):
             lacking = {what: of.count(reason) for what, of in found.items() if reason in of}
             who = [f"{n} {what if n > 1 else what[:-1]}" for what, n in lacking.items()]
-            words.append(f"{' and '.join(who)}: {reason}")
-        if more := len(reasons) - len(words):
-            words.append(f"{more} more reasons")
-        why = "; ".join(words)
-        yield f"{engine} can judge {' and '.join(counts)}{f' ({why})' if why else ''}"
+            sentences.append(f"{' and '.join(who)}: {reason}")
+        if more := len(reasons) - len(sentences):
+            sentences.append(f"{more} more reasons")
+        why = f" ({'; '.join(sentences)})" if sentences else ""
+        yield f"{engine} can judge {' and '.join(counts)}{why}"
 
 
-def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None) -> str:
-    """Return what an engine's runs lack for a quantity of a claim, or of a number; else nothing."""
+def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None = None) -> str:
+    """Return what an engine's runs lack to judge a quantity, or a number; empty for nothing."""
     runs = [r for r in own if r.experiment == wanted.experiment and covers(wanted.where, r.levels)]
     ran = [run for run in runs if not run.refusal]
     if not ran:
@@ -104,11 +103,11 @@ def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None) -> str:
     if cell is None:
         return ""
     if cell.not_comparable:
-        return "the number is of another thing than its metric"
+        return "the number measures something other than its metric"
     lasted = [(run.scenario.duration_s, run.whole_s) for run in ran]
     cut_s = [ran_s for ran_s, whole_s in lasted if not reaches(ran_s, whole_s)]
     if wanted.metric in COUNTS and cut_s:
-        return f"counts are of whole runs, and the tier's end at {min(cut_s):g} s"
+        return f"counts need whole runs, and the tier's runs end at {min(cut_s):g} s"
     needed = LEAST_RUNS if cell.cell.tolerance.factor is not None else 1
     needed = MINIMUM_REPLICATES if cell.is_spread else needed
     replicates = min(run.replicates for run in ran)

@@ -1,14 +1,13 @@
-"""Samples: which points and replicates a verdict rests on, and what a reader must know of them.
+"""Samples: the points and replicates behind a verdict, and what a reader must know of them.
 
-A verdict that rests on less than the paper's experiment says so. Replicates that lack a point are
-left out of a statistic, so that all are taken over the same points. They are named, and with more
-than a fifth of them gone nothing is `reproduced`. A mean over replicates with two outcomes stands
-for neither: both are named, with their shares.
+Replicates that lack a point are left out of a statistic, so that all are taken over the same
+points, and the reason names them. If they are more than a fifth, nothing is `reproduced`. Where
+replicates have two outcomes the mean represents neither; the reason names both with their shares.
 
-A compared flow is *starved* if it gets less than a tenth of its fair share, which is the rate of a
-link over the number of flows that cross it, least along the path. What is compared with it is
-compared with next to nothing: a delay without a queue, a loss rate without packets. The verdict
-stays, and its reason says so.
+A compared flow is *starved* if it gets less than a tenth of its fair share: the least, along its
+path, of a link's rate over the number of flows that cross it. A comparison with such a flow means
+little: its delay meets no queue, its loss rate rests on few packets. The verdict stays, and its
+reason says so.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -34,14 +32,14 @@ from replication.study.scenario import Scenario
 from replication.study.storage.table import COMPLETION
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode
-from replication.verdicts.bound import durations_s
+from replication.verdicts.bound import shortest_duration_s
 from replication.verdicts.wording import amount, levels_in_words
 
-#: With a larger share of the replicates left out nothing is reproduced.
+#: If a larger share of the replicates is left out, nothing is reproduced.
 MOST_LEFT_OUT = 0.2
-#: Points that a sentence names; of the others it gives the number.
+#: A sentence names so many points and counts the others.
 _NAMED = 2
-#: Why a metric has no value where it has none.
+#: Why a metric may have no value.
 UNDEFINED = {COMPLETION: " (a transfer is not complete)"}
 
 
@@ -54,7 +52,7 @@ def points_of(study: Study, wanted: Quantity) -> int:
 
 
 class Coverage:
-    """What was run of one study, against what the study asks for."""
+    """What was run of a study, compared with what the study describes."""
 
     def __init__(self, study: Study, results: Results) -> None:
         self.study = study
@@ -67,28 +65,28 @@ class Coverage:
         return runs[runs["supported"]]
 
     def notes(self, engine: str, wanted: Quantity) -> Iterator[str]:
-        """Yield what `engine` left out of a quantity's points, in sentences."""
+        """Yield in sentences which points of a quantity `engine` did not run in full."""
         runs = self.results.runs(wanted.experiment, wanted.where, engine)
         supported, refused = runs[runs["supported"]], runs[~runs["supported"]]
         needed, designed = points_of(self.study, wanted), runs["point"].nunique()
-        gone = []
+        missing = []
         if not refused.empty:
             why = ", ".join(sorted(set(refused["reason"])))
-            gone.append(f"{engine} refuses {refused['point'].nunique()} ({why})")
+            missing.append(f"{engine} refuses {refused['point'].nunique()} ({why})")
         if needed > designed:
-            gone.append(f"this tier leaves out {needed - designed}")
-        if gone:
+            missing.append(f"this tier leaves out {needed - designed}")
+        if missing:
             ran = supported["point"].nunique()
-            yield f"{ran} of {needed} points were run: {'; '.join(gone)}."
+            yield f"{ran} of {needed} points were run: {'; '.join(missing)}."
         pairs = supported[RUN].itertuples(index=False, name=None)
         if failed := sum(pair not in self._known for pair in pairs):
             yield f"{failed} of {len(supported)} runs have no result."
         short, full = self.shortened(engine, wanted)
         if short < full:
-            yield f"Runs last {short:g} s, the study's {full:g} s."
+            yield f"Runs last {short:g} s instead of the paper's {full:g} s."
 
     def points(self, engine: str, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
-        """Return the points of the quantities that `engine` ran, each once, as the table's rows."""
+        """Return the points of the quantities that `engine` ran, each once."""
         found = (
             (wanted.experiment, str(point))
             for wanted in quantities
@@ -99,26 +97,26 @@ class Coverage:
     def shortened(
         self, engine: str, wanted: Quantity, replicate: int | None = None
     ) -> tuple[float, float]:
-        """Return the shortest duration that was run, and the study's own for these points, in s.
+        """Return in s the shortest duration that was run, and the paper's for these points.
 
-        With `replicate`, of the runs of that replicate alone.
+        With `replicate`, only the runs of that replicate count.
         """
         runs = self._ran(engine, wanted)
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
         key = json.dumps([wanted.experiment, wanted.where])
         if key not in self._durations_s:
-            own_s = durations_s(self.study, wanted.experiment, wanted.where)
-            self._durations_s[key] = min(own_s)
+            shortest_s = shortest_duration_s(self.study, wanted.experiment, wanted.where)
+            self._durations_s[key] = shortest_s
         full = self._durations_s[key]
         ran = runs["scenario"].unique()
         return min([full, *(float(self.results.scenarios[s]["duration_s"]) for s in ran)]), full
 
     def lack(self, engine: str, quantities: Iterable[Quantity]) -> ReasonCode:
-        """Return why nothing can be made of the runs of these: by the engine, or by the tier."""
-        asked = [(one, self.results.runs(one.experiment, one.where, engine)) for one in quantities]
-        if all(runs["supported"].all() for _, runs in asked):
-            for wanted, runs in asked:
+        """Return whether the engine or the tier is why these quantities cannot be judged."""
+        found = [(one, self.results.runs(one.experiment, one.where, engine)) for one in quantities]
+        if all(runs["supported"].all() for _, runs in found):
+            for wanted, runs in found:
                 short, full = self.shortened(engine, wanted)
                 if short < full or runs["point"].nunique() < points_of(self.study, wanted):
                     return ReasonCode.TOO_FEW_RUNS
@@ -133,18 +131,12 @@ class Coverage:
         return set.intersection(*found)
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """How many replicates a statistic leaves out of how many, and a sentence on which and why."""
+class LeftOut(NamedTuple):
+    """The replicates that a statistic leaves out: a sentence on which and why, empty for none."""
 
-    count: int
-    total: int
     sentence: str
-
-    @property
-    def too_many(self) -> bool:
-        """Whether what is left decides nothing in favour of the paper."""
-        return self.count > MOST_LEFT_OUT * self.total
+    #: Whether they are so many that the paper's number or claim cannot be reproduced.
+    too_many: bool
 
 
 def left_out(
@@ -152,44 +144,38 @@ def left_out(
 ) -> LeftOut:
     """Return which replicates of the quantities' points on `engine` are not among those `used`.
 
-    A replicate that the design has at some of the points only is none that was left out.
+    A replicate that the design has at some of the points only does not count as left out.
     """
     designed = coverage.replicates(engine, quantities)
     missing = designed - set(used)
     if not missing:
-        return LeftOut(0, len(designed), "")
+        return LeftOut("", too_many=False)
     found = (_causes(coverage, engine, wanted, missing) for wanted in quantities)
     causes = list(dict.fromkeys(itertools.chain(*found)))
     more = len(causes) - _NAMED
     named = causes[:_NAMED] + ([f"{more} more"] if more > 0 else [])
     why = "; ".join(named) or "a run without a result"
-    sentence = f"{len(missing)} of {len(designed)} replicates left out: {why}."
-    return LeftOut(len(missing), len(designed), sentence)
+    sentence = f"{len(missing)} of {len(designed)} replicates are left out: {why}."
+    return LeftOut(sentence, len(missing) > MOST_LEFT_OUT * len(designed))
 
 
 def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]) -> Iterator[str]:
-    """Yield where the quantity is undefined in one of the replicates."""
+    """Yield where the quantity is undefined in one of the missing replicates."""
     frame = values_on(coverage.results, engine, wanted)
     undefined = frame[frame["value"].isna() & frame["replicate"].isin(missing)]
     if undefined.empty:
         return
-    sent = Quantity(
-        experiment=wanted.experiment,
-        metric="packets_sent",
-        flows=wanted.flows,
-        aggregate="sum",
-        where=wanted.where,
-    )
+    whole = {"aggregate": "sum", "window_s": None, "links": None}
+    sent = wanted.model_copy(update={"metric": "packets_sent", **whole})
     keys = [column for column in undefined if column != "value"]
     counted = undefined[keys].merge(values_on(coverage.results, engine, sent), on=keys, how="left")
     for packets, where in zip(counted["value"], _levels(counted), strict=True):
-        silent = " (no packet sent)" if packets == 0 else UNDEFINED.get(wanted.metric, "")
+        why = " (no packet sent)" if packets == 0 else UNDEFINED.get(wanted.metric, "")
         at = levels_in_words(coverage.study, wanted.experiment, where)
-        yield f"no {metric_label(wanted.metric)} at {at}{silent}"
+        yield f"no {metric_label(wanted.metric)} at {at}{why}"
 
 
 def _levels(values: pd.DataFrame) -> list[Where]:
-    """Return the levels of each row of values of a quantity."""
     rows = values.drop(columns=["replicate", "value"], errors="ignore").to_dict("records")
     return [{str(factor): [str(key)] for factor, key in row.items()} for row in rows]
 
@@ -216,32 +202,32 @@ def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[s
         at = levels_in_words(study, wanted.experiment, _levels(group.head(1))[0])
         ends = amount(wanted, found.high_mean), amount(wanted, found.low_mean)
         yield (
-            f"The {metric_label(wanted.metric)} of {at} has two outcomes: {ends[0]} "
+            f"There are two outcomes for the {metric_label(wanted.metric)} of {at}: {ends[0]} "
             f"({found.high_count} of {total}, Wilson interval {low:.0f} to {high:.0f} %) and "
             f"{ends[1]} ({found.low_count} of {total})."
         )
 
 
-#: Below this share of its fair share a flow is starved.
+#: A flow is starved below this share of its fair share.
 STARVED_SHARE = 0.1
-#: Fair shares of a scenario's flows by its id, which is a hash of what decides them.
+#: Fair shares of a scenario's flows, by the scenario's id.
 _SHARES: dict[str, dict[str, float]] = {}
 
 
 def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.DataFrame:
     """Return replicate, scenario, flow, throughput_bps and fair_bps of starved TCP flows.
 
-    The worst come first. One quantity alone compares no flows: nothing is starved.
+    The worst come first. A single quantity compares no flows, so none is starved.
     """
+    columns = ["replicate", "scenario", "flow", "throughput_bps"]
+    if len(compared) < 2:
+        return pd.DataFrame(columns=[*columns, "fair_bps"])
     found = []
-    for wanted in compared if len(compared) > 1 else []:
+    for wanted in compared:
         runs = results.runs(wanted.experiment, wanted.where, engine)
         flows = chosen_flows(results, runs, wanted.flows)
         flows = flows.loc[flows["kind"] == "tcp", [*RUN, "flow", "throughput_bps"]]
         found.append(runs[["replicate", *RUN]].merge(flows, on=RUN))
-    columns = ["replicate", "scenario", "flow", "throughput_bps"]
-    if not found:
-        return pd.DataFrame(columns=[*columns, "fair_bps"])
     every = pd.concat(found)[columns].drop_duplicates()
     pairs = every[["scenario", "flow"]].itertuples(index=False, name=None)
     fair = [_fair_shares(scenario, results.scenarios[scenario])[flow] for scenario, flow in pairs]
@@ -251,7 +237,7 @@ def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.D
 
 
 def starved_note(found: pd.DataFrame) -> str:
-    """Return in words which flow is starved most; empty where none is."""
+    """Return a sentence on the flow that is starved most; empty if none is."""
     if found.empty:
         return ""
     worst, runs = found.iloc[0], found[["replicate", "scenario"]].drop_duplicates()

@@ -1,18 +1,17 @@
-"""Self-consistency: a claim's test on what the paper itself prints, or on its published traces.
+"""Self-consistency: a claim's test applied to what the paper prints, or to its published traces.
 
-A printed number stands for points, a metric, flows and a window. A claim's quantity of the same
-reads it whatever its aggregate: what a printed number aggregates is our reading and not the
-paper's. Only Jain's index is another number than the rates that it is of. A number that is said to
-be of another thing than its metric (`not_comparable`) says nothing. What is not printed is taken
-from the raw traces, where there are any, in the shape of our results.
+A printed number describes points, a metric, flows and a window. It serves a claim's quantity with
+the same four, whatever the aggregate, since the aggregate of a printed number is our reading; only
+Jain's index is a different number. A number marked `not_comparable` is left out. What is not
+printed comes from the raw traces, if there are any, in the shape of our results.
 
-A `trace:<stem>` table says of which point a trace is and, by its rows, of which flows. Published
-runs of one point are its replicates. What `ss` does not sample is undefined: delays, timeouts,
-queues. Rates are its delivery rates, weighted by time, zero where it prints none; they are some
-3 % low in sum, so that they are fit for ratios alone.
+A `trace:<stem>` table names the point of a trace and, in its rows, the flows. Published runs of one
+point are its replicates. Delays, timeouts and queues are undefined, because `ss` does not sample
+them. Rates are its delivery rates, weighted by time, zero where it prints none. Their sum is about
+3 % low, so they only serve ratios.
 
-`holds` is what would be `reproduced`, `fails` everything else; `none` where a side has no number at
-one of its points. Of a test in parts those count that can be had.
+The result is `holds` if the verdict would be `reproduced`, else `fails`, or `none` if a side has no
+number at one of its points. A test of several parts counts the parts that can be computed.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.metric_model import METRICS, MetricError, metric_label
 from replication.metrics.sampled import SampledResults
 from replication.metrics.trace import TABLE_PREFIX, has_traces, read_flows, trace_files
-from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, ValueTest
+from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, ValueTest, sides
 from replication.study.published import Table, published_path, read_published
 from replication.study.storage.table import (
     FLOW_COLUMNS,
@@ -47,21 +46,21 @@ from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.sample import points_of, values_on
 from replication.verdicts.wording import wording
 
-#: Stands for an engine where the runs are the paper's own.
+#: The engine of the paper's own runs.
 PUBLISHED = "published"
 RATES = ("throughput_bps", "goodput_bps")
-#: Samples of different flows have times of their own, and segments no size.
+#: Flows of a trace are sampled at different times, and its windows are in segments.
 _UNKNOWN = {"queue", "fairness"}, {"cwnd_bytes"}
 SELF_CONSISTENCY = "self_consistency.csv"
 HOLDS, FAILS, NONE = "holds", "fails", "none"
-#: Where a part's numbers come from, in words.
+#: Where the numbers of a part come from.
 PRINTED, TRACED = "printed numbers", "published traces"
 
 
 def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
-    """Return the traces of a study, by name, as results of an engine called `PUBLISHED`.
+    """Return the traces of a study as results of the engine `PUBLISHED`.
 
-    InputError where a raw trace is not one, or has another number of flows than its table rows.
+    InputError: a file is no trace, or its number of flows is not that of the table's rows.
     """
     design: list[dict[str, Any]] = []
     series: list[pd.DataFrame] = []
@@ -92,13 +91,13 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
 
 
 def _name(table: Table, row: str) -> str:
-    """Return the flow that a row of a trace's table stands for: the study's own, or the row."""
+    """Return the study's flow of a row of a trace's table, or the row if it has no single one."""
     flows = (table.rows or {})[row].flows
     return flows[0] if isinstance(flows, list) and len(flows) == 1 else row
 
 
 def _series(trace: str, flow: str, samples: pd.DataFrame, first_s: float) -> pd.DataFrame:
-    """Return the samples of a flow in the columns of a series, in s from the trace's first."""
+    """Return the samples of a flow as a series, with times from the trace's first sample."""
     rates = None
     if "delivery_rate_bps" in samples:
         rates = samples["delivery_rate_bps"].fillna(0)
@@ -117,7 +116,7 @@ def _series(trace: str, flow: str, samples: pd.DataFrame, first_s: float) -> pd.
 
 def _totals(series: pd.DataFrame) -> dict[str, Any]:
     rates = series["throughput_bps"].to_numpy(dtype=float)
-    # A rate is of what was delivered before its sample.
+    # A sample's rate is of what was delivered before it.
     rate = np.average(rates[1:], weights=np.diff(series["time_s"]))
     run = {name: series[name].iloc[0] for name in ("scenario", "engine", "flow")}
     counted = {"kind": "tcp", "retransmissions": series["retransmissions"].sum()}
@@ -125,9 +124,9 @@ def _totals(series: pd.DataFrame) -> dict[str, Any]:
 
 
 def _scenario(flows: Sequence[pd.DataFrame]) -> dict[str, Any]:
-    """Return what a scenario says that results are read with; windows are in segments.
+    """Return the parts of a scenario that results need, with windows in segments.
 
-    Flows that were first sampled together are in the order of their ports, in which they connected.
+    Flows first sampled together are in the order of their ports, which is that of connecting.
     """
     pace_s = max(float(one["time_s"].diff().median()) for one in flows)
     documents = []
@@ -138,8 +137,8 @@ def _scenario(flows: Sequence[pd.DataFrame]) -> dict[str, Any]:
     return {"duration_s": max(float(one["time_s"].max()) for one in flows), "flows": documents}
 
 
-class OwnNumbers:
-    """What a paper printed or published as traces, by name, to be asked for as quantities."""
+class SelfConsistency:
+    """Applies the tests of a study's claims to its printed numbers and its traces, by file name."""
 
     def __init__(
         self, study: Study, cells: Sequence[MappedCell], files: Mapping[str, Path]
@@ -149,60 +148,53 @@ class OwnNumbers:
         self._traces = trace_results(study, files)
 
     def rows(self) -> Iterable[Row]:
-        """Yield how each claim's test fares: the rows of self_consistency.csv."""
+        """Yield the result of each claim's test: the rows of self_consistency.csv."""
         for claim in self.study.claims:
             parts = [self._part(test) for test in claim.tests()]
-            words = {word for word, _ in parts}
-            result = next((word for word in (FAILS, HOLDS) if word in words), NONE)
+            results = {result for result, _ in parts}
+            result = next((one for one in (FAILS, HOLDS) if one in results), NONE)
             texts = [text for _, text in parts]
             if len(texts) > 1:
                 texts = [f"({n}) {text}" for n, text in enumerate(texts, start=1)]
             reason = "" if result == NONE else " ".join(texts)
-            names = {"study": self.study.id, "claim": claim.id}
-            yield {**names, "result": result, "reason": reason}
+            yield {"study": self.study.id, "claim": claim.id, "result": result, "reason": reason}
 
     def _part(self, test: SimpleTest) -> tuple[str, str]:
-        """Return the word on one test, and what was found."""
+        """Return the result of one test, and its reason."""
         expect, direction = conditions(test)
         if isinstance(expect, PublishedRun):
-            return NONE, "The published value is what our runs are held against."
-        sources: set[str] = set()
-
-        def look_up(side: str, wanted: Quantity) -> pd.DataFrame:
-            source, frame = self._values(wanted, isinstance(test, ValueTest))
-            sources.add(source)
-            return frame
-
+            return NONE, "Our runs are compared with the published value itself."
         try:
-            comparison = compare(self.study, test, look_up)
+            found = [self._values(one, isinstance(test, ValueTest)) for one in sides(test)]
+            comparison = compare(self.study, test, [frame for _, frame in found])
         except UntestableError as error:
-            return NONE, f"No number of the paper's own: {error}"
+            return NONE, f"Not testable: {error}"
+        sources = sorted({source for source, _ in found})
         words = wording(self.study, test)
-        if sources == {PRINTED} and len(comparison.values) > 1:
+        if sources == [PRINTED] and len(comparison.values) > 1:
             words = replace(words, sample="printing")
         decides = isinstance(test, INTERVAL_DECIDES)
         judgement = judge_statistic(comparison, expect, direction, words, decides)
-        word = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
-        return word, f"By the {' and '.join(sorted(sources))}: {judgement.reason}"
+        result = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
+        return result, f"From the {' and '.join(sources)}: {judgement.reason}"
 
     def _values(self, wanted: Quantity, alone: bool) -> tuple[str, pd.DataFrame]:
         """Return the source of a quantity's values, and the values: replicate, factors, value.
 
-        `alone`: it is set against a bound, not another. UntestableError where some of its points
-        have none.
+        `alone`: the quantity is compared with a bound, not with another quantity.
         """
-        frame, label = self._printed(wanted), metric_label(wanted.metric)
-        if not frame.empty and self._is_whole(wanted, frame):
-            return PRINTED, frame
-        frame = self._traced(wanted, alone)
-        if frame.empty:
-            raise UntestableError(f"{label}: neither printed nor in a trace.")
-        if not self._is_whole(wanted, frame):
-            raise UntestableError(f"{label}: not published at every point.")
-        return TRACED, frame
+        factors = [factor.id for factor in self.study.experiment(wanted.experiment).axes]
+        for source in (PRINTED, TRACED):
+            frame = self._printed(wanted) if source == PRINTED else self._traced(wanted, alone)
+            if not frame.empty and len(frame.drop_duplicates(factors)) == points_of(
+                self.study, wanted
+            ):
+                return source, frame
+        label = metric_label(wanted.metric)
+        raise UntestableError(f"the paper does not publish {label} at every point.")
 
     def _traced(self, wanted: Quantity, alone: bool) -> pd.DataFrame:
-        """Return what traces can tell of a quantity; see the module's docstring."""
+        """Return the values of a quantity in the traces, none if they do not sample it."""
         sources, metrics = _UNKNOWN
         unknown = METRICS[wanted.metric].source in sources or wanted.metric in metrics
         only_ratios = alone and wanted.metric in RATES and wanted.aggregate != "jain"
@@ -211,18 +203,14 @@ class OwnNumbers:
         try:
             return values_on(self._traces, PUBLISHED, wanted).dropna(subset="value")
         except MetricError:
-            # The flows that are meant are in no trace.
+            # No trace has these flows.
             return pd.DataFrame()
-
-    def _is_whole(self, wanted: Quantity, frame: pd.DataFrame) -> bool:
-        factors = [factor.id for factor in self.study.experiment(wanted.experiment).axes]
-        return len(frame.drop_duplicates(factors)) == points_of(self.study, wanted)
 
 
 def printed_numbers(
     study: Study, cells: Sequence[MappedCell]
 ) -> Callable[[Quantity], pd.DataFrame]:
-    """Return what looks up a quantity among the printed numbers of single points."""
+    """Return a function that looks up a quantity among the printed numbers of single points."""
     numbers: dict[str, list[dict[str, object]]] = {}
     for cell in cells:
         wanted = cell.quantity
@@ -249,13 +237,13 @@ def _kind(wanted: Quantity) -> str:
 
 
 def write_self_consistency(root: Path, data: Path, study: str, kept: Sequence[Row] = ()) -> None:
-    """Write a study's self_consistency.csv: how each claim's test fares on the paper's own data.
+    """Write a study's self_consistency.csv.
 
-    The rows of `kept` stand where the raw traces are not there to judge from.
+    If the study has traces that are not on this machine, the rows of `kept` are written instead.
     """
     document, files = load_study(root, study), trace_files(root, study)
     rows: Iterable[Row] = kept
     if not kept or files or not has_traces(document):
         cells = map_cells(document, read_published(published_path(root, study)))
-        rows = OwnNumbers(document, cells, files).rows()
+        rows = SelfConsistency(document, cells, files).rows()
     write_table(data / "evaluation" / study / SELF_CONSISTENCY, rows, SELF_CONSISTENCY_COLUMNS)

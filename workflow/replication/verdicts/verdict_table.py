@@ -1,12 +1,12 @@
 """The verdicts on cells and claims as one typed table, which every later stage only formats.
 
-`verdicts.parquet` holds the columns of cells.csv and claims.csv, typed, and what a verdict rests
-on: the points that its engine ran, the quantities over them, the labels and the unit to show, and
-the reason in its parts. Each study has one; the CSV files are those of all studies together.
+`verdicts.parquet` has the columns of cells.csv and claims.csv, typed, and what each verdict rests
+on: the points that the engine ran, the quantities over them, labels and display units, and the
+reason in sentences. Each study has one; the CSV files are those of all studies together.
 
-Of a study that several engines ran the verdicts of one are the headline: of the paper's own family
-if it really ran points of the study; else of ns3, which all studies can run; else of the first that
-ran. Whoever stands in is marked as such wherever verdicts are shown.
+If several engines ran a study, one is its *primary engine*, whose verdicts represent the study: the
+paper's own family if it ran points, else ns3, which every study can run, else the first that ran.
+Pages mark a primary engine that is not of the paper's family.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from replication.study.storage.table import (
 )
 from replication.study.verdict import Verdict
 
-#: A row of a typed table: text, numbers, truth values and lists; None where there is no value.
+#: A row of the typed table; a missing value is None.
 Judged = dict[str, Any]
 
 _TEXT, _NUMBER = pa.string(), pa.float64()
@@ -49,7 +49,7 @@ _TYPES = {
     "points": _POINTS,
     **dict.fromkeys(("quantities", "reasons"), pa.list_(_TEXT)),
 }
-#: What stands beside the columns of the CSV; `quantities` are JSON of `study.claim_model.Quantity`.
+#: Columns that the CSV files do not have; `quantities` are JSON of `study.claim_model.Quantity`.
 _SHARED = ("points", "quantities", "reasons")
 _SHOWN = ("row_label", "column_label", "display_unit", "display_factor", "accepted_margin")
 COLUMNS = {
@@ -58,7 +58,7 @@ COLUMNS = {
     "claims": (*CLAIM_COLUMNS, "statistic_unit", "finding", *_SHARED),
 }
 NAME = "verdicts.parquet"
-#: Which of the two a row is, and the columns of both.
+#: The column that has "cells" or "claims".
 KIND = "item"
 SCHEMA = pa.schema(
     [
@@ -67,12 +67,12 @@ SCHEMA = pa.schema(
     ]
 )
 Rows = Iterable[Mapping[str, Any]]
-#: Stands in for a family that did not run.
+#: The primary engine if the paper's family did not run.
 DEFAULT = "ns3"
 
 
 def write_verdicts(folder: Path, cells: Rows, claims: Rows) -> None:
-    """Write the rows of cells and of claims as a typed table, with the digits of CSV files."""
+    """Write the rows of cells and claims as a typed table, with the digits of CSV files."""
     judged = [
         {KIND: kind} | {column: _plain(row[column]) for column in COLUMNS[kind]}
         for kind, rows in (("cells", cells), ("claims", claims))
@@ -88,15 +88,15 @@ def _plain(value: Any) -> Any:
 
 
 def read_verdicts(folder: Path, kind: str) -> list[Judged]:
-    """Return the rows of "cells" or "claims" of the typed table in a folder, as `read_table`."""
+    """Return the rows of `read_table`."""
     rows: list[Judged] = read_table(folder, kind).to_pylist()
     return rows
 
 
 def read_table(folder: Path, kind: str) -> pa.Table:
-    """Return the part of a typed table that is of "cells" or "claims".
+    """Return the "cells" or "claims" of a folder's typed table.
 
-    InputError where it is missing, damaged, of another version, or has an unknown verdict.
+    InputError: it is missing, damaged, of another version, or has an unknown verdict.
     """
     table = _read(folder)
     return table.filter(pc.equal(table[KIND], kind)).select(list(COLUMNS[kind]))
@@ -113,15 +113,15 @@ def _read(folder: Path) -> pa.Table:
 
 
 def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
-    """Put the typed tables of several studies together, in the order given; write the CSV files."""
+    """Join the typed tables of several studies, in the given order, and write the CSV files."""
     write_parquet(pa.concat_tables(map(_read, folders)), out_dir / NAME)
     for kind, columns in (("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)):
         rows = read_table(out_dir, kind).select(list(columns)).to_pylist()
         write_table(out_dir / f"{kind}.csv", rows, columns)
 
 
-class Participation(NamedTuple):
-    """One engine's part in a study: how many points it ran and refused, and each reason once."""
+class EngineCoverage(NamedTuple):
+    """How many points of a study an engine ran and refused, and each reason once."""
 
     engine: str
     ran: int
@@ -130,11 +130,11 @@ class Participation(NamedTuple):
 
     @property
     def points(self) -> int:
-        """Return how many points were asked of it."""
+        """The number of points in the engine's design."""
         return self.ran + self.refused
 
     def why_not(self) -> str:
-        """Return why it ran nothing, in words that follow its name; empty if it ran a point."""
+        """Return why the engine ran nothing, to follow its name; empty if it ran a point."""
         if self.ran:
             return ""
         why = f" ({'; '.join(self.reasons)})" if self.reasons else ""
@@ -142,12 +142,12 @@ class Participation(NamedTuple):
 
 
 def is_supported(row: Mapping[str, str]) -> bool:
-    """Return whether a row of a design was run, not refused."""
+    """Return whether the engine runs this row of a design."""
     return row["supported"].lower() in ("true", "1")
 
 
-def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participation]:
-    """Return each engine's part in a design, whose rows are text, in the design's order."""
+def engine_coverage(design: Iterable[Mapping[str, str]]) -> dict[str, EngineCoverage]:
+    """Return the coverage of each engine, in the order of the design's rows."""
     refusals: dict[str, dict[tuple[str, str], str]] = {}
     for row in design:
         refusal = "" if is_supported(row) else row["reason"]
@@ -156,41 +156,37 @@ def participations(design: Iterable[Mapping[str, str]]) -> dict[str, Participati
     for engine, answers in refusals.items():
         reasons = [reason for reason in answers.values() if reason]
         ran = len(answers) - len(reasons)
-        found[engine] = Participation(engine, ran, len(reasons), tuple(dict.fromkeys(reasons)))
+        found[engine] = EngineCoverage(engine, ran, len(reasons), tuple(dict.fromkeys(reasons)))
     return found
 
 
-class Headline(NamedTuple):
-    """Whose verdicts stand for a study: empty where no engine was asked.
-
-    `mark` says what a reader must know of a fallback.
-    """
+class PrimaryEngine(NamedTuple):
+    """The engine whose verdicts represent a study; `mark` explains a fallback."""
 
     engine: str
     mark: str = ""
 
 
-def headline(original: str, parts: Mapping[str, Participation]) -> Headline:
-    """Return whose verdicts stand for a study, by the family that the paper ran and its design."""
+def primary_engine(original: str, parts: Mapping[str, EngineCoverage]) -> PrimaryEngine:
+    """Return the primary engine of a study, from the paper's own family and the coverage."""
     ran = [name for name, part in parts.items() if part.ran]
     if not ran:
-        asked = next(iter(parts), "")
-        why = f"; {asked} {parts[asked].why_not()}" if asked else ""
-        return Headline(asked, f"No engine ran this study{why}.")
+        first = next(iter(parts), "")
+        why = f"; {first} {parts[first].why_not()}" if first else ""
+        return PrimaryEngine(first, f"No engine ran this study{why}.")
     if original in ran:
-        return Headline(original)
+        return PrimaryEngine(original)
     engine = DEFAULT if DEFAULT in ran else ran[0]
     why = parts[original].why_not() if original in parts else "did not run here"
     said = f"the paper ran {family_of(original)}, which {why}"
-    return Headline(engine, f"Verdicts of {engine}; {said}.")
+    return PrimaryEngine(engine, f"Verdicts of {engine}; {said}.")
 
 
 def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str, str]:
-    """Return of each study the engine whose verdicts are its headline, by the design in `data`."""
-
-    def primary(study: str) -> str:
+    """Return the primary engine of each study, from the design in `data`."""
+    found = {}
+    for study in studies:
         design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
         original = load_study(root, study).original_system.engine
-        return headline(original, participations(design)).engine
-
-    return {study: primary(study) for study in studies}
+        found[study] = primary_engine(original, engine_coverage(design)).engine
+    return found

@@ -1,4 +1,4 @@
-"""Tests and quantities in a reader's words: what is measured, its value, what was asked for."""
+"""Tests and quantities in words: what is measured, its value, and the condition on it."""
 
 from __future__ import annotations
 
@@ -33,25 +33,29 @@ from replication.study.study import Study
 _NUMBERED = re.compile(r"[A-Z]?[\d.]+[a-z]?|[IVXLC]+")
 _HOW = {"maximum": "largest", "minimum": "smallest", "sum": "total"}
 _HOW_MANY = {"maximum": "most", "minimum": "fewest", "sum": "total"}
-_REDUCED = {"minimum": ", smallest ratio", "maximum": ", largest ratio"} | {
-    "ratio_of_means": ", ratio of the means"
+_RATIO = {
+    "minimum": ", smallest ratio",
+    "maximum": ", largest ratio",
+    "ratio_of_means": ", ratio of the means",
 }
+_DIFFERENCE = {"maximum": "Largest difference", "mean": "Mean difference"}
+_VALUE = {"minimum": ", smallest of the points", "maximum": ", largest of the points"}
 
 
 def table_names(study: Study) -> dict[str, str]:
-    """Return what each table of a study is called, by its id."""
+    """Return the name of each table of a study, by its id."""
     return {table.id: table_name(table.id, table.title) for table in study.tables}
 
 
 def table_name(table: str, title: str = "") -> str:
-    """Return what a published table is called: by its number, or by its title if it has none."""
+    """Return the name of a published table: its number, or its title if it has none."""
     if _NUMBERED.fullmatch(table) or not title:
         return "Numbers in the text" if table == "text" else f"Table {table}"
     return title
 
 
 def statistic_unit(claim: Claim) -> str:
-    """Return the unit of a claim's statistic: most are ratios and have none."""
+    """Return the unit of a claim's statistic, empty for ratios."""
     if not isinstance(claim.test, ValueTest) or claim.test.of.aggregate == "jain":
         return ""
     unit = METRICS[claim.test.of.metric].unit
@@ -62,17 +66,17 @@ def statistic_unit(claim: Claim) -> str:
 class Wording:
     """A test in words."""
 
-    #: What it measures, beginning with a capital; its value times `factor` is shown in `unit`.
+    #: What it measures, with a capital; a value times `factor` is shown in `unit`.
     statistic: str
     factor: float = 1.0
     unit: str = ""
-    #: What a share is a share of ("points"): it is shown as so many of so many where known.
+    #: What a share counts ("points"): it is shown as a number of these if their total is known.
     counts: str = ""
-    #: What of the values is counted.
+    #: What one value of the statistic comes from.
     sample: str = "run"
 
     def value(self, statistic: float, points: int = 0) -> str:
-        """Return the statistic as people read it, "3 of 4 points" for a share of `points`."""
+        """Return the statistic with its unit, as "3 of 4 points" for a share of `points`."""
         if math.isnan(statistic):
             return "undefined"
         if self.counts and points:
@@ -83,34 +87,32 @@ class Wording:
         return f"{figure(statistic * self.factor)} {self.unit}".rstrip() + end
 
     def interval(self, low: float, high: float) -> str:
-        """Return the ends of an interval, the unit once."""
+        """Return the ends of an interval, with the unit once."""
         return f"{figure(low * self.factor)} to {self.value(high)}"
 
-    def asked(self, condition: Condition | PublishedRun, points: int = 0) -> str:
+    def condition(self, condition: Condition | PublishedRun, points: int = 0) -> str:
         """Return a condition on the statistic in words, over `points` if they are known."""
         if isinstance(condition, PublishedRun):
-            published = self.value(condition.published)
-            factor = f"within a factor of {condition.factor:g} of their mean"
-            return f"the published {published} among our runs, {factor}"
+            return (
+                f"the published {self.value(condition.published)} within the spread of our runs "
+                f"and a factor of {condition.factor:g} of their mean"
+            )
         low, high = condition.at_least, condition.at_most
+        if self.counts and low == 1:
+            return f"{points} of {points}" if points else f"all {self.counts}"
+        if self.counts and high == 0:
+            return f"0 of {points}" if points else f"no {self.counts.removesuffix('s')}"
         if self.counts:
-            return self._asked_share(low, high, points)
+            given = [("at least", low), ("at most", high)]
+            ends = [f"{word} {100 * end:g} %" for word, end in given if end is not None]
+            return f"{' and '.join(ends)} of the {self.counts}"
         if low is None:
             return f"at most {self.value(high or 0)}"
         return f"at least {self.value(low)}" if high is None else self.interval(low, high)
 
-    def _asked_share(self, low: float | None, high: float | None, points: int) -> str:
-        if low == 1:
-            return f"{points} of {points}" if points else f"all {self.counts}"
-        if high == 0:
-            return f"0 of {points}" if points else f"no {self.counts.removesuffix('s')}"
-        given = [("at least", low), ("at most", high)]
-        ends = [f"{word} {100 * end:g} %" for word, end in given if end is not None]
-        return f"{' and '.join(ends)} of the {self.counts}"
-
 
 def figure(value: float) -> str:
-    """Return a number with four significant digits and no exponent where that can be read."""
+    """Return a number with four significant digits, without an exponent if that is readable."""
     if value == 0:
         return "0"
     if math.isinf(value):
@@ -131,13 +133,12 @@ def wording(study: Study, test: SimpleTest) -> Wording:
     left, right, shared = _sides(study, test.left, test.right)
     match test:
         case RatioTest():
-            said = f"{left} divided by {right}{shared}{_REDUCED.get(test.reduce, '')}"
+            said = f"{left} divided by {right}{shared}{_RATIO.get(test.reduce, '')}"
             return Wording(capitalised(said), unit="times")
         case EquivalenceTest():
-            which = {"maximum": "Largest difference", "mean": "Mean difference"}
-            said = f"{which.get(test.reduce, 'Difference')} of {left} from {right}{shared}"
             means = ", means over all points" if test.reduce == "ratio_of_means" else ""
-            return Wording(said + means, 100.0, "%")
+            difference = _DIFFERENCE.get(test.reduce, "Difference")
+            return Wording(f"{difference} of {left} from {right}{shared}{means}", 100.0, "%")
         case ShareTest():
             factor = "" if test.factor == 1 else f"{test.factor:g} times "
             said = f"{left} {test.relation} {factor}{right}{shared}{_tied(test.tie)}"
@@ -149,7 +150,8 @@ def wording(study: Study, test: SimpleTest) -> Wording:
 
 
 def _of_one(study: Study, test: TrendTest | StepsTest | OrderingTest | ValueTest) -> Wording:
-    phrase = _phrase(study, test.of)
+    """Return a test of a single quantity in words."""
+    phrase = f"{_noun(study, test.of)}{_of(study, test.of, {})}"
     over = ""
     if isinstance(test, TrendTest | StepsTest):
         over = lower(study.experiment(test.of.experiment).factor(test.over).label)
@@ -160,19 +162,16 @@ def _of_one(study: Study, test: TrendTest | StepsTest | OrderingTest | ValueTest
         case StepsTest():
             size = 100 * abs(test.factor - 1)
             beyond = f" by more than {size:.3g} %" if size > 1e-9 else ""
-            said = f"{phrase} {test.relation}{beyond} from one {over} to the next"
             least = ", the worst series" if test.worst else ""
-            return Wording(capitalised(f"{said}{least}"), 100.0, "%", counts="steps")
+            said = f"{phrase} {test.relation}{beyond} from one {over} to the next{least}"
+            return Wording(capitalised(said), 100.0, "%", counts="steps")
         case OrderingTest():
-            order = ", ".join(
-                levels_in_words(study, test.of.experiment, item) for item in test.order
-            )
-            said = f"Agreement of {phrase} with the order {order}{_tied(test.tie)}"
-            return Wording(f"{said} (1 all alike, −1 reversed)")
+            items = (levels_in_words(study, test.of.experiment, item) for item in test.order)
+            said = f"Agreement of {phrase} with the order {', '.join(items)}{_tied(test.tie)}"
+            return Wording(f"{said} (1 for the same order, −1 for the reverse)")
         case ValueTest():
             unit, factor = _shown_in(test.of)
-            how = {"minimum": ", smallest of the points", "maximum": ", largest of the points"}
-            return Wording(capitalised(phrase + how.get(test.reduce, "")), factor, unit)
+            return Wording(capitalised(phrase + _VALUE.get(test.reduce, "")), factor, unit)
 
 
 def _shown_in(wanted: Quantity) -> tuple[str, float]:
@@ -195,7 +194,7 @@ def _tied(tie: float) -> str:
 
 
 def lower(label: str) -> str:
-    """Return a label for the middle of a sentence; an abbreviation keeps its capitals."""
+    """Return a label for the middle of a sentence; abbreviations keep their capitals."""
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
@@ -217,30 +216,24 @@ def _links(wanted: Quantity) -> str:
 
 
 def _window(wanted: Quantity) -> str:
-    if wanted.window_s is None:
-        return ""
-    return f" from {wanted.window_s[0]:g} to {wanted.window_s[1]:g} s"
+    return f" from {wanted.window_s[0]:g} to {wanted.window_s[1]:g} s" if wanted.window_s else ""
 
 
 def _sides(study: Study, left: Quantity, right: Quantity) -> tuple[str, str, str]:
-    """Return two quantities and, once, the levels that both have."""
+    """Return two quantities in words and, once, the levels that both have."""
     shared = {k: v for k, v in left.where.items() if right.where.get(k) == v}
     if left.experiment != right.experiment:
         shared = {}
-    words = levels_in_words(study, left.experiment, shared)
-    names = _noun(study, left), _noun(study, right)
+    levels = levels_in_words(study, left.experiment, shared)
+    first, second = _noun(study, left), _noun(study, right)
     ours, theirs = _of(study, left, shared), _of(study, right, shared)
-    second = "that" if names[0] == names[1] and theirs else names[1]
-    return f"{names[0]}{ours}", f"{second}{theirs}", f", {words}" if words else ""
-
-
-def _phrase(study: Study, wanted: Quantity) -> str:
-    """Return a quantity: what, of whom, where."""
-    return f"{_noun(study, wanted)}{_of(study, wanted, {})}"
+    if first == second and theirs:
+        second = "that"
+    return f"{first}{ours}", f"{second}{theirs}", f", {levels}" if levels else ""
 
 
 def _of(study: Study, wanted: Quantity, shared: Where) -> str:
-    """Return of whom and where: " of CUBIC at bottleneck delay 80 ms"."""
+    """Return flows and levels, such as " of CUBIC at bottleneck delay 80 ms"."""
     own = {k: v for k, v in wanted.where.items() if k not in shared}
     named, numeric = _split(study, wanted.experiment, own)
     who = ", ".join(part for part in (_flows(wanted), *named) if part)
@@ -248,7 +241,7 @@ def _of(study: Study, wanted: Quantity, shared: Where) -> str:
 
 
 def _noun(study: Study, wanted: Quantity) -> str:
-    """Return what is measured, and over which flows it is taken."""
+    """Return what is measured, over which flows, on which links and when."""
     label, metric = metric_label(wanted.metric), METRICS[wanted.metric]
     how = wanted.aggregate
     if how == "jain":
@@ -286,12 +279,12 @@ def _flows(wanted: Quantity) -> str:
 
 
 def _is_numeric(factor: Factor) -> bool:
-    """Return whether levels are numbers to a reader, who knows "slow" by that name."""
+    """Return whether levels read as numbers; "slow" is a name whatever its value."""
     return all(level.value is not None and level.label[:1].isdigit() for level in factor.levels)
 
 
 def _levels(factor: Factor, keys: Sequence[str]) -> str:
-    """Return levels in words: names as they are, numbers with the factor's label and unit."""
+    """Return levels in words: names alone, numbers with the factor's label and unit."""
     chosen = [level for level in factor.levels if level.key in keys]
     if not _is_numeric(factor):
         return _joined([level.label for level in chosen])

@@ -37,7 +37,6 @@ from replication.study.claim_model import (
     Claim,
     Condition,
     EquivalenceTest,
-    Quantity,
     RatioTest,
     ShareTest,
     SimpleTest,
@@ -90,12 +89,12 @@ class Clause:
 
     def values(self, study: Study, results: Results) -> pd.Series[float]:
         """Return the logarithm of the quantity in each replicate; one without any is left out."""
-
-        def look_up(side: str, wanted: Quantity):  # type: ignore[no-untyped-def]
-            return quantity(results, wanted).drop(columns="engine").dropna(subset="value")
-
+        frames = [
+            quantity(results, wanted).drop(columns="engine").dropna(subset="value")
+            for wanted in sides(self.test)
+        ]
         try:
-            found = compare(study, self.test, look_up).values.dropna()
+            found = compare(study, self.test, frames).values.dropna()
         except UntestableError:
             return pd.Series(dtype=float)
         logs = pd.Series(np.log(found.astype(float).clip(1e-300, 1e300)))

@@ -92,7 +92,7 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         "claim": own.claim or "",
         **space.claim.model_dump(mode="json", include={"quote", "place", "reading"}),
         "asked": [
-            f"{words.statistic}: {words.asked(conditions(test)[0])}"
+            f"{words.statistic}: {words.condition(conditions(test)[0])}"
             for test in space.claim.tests()
             for words in [wording(space.study, test)]
         ],

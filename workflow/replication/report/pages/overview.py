@@ -24,14 +24,14 @@ from replication.report.pages import shown as numbers
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
 from replication.report.pages.source import Source, grouped, of_study
-from replication.study.claim_model import Condition, PublishedRun, Quantity, SimpleTest
+from replication.study.claim_model import Condition, PublishedRun, Quantity, SimpleTest, sides
 from replication.study.finding_model import Fact, load_findings
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import read_frame
 from replication.study.study import REGIONS_TABLE, Study
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.claim import conditions
-from replication.verdicts.comparison import Lookup, UntestableError, compare
+from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.counts import Share, tallies
 from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.verdict_table import Judged
@@ -184,9 +184,9 @@ class _Facts:
         _NotRunError where the search or the region that it needs was not run.
         """
         if fact.ours:
-            return self._statistic(fact.ours, lambda _, wanted: self._measured(wanted))
+            return self._statistic(fact.ours, self._measured)
         if fact.paper:
-            return self._statistic(fact.paper, lambda _, wanted: _some(self._printed(wanted)))
+            return self._statistic(fact.paper, lambda wanted: _some(self._printed(wanted)))
         if fact.cause:
             changes = zip(self._explained["causes"], self._explained["titles"], strict=True)
             titles = [title for one, title in changes if one["cause"] == fact.cause]
@@ -195,10 +195,13 @@ class _Facts:
         shown = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f}\u00a0%"
         return shown, (fact.expect or Condition(at_least=0)).holds(value)
 
-    def _statistic(self, test: SimpleTest, look_up: Lookup) -> tuple[str, bool]:
+    def _statistic(
+        self, test: SimpleTest, look_up: Callable[[Quantity], pd.DataFrame]
+    ) -> tuple[str, bool]:
         expect, _ = conditions(test)
         try:
-            value = float(compare(self.study, test, look_up).values.mean())
+            frames = [look_up(wanted) for wanted in sides(test)]
+            value = float(compare(self.study, test, frames).values.mean())
         except (UntestableError, MetricError):
             return "", False
         words = wording(self.study, test)

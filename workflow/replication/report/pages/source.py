@@ -27,12 +27,12 @@ from replication.study.verdict import Verdict
 from replication.verdicts.audit import CONSISTENT
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import (
-    Headline,
+    EngineCoverage,
     Judged,
-    Participation,
-    headline,
+    PrimaryEngine,
+    engine_coverage,
     is_supported,
-    participations,
+    primary_engine,
     read_verdicts,
 )
 from replication.verdicts.wording import table_name, table_names
@@ -44,8 +44,8 @@ AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 class Source:
     """All that the report reads, except the series behind the charts.
 
-    `own_data` has the rows of self_consistency.csv by study and claim; `downloads` is where pages
-    find the tables, from the report's folder.
+    `self_consistency` has the rows of self_consistency.csv by study and claim; `downloads` is where
+    pages find the tables, from the report's folder.
     """
 
     root: Path
@@ -54,7 +54,7 @@ class Source:
     claims: list[Judged]
     audit: list[Row]
     provenance: dict[str, Any]
-    own_data: dict[tuple[str, str], Row] = field(default_factory=dict)
+    self_consistency: dict[tuple[str, str], Row] = field(default_factory=dict)
     downloads: str = "data"
 
     @classmethod
@@ -67,7 +67,7 @@ class Source:
             claims=read_verdicts(data, "claims"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_json(data / "provenance.json"),
-            own_data={
+            self_consistency={
                 (row["study"], row["claim"]): row
                 for row in read_rows(data / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
             },
@@ -82,9 +82,9 @@ class Source:
         return {name: load_study(self.root, name) for name in names}
 
     @cached_property
-    def parts(self) -> dict[str, dict[str, Participation]]:
+    def parts(self) -> dict[str, dict[str, EngineCoverage]]:
         """Return what each engine ran and refused of each study, in the order of its design."""
-        return {name: participations(self.design(name)) for name in self.studies}
+        return {name: engine_coverage(self.design(name)) for name in self.studies}
 
     @cached_property
     def engines(self) -> list[str]:
@@ -93,10 +93,10 @@ class Source:
         return list(dict.fromkeys(part.engine for part in parts if part.ran))
 
     @cached_property
-    def headlines(self) -> dict[str, Headline]:
+    def headlines(self) -> dict[str, PrimaryEngine]:
         """Return whose verdicts stand for each study."""
         return {
-            name: headline(study.original_system.engine, self.parts[name])
+            name: primary_engine(study.original_system.engine, self.parts[name])
             for name, study in self.studies.items()
         }
 

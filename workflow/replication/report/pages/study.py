@@ -153,7 +153,7 @@ def claim_cards(
                     # Engines that ran other values than the study's.
                     "substituted": [name for name in engines if study.substituted(name)],
                     # What the paper's own data say of it.
-                    "own": source.own_data.get((study.id, claim.id)),
+                    "own": source.self_consistency.get((study.id, claim.id)),
                     "points": under(links, results),
                     # How often it was changed after results were seen.
                     "changes": len(study.changes_to("claims", claim.id)),
@@ -165,8 +165,8 @@ def claim_cards(
 def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:
     for part in claim.tests():
         (expect, direction), words = conditions(part), wording(study, part)
-        less = words.asked(direction) if direction else ""
-        yield words.statistic, words.asked(expect), less
+        less = words.condition(direction) if direction else ""
+        yield words.statistic, words.condition(expect), less
 
 
 def _measured(study: Study, claim: Claim, row: Judged) -> str:
