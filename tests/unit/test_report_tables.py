@@ -110,10 +110,10 @@ def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
         / "synthetic~evidence.html"
     )
     assert page.select_one("#claim-value .words .flagged")
-    assert "correlation" in page.select_one("#claim-value .own-data .reason").get_text()
+    assert "correlation" in page.select_one("#claim-value .self-consistency .reason").get_text()
     assert page.select_one("#claim-wrong .words .flagged") is None
-    assert "the test holds" in page.select_one("#claim-wrong .own-data summary").get_text()
-    assert page.select_one("#claim-parts .own-data") is None
+    assert "the test holds" in page.select_one("#claim-wrong .self-consistency summary").get_text()
+    assert page.select_one("#claim-parts .self-consistency") is None
 
 
 def test_only_results_that_repeat_none_count(project):

@@ -44,7 +44,7 @@ AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 class Source:
     """All that the report reads, except the series behind the charts.
 
-    `own_data` has the rows of self_consistency.csv by study and claim; `downloads` is where pages
+    `self_consistency` has the rows of self_consistency.csv by study and claim; `downloads` is where pages
     find the tables, from the report's folder.
     """
 
@@ -54,7 +54,7 @@ class Source:
     claims: list[Judged]
     audit: list[Row]
     provenance: dict[str, Any]
-    own_data: dict[tuple[str, str], Row] = field(default_factory=dict)
+    self_consistency: dict[tuple[str, str], Row] = field(default_factory=dict)
     downloads: str = "data"
 
     @classmethod
@@ -67,7 +67,7 @@ class Source:
             claims=read_verdicts(data, "claims"),
             audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
             provenance=read_json(data / "provenance.json"),
-            own_data={
+            self_consistency={
                 (row["study"], row["claim"]): row
                 for row in read_rows(data / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
             },

@@ -153,7 +153,7 @@ def claim_cards(
                     # Engines that ran other values than the study's.
                     "substituted": [name for name in engines if study.substituted(name)],
                     # What the paper's own data say of it.
-                    "own": source.own_data.get((study.id, claim.id)),
+                    "self_consistency": source.self_consistency.get((study.id, claim.id)),
                     "points": under(links, results),
                     # How often it was changed after results were seen.
                     "changes": len(study.changes_to("claims", claim.id)),
