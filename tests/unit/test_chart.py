@@ -55,7 +55,7 @@ EXPERIMENTS = [
 def study_parts(study):
     source = Source.load(ROOT, DATA)
     cells = read_cells(DATA, study)
-    cells = cells[cells["engine"] == source.headlines[study].engine]
+    cells = cells[cells["engine"] == source.primary_engines[study].engine]
     return source.primary_results(Results.load(source.data, study)), cells, load_study(ROOT, study)
 
 

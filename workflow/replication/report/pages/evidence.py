@@ -223,7 +223,7 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     windows = read_parquet(source.data / WINDOWS).to_pandas()
     comparison = read_frame(source.data / COMPARISON)
     windows, comparison = (one[one["study"] == study.id] for one in (windows, comparison))
-    engine = source.headlines[study.id].engine
+    engine = source.primary_engines[study.id].engine
     found = {}
     for (experiment,), own in grouped(rows, "experiment").items():
         traces = list(dict.fromkeys(row["trace"] for row in own))

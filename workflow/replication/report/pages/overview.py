@@ -43,13 +43,13 @@ LARGEST, DIVIDED = 5, 4
 
 def overview(source: Source) -> dict[str, Any]:
     """Gather the first page but for its charts."""
-    cells, claims = source.headline(source.cells), source.headline(source.claims)
+    cells, claims = source.on_primary(source.cells), source.on_primary(source.claims)
     return {
         "lines": [
             {
                 "study": study,
                 "counted": tallies(of_study(cells, name), of_study(claims, name)),
-                "headline": source.headlines[name],
+                "primary": source.primary_engines[name],
                 "explanation": explanation_of(source.root, source.data, study),
             }
             for name, study in source.studies.items()
@@ -80,7 +80,7 @@ def primary_cells(source: Source, study: Study) -> pd.DataFrame:
     cells = read_cells(source.data, study.id)
     if cells.empty:
         return cells
-    cells = cells[cells["engine"] == source.headlines[study.id].engine]
+    cells = cells[cells["engine"] == source.primary_engines[study.id].engine]
     cells = cells.assign(
         **{name: cells[name].map(proper) for name in ("row_label", "column_label")}
     )
@@ -176,7 +176,7 @@ def conclusions(source: Source, study: Study, results: Results) -> list[Conclusi
 class _Facts:
     def __init__(self, source: Source, study: Study, results: Results) -> None:
         self.source, self.study, self.results = source, study, results
-        self.engine = source.headlines[study.id].engine
+        self.engine = source.primary_engines[study.id].engine
 
     def number(self, fact: Fact) -> tuple[str, bool]:
         """Return a fact's number in words, and whether its condition holds.

@@ -78,7 +78,7 @@ def _engine(
     runs = [(row, results.scenarios[row["scenario"]]) for row in rows if is_supported(row)]
     samples = series.get((runs[0][0]["scenario"], engine)) if runs else None
     picture = None
-    if samples is not None and engine == source.headlines[results.study_id].engine:
+    if samples is not None and engine == source.primary_engines[results.study_id].engine:
         picture = run_picture(runs[0][1], samples)
     return {
         "engine": engine,

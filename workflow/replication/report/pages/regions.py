@@ -127,7 +127,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
     for found in modern_results(source.root, source.data):
         if (study := source.studies.get(found["study"])) is None:
             continue
-        rows = of_study(source.headline(source.claims), study.id)
+        rows = of_study(source.on_primary(source.claims), study.id)
         quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
         claims: list[dict[str, Any]] = [
             {
@@ -144,7 +144,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
         views.append(
             {
                 "study": study,
-                "own_engine": source.headlines[study.id].engine,
+                "own_engine": source.primary_engines[study.id].engine,
                 "found": found,
                 "kernel": ENGINES[found["engine"]].full_title,
                 "tally": Tally(one["today"] for one in claims),

@@ -93,7 +93,7 @@ class Source:
         return list(dict.fromkeys(part.engine for part in parts if part.ran))
 
     @cached_property
-    def headlines(self) -> dict[str, Headline]:
+    def primary_engines(self) -> dict[str, Headline]:
         """Return whose verdicts stand for each study."""
         return {
             name: headline(study.original_system.engine, self.parts[name])
@@ -105,13 +105,13 @@ class Source:
 
         An engine that ran nothing of the study has no verdict worth a row.
         """
-        chosen, parts = self.headlines[study].engine, self.parts[study]
+        chosen, parts = self.primary_engines[study].engine, self.parts[study]
         others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
         return [chosen, *others] if chosen else others
 
-    def headline(self, rows: list[Judged]) -> list[Judged]:
+    def on_primary(self, rows: list[Judged]) -> list[Judged]:
         """Return the rows that stand for their study: those of its headline engine."""
-        return [r for r in rows if r["engine"] in ("", self.headlines[r["study"]].engine)]
+        return [r for r in rows if r["engine"] in ("", self.primary_engines[r["study"]].engine)]
 
     def table_name(self, row: Mapping[str, Any]) -> str:
         """Return what the table of a number's row is called."""
@@ -130,7 +130,7 @@ class Source:
 
     def primary_results(self, results: Results) -> Results:
         """Return what the primary engine of a study has of its results."""
-        engine = self.headlines[results.study_id].engine
+        engine = self.primary_engines[results.study_id].engine
         design, flows = results.design, results.flows
         return replace(
             results,

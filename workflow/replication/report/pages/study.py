@@ -47,13 +47,13 @@ def study_page(
     cards = claim_cards(source, study, claims, links)
     # Of a claim on several experiments the first.
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
-    headline = source.headline(claims)
+    of_primary = source.on_primary(claims)
     experiments = [
         {
             "experiment": e,
             "factors": [_factor_line(factor) for factor in e.factors],
             "answer": _answer(
-                tables.get(e.id, []), [row for row in headline if homes.get(row["claim"]) == e.id]
+                tables.get(e.id, []), [row for row in of_primary if homes.get(row["claim"]) == e.id]
             ),
             "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
             "tables": tables.get(e.id, []),
@@ -65,11 +65,11 @@ def study_page(
         for e in study.experiments
     ]
     failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
-    counted = tallies(source.headline(cells), headline).values()
+    counted = tallies(source.on_primary(cells), of_primary).values()
     ours = [row for row in design if is_supported(row)]
     return {
         "study": study,
-        "headline": source.headlines[study.id],
+        "primary": source.primary_engines[study.id],
         "failing": sum(tally.count(word) for tally in counted for word in failing),
         "changes": len(study.changes),
         "experiments": experiments,
@@ -77,7 +77,7 @@ def study_page(
         "audit": of_study(source.findings, study.id),
         "checks": len(of_study(source.audit, study.id)),
         "table_names": table_names(study),
-        "answer": _answer([t for own in tables.values() for t in own], headline),
+        "answer": _answer([t for own in tables.values() for t in own], of_primary),
         "runs": len(ours),
         "scenarios": len({(row["engine"], row["scenario"]) for row in ours}),
     }
@@ -91,7 +91,7 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[TableView
     found: dict[str, list[tuple[TableView, CellView]]] = {}
     for table in [table for e in view["experiments"] for table in e["tables"]]:
         for cell in table["cells"]:
-            if cell["row"]["engine"] == view["headline"].engine:
+            if cell["row"]["engine"] == view["primary"].engine:
                 for point in cell["points"]:
                     found.setdefault(point.file, []).append((table, cell))
     return found
@@ -217,7 +217,7 @@ def _table(
         "title": "" if name == table.title else table.title,
         **_grid([cell for cell in cells if cell["row"]["engine"] in shown]),
         "cells": cells,
-        "tally": Numbers(source.headline(rows)),
+        "tally": Numbers(source.on_primary(rows)),
         "tolerances": _tolerances(table),
         "engines": engines,
         "notes": notes,
