@@ -30,7 +30,7 @@ from replication.report.pages.evidence import (
     trace_section,
     why_view,
 )
-from replication.report.pages.ledger import DOWN, MOVES, STAYED, UP, changes_view, ledger
+from replication.report.pages.assumptions import DOWN, MOVES, STAYED, UP, changes_view, parameter_tables
 from replication.report.pages.overview import (
     all_numbers,
     conclusions,
@@ -113,12 +113,12 @@ def _changed(source: Source) -> list[dict[str, Any]]:
 def _method(source: Source, _: Path) -> dict[str, Any]:
     names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
     lectures = [] if source.downloads == COPIED else _linked(names)
-    changed, ledgers = _changed(source), [(s, ledger(s)) for s in source.studies.values()]
+    changed, tables = _changed(source), [(s, parameter_tables(s)) for s in source.studies.values()]
     moves = {way: sum(one["moves"][way] for one in changed) for way in (UP, DOWN, STAYED)}
     return {
         "changed": changed,
         "moves": moves,
-        "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in ledgers],
+        "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in tables],
         "downloads": _downloads(source),
         "lectures": lectures,
         "glossary": [tuple(row) for row in csv.reader(GLOSSARY.read_text("utf-8").splitlines())],
@@ -178,7 +178,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     text = templates.get_template("evidence.html").render(
         **shown,
         traces=trace_section(source, study),
-        ledger=ledger(study),
+        parameters=parameter_tables(study),
         robust=robust,
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),

@@ -20,7 +20,7 @@ from replication.report.charts.cells import verdict_look as look_of_verdicts
 from replication.report.charts.data import over_replicates
 from replication.report.charts.figure import Drawing
 from replication.report.charts.run import topology_lines
-from replication.report.pages.ledger import plain, plausible
+from replication.report.pages.assumptions import plain, plausible
 from replication.study.study import parameters_of
 from replication.study.verdict import Verdict
 from replication.verdicts.self_consistency import FAILS

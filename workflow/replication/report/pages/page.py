@@ -27,7 +27,7 @@ from replication.metrics.metric_model import metric_label
 from replication.report.charts.data import proper, unsaid_unit
 from replication.report.charts.figure import Figure, short
 from replication.report.pages import shown as numbers
-from replication.report.pages.ledger import plausible
+from replication.report.pages.assumptions import plausible
 from replication.report.pages.shown import BADGE_OF, BADGES
 from replication.report.pages.source import Source
 from replication.study.files import write_text

@@ -1,4 +1,4 @@
-"""A study's ledger: its parameters and their sources, what was changed after results were seen."""
+"""A study's parameters and their sources, what was changed after results were seen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from replication.verdicts.wording import table_names
 Entry = tuple[str, str, str, str, Parameter | Factor]
 
 
-def ledger(study: Study) -> dict[str, Any]:
+def parameter_tables(study: Study) -> dict[str, Any]:
     """Return every parameter and factor of `study`, and what engines run in the place of some."""
     entries = list(_entries(study))
     return {
