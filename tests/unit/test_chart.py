@@ -36,7 +36,7 @@ from replication.report.charts.time import trace_figures
 from replication.report.pages.evidence import figures_of_traces, trace_section
 from replication.report.pages.page import environment, svg_of
 from replication.report.pages.source import Source
-from replication.report.released import released_results
+from replication.report.release import released_results
 from replication.study.claim_model import Quantity
 from replication.study.files import write_text
 from replication.verdicts.verdict_table import read_table

@@ -21,7 +21,7 @@ from replication.report.notebooks.collection import Collection, design, open_col
 from replication.report.notebooks.notebook import execute, parameter_names, read_notebook, to_html
 from replication.report.notebooks.picture import NOT_CONCLUDED, verdicts
 from replication.report.notebooks.trial import pressure
-from replication.report.released import released_results
+from replication.report.release import released_results
 from replication.study.errors import InputError, RunError
 from replication.study.study import ExperimentType
 from replication.verdicts.verdict_table import read_verdicts, write_verdicts

@@ -7,14 +7,14 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import yaml
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement import TABLES
@@ -22,6 +22,14 @@ from replication.design.pipeline import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report.charts.experiment import figures_of
 from replication.report.notebooks.notebook import to_html
+from replication.report.pages.assumptions import (
+    DOWN,
+    MOVES,
+    STAYED,
+    UP,
+    changes_view,
+    parameter_tables,
+)
 from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.evidence import FILES as TRACE_FILES
 from replication.report.pages.evidence import (
@@ -30,7 +38,6 @@ from replication.report.pages.evidence import (
     trace_section,
     why_view,
 )
-from replication.report.pages.assumptions import DOWN, MOVES, STAYED, UP, changes_view, parameter_tables
 from replication.report.pages.overview import (
     all_numbers,
     conclusions,
@@ -43,7 +50,21 @@ from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import RUNS, regions_page, runs_table
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page
-from replication.study.files import write_text
+from replication.report.release import (
+    ARCHIVE,
+    MANIFEST,
+    PACKED,
+    PAGES,
+    PROVENANCE,
+    RELEASED,
+    manifest,
+    pack_series,
+    replacing,
+    restore,
+    write_released,
+)
+from replication.study.errors import InputError
+from replication.study.files import read_json, write_text
 from replication.study.storage.table import read_frame, write_parquet
 from replication.study.study import REGIONS_TABLE, Study
 from replication.verdicts.counts import COUNTS
@@ -220,24 +241,6 @@ def _linked(lectures: Iterable[str]) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), f"notebooks/{name}.html") for name in lectures]
 
 
-@contextmanager
-def replacing(out: Path) -> Iterator[Path]:
-    """Give a new folder beside `out` that takes its place only if the block succeeds."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as work:
-        fresh, old = Path(work) / "new", Path(work) / "old"
-        fresh.mkdir()
-        yield fresh
-        if out.exists():
-            out.replace(old)
-        try:
-            fresh.replace(out)
-        except OSError:
-            if old.exists():
-                old.replace(out)
-            raise
-
-
 def _write_assets(folder: Path) -> None:
     shutil.copytree(PACKAGE / "assets", folder / "assets")
     write_text(folder / "assets" / "vega.js", _vega_bundle())
@@ -271,3 +274,47 @@ def _copy_data(source: Source, folder: Path) -> None:
                 write_parquet(table, folder / name)
             else:
                 shutil.copyfile(path, folder / name)
+
+
+#: Most bytes of released data, and of pages without those of notebooks, which may add 1 MB.
+LIMITS = {RELEASED: 7_000_000, PAGES: 7_000_000}
+
+
+def make_release(root: Path, data: Path) -> str:
+    """Write the data, pages and manifest of a release; return a line with their sizes.
+
+    InputError: results are missing, or the release would be too large.
+    """
+    provenance = read_json(data / PROVENANCE)
+    studies = sorted(path.stem for path in (data / "design").glob("*.csv"))
+    archive = pack_series(root, data, studies)
+    with (
+        tempfile.TemporaryDirectory() as work,
+        replacing(root / PAGES) as pages,
+        replacing(root / RELEASED) as released,
+    ):
+        write_released(data, released)
+        results = Path(work) / "data"
+        restore(root, released, results)
+        # Pages of notebooks are large, so the released report links to the lectures instead.
+        link = os.path.relpath(RELEASED, PAGES)
+        render(root, results, results / "no notebooks", pages, link)
+        sizes = [_size_mb(released, RELEASED), _size_mb(pages, PAGES)]
+        text = yaml.safe_dump(archive.model_dump(exclude_none=True), sort_keys=False)
+        write_text(released / ARCHIVE.name, text)
+    write_text(root / MANIFEST, manifest(root))
+    tier, engines = provenance["tier"]["id"], ", ".join(provenance["engines"])
+    return (
+        f"{RELEASED}: {sizes[0]:.1f} MB, {PAGES}: {sizes[1]:.1f} MB, tier {tier}, {engines}; "
+        f"{PACKED / archive.file}: {archive.bytes / 1e6:.1f} MB, not for git"
+    )
+
+
+def _size_mb(folder: Path, name: Path) -> float:
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if size > LIMITS[name]:
+        raise InputError(
+            f"{name}: would have {size / 1e6:.1f} MB, more than {LIMITS[name] / 1e6:g}; release "
+            "fewer studies or engines (STUDIES=, ENGINES=)"
+        )
+    return size / 1e6

@@ -29,7 +29,7 @@ from replication.report.charts.data import read_cells, read_series, runs_of
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
 from replication.report.notebooks.trial import LiveRun, design, experiment_of, flow_facts, run_live
 from replication.report.pages.regions import Axis, panel_title
-from replication.report.released import RELEASED, released_results
+from replication.report.release import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario

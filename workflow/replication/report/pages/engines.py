@@ -31,7 +31,9 @@ def engines_page(source: Source) -> dict[str, Any]:
     return {
         "engines": [view for view in views if view["ran"]],
         "missing": [view for view in views if not view["ran"]],
-        "primary_engines": [(study, source.primary_engines[name]) for name, study in source.studies.items()],
+        "primary_engines": [
+            (study, source.primary_engines[name]) for name, study in source.studies.items()
+        ],
         "agreement": agreement_view(source, known),
         "conformance": _conformance(source.root),
         "flows": _flow_differences(source.root),
