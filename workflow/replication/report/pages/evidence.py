@@ -14,8 +14,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.compare.raw_samples import SAMPLES
-from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, SAMPLES, WINDOWS
 from replication.design.config import load_sensitivity
 from replication.explore import explanation
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND

@@ -42,10 +42,10 @@ AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 
 @dataclass(frozen=True)
 class Source:
-    """All that the report reads, except the series behind the charts.
+    """The report's input except the series behind the charts.
 
-    `self_consistency` has the rows of self_consistency.csv by study and claim; `downloads` is where pages
-    find the tables, from the report's folder.
+    `self_consistency` has the rows of self_consistency.csv by study and claim. `downloads` is the
+    folder of the tables, relative to the report's folder.
     """
 
     root: Path
