@@ -148,6 +148,21 @@ def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(wor
     assert drawn[0].published == {("1", "slow", "tcp1")}
 
 
+def test_metrics_of_claims_have_charts_where_the_type_defines_none(world):
+    (experiment,) = study_document()["experiments"]
+    names = ["loss_rate", "goodput_bps", "delay_mean_s", "loss_rate", "timeouts", "packets_sent"]
+    tests = [
+        {"kind": "value", "of": {"experiment": "sweep", "metric": m}, "expect": {"at_least": 0}}
+        for m in names
+    ]
+    claims = [CLAIM | {"id": f"c{n}", "test": test} for n, test in enumerate(tests)]
+    for kind in ("throughput_tables", "homogeneous_dumbbell"):
+        study = world.study(experiments=[experiment | {"type": kind}], claims=claims)
+        found = figures_of(world.results(study), pd.DataFrame(), study, "sweep")
+        metrics = [figure.id.split("~")[2] for figure in found]
+        assert metrics == ["loss_rate", "goodput_bps", "delay_mean_s", "timeouts"]
+
+
 def test_names_are_in_the_order_of_the_file_and_long_ones_take_lines(world):
     (experiment,) = study_document()["experiments"]
     experiment["type"] = "cbr_sweep"
