@@ -10,23 +10,10 @@ import pandas as pd
 
 from replication.metrics.results import Results
 from replication.metrics.trace import TABLE_PREFIX
+from replication.report.charts import data
 from replication.report.charts import figure as draw
 from replication.report.charts.cells import column_figures
-from replication.report.charts.data import (
-    ALGORITHMS,
-    MOST_NAMED,
-    Display,
-    PublishedValue,
-    axis_factor,
-    display_factor,
-    display_metric,
-    estimates,
-    flow_ids,
-    label_points,
-    level_label,
-    published_values,
-    series_order,
-)
+from replication.report.charts.data import Display, PublishedValue, axis_factor
 from replication.report.charts.figure import Drawing, Figure
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
@@ -48,7 +35,7 @@ def figures_of(
 ) -> list[Figure]:
     """Return the figures of one experiment with published values; cells are of one engine."""
     experiment = study.experiment(experiment_id)
-    published = published_values(experiment, cells)
+    published = data.published_values(experiment, cells)
     used = [one for claim in study.claims for one in claim.quantities()]
     used = [one for one in used if one.experiment == experiment.id]
     used += [value.quantity for value in published]
@@ -67,12 +54,12 @@ def _figures_of_type(
         case "cbr_sweep":
             return _metric_figures(results, experiment, _SWEEP_METRICS, published, used)
         case "pairwise_fairness":
-            flows = flow_ids(results, experiment)
+            flows = data.flow_ids(results, experiment)
             return _metric_figures(results, experiment, _SWEEP_METRICS, published, used, flows)
         case "queuing":
             return time_figures(results, experiment)
         case "bdp_jain":
-            flows = flow_ids(results, experiment)
+            flows = data.flow_ids(results, experiment)
             found = jain_figures(results, experiment) if len(flows) >= _MANY_FLOWS else []
             if axis_factor(experiment) is None:
                 return found
@@ -162,7 +149,7 @@ def _measured_and_published(
     results: Results, experiment: Experiment, wanted: Quantity, published: Sequence[PublishedValue]
 ) -> list[pd.DataFrame]:
     own = [value for value in published if _at_all_points(value.quantity) == wanted]
-    return [estimates(results, experiment, wanted), _published_frame(experiment, own)]
+    return [data.estimates(results, experiment, wanted), _published_frame(experiment, own)]
 
 
 def _at_all_points(quantity: Quantity) -> Quantity:
@@ -170,7 +157,7 @@ def _at_all_points(quantity: Quantity) -> Quantity:
 
 
 def _named(wanted: Quantity, *parts: str) -> Display:
-    display = display_metric(wanted.metric)
+    display = data.display_metric(wanted.metric)
     when = ["{:g} to {:g} s".format(*wanted.window_s)] if wanted.window_s else []
     return replace(display, label=", ".join([display.label, *parts, *when]))
 
@@ -221,13 +208,13 @@ def _figure(
         frame = frame.assign(x=frame["series"])
     cells, marks = frozenset(marks["cell"]), marks.drop(columns="cell")
     drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
-    known = series_order(drawn, experiment, axis)
+    known = data.series_order(drawn, experiment, axis)
     order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known
     if axis is None:
         x = draw.axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
     else:
         values = sorted({float(value) for value in drawn["x"].dropna()})
-        x = draw.axis_x(display_factor(axis).title, values)
+        x = draw.axis_x(data.display_factor(axis).title, values)
     if panels_by:
         panels, words = [], ""
         for name in order if panels_by == "series" else dict.fromkeys(frame[panels_by]):
@@ -262,7 +249,7 @@ def _published_frame(experiment: Experiment, published: list[PublishedValue]) ->
     columns = ["series", "x", "value", "source", "cell"]
     if not rows:
         return pd.DataFrame(columns=columns)
-    frame = label_points(pd.DataFrame(rows), experiment, axis)
+    frame = data.label_points(pd.DataFrame(rows), experiment, axis)
     return (frame if axis else frame.assign(x=frame["series"]))[columns]
 
 
@@ -274,20 +261,20 @@ def _share_figures(
     printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
     metric = printed[0].quantity.metric if printed else rates[0]
     parts = []
-    for flow in flow_ids(results, experiment):
+    for flow in data.flow_ids(results, experiment):
         wanted = Quantity(experiment=experiment.id, metric=metric, flows=[flow])
-        if len(part := estimates(results, experiment, wanted)):
+        if len(part := data.estimates(results, experiment, wanted)):
             parts.append(part.assign(flow=flow))
     if len({part["series"].iloc[0] for part in parts}) < 2:
         return []
     frame = pd.concat(parts, ignore_index=True)
-    frame = frame.assign(condition=frame["series"], series=frame["flow"].replace(ALGORITHMS))
+    frame = frame.assign(condition=frame["series"], series=frame["flow"].replace(data.ALGORITHMS))
     rows = [
-        (_where_label(experiment, v), ALGORITHMS.get(_one_flow(v), _one_flow(v)), v.value)
+        (_where_label(experiment, v), data.ALGORITHMS.get(_one_flow(v), _one_flow(v)), v.value)
         for v in printed
     ]
     marks = pd.DataFrame(rows, columns=["condition", "series", "value"])
-    display = display_metric(metric)
+    display = data.display_metric(metric)
     chart = _share_chart(frame, marks, display)
     words = f"{display.title} of each flow, one row for each pair."
     for row in frame.to_dict("records"):
@@ -325,7 +312,7 @@ def _one_flow(value: PublishedValue) -> str:
 
 def _where_label(experiment: Experiment, value: PublishedValue) -> str:
     keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
-    return ", ".join(level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys)
+    return ", ".join(data.level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys)
 
 
 def _describe_lines(
@@ -334,7 +321,7 @@ def _describe_lines(
     """Return the axes, and the first and last value of each series, in words."""
     lines = [(name, frame.loc[frame["series"] == name, "mean"]) for name in order]
     lines = [(name, means) for name, means in lines if len(means)]
-    if len(lines) > MOST_NAMED:
+    if len(lines) > data.MOST_NAMED:
         lines = [(f"{len(lines)} series", frame["mean"].sort_values())]
     words = f"{display.title} against {x_title}."
     for name, means in lines:
