@@ -42,6 +42,7 @@ def write(tmp_path):
             cells[tagged].metadata["tags"] = ["parameters"]
         path = tmp_path / "n.ipynb"
         notebook = new_notebook(cells=[new_markdown_cell("# A <b>title</b>"), *cells])
+        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "x"}
         notebook.metadata["language_info"] = {"name": "python"}
         nbformat.write(notebook, path)
         return path
