@@ -263,7 +263,7 @@ def test_a_conclusion_that_the_release_does_not_support_is_an_error_and_elsewher
 
 def test_a_cell_that_other_results_do_not_support_says_so_and_the_notebook_goes_on(tmp_path, write):
     opened = "from replication import lab\nreplication = lab.open(data, root)"
-    cells = ("data = ''; root = ''", opened, "{}['CoDel']", "print('to the end')")
+    cells = ("data = ''\nroot = ''", opened, "{}['CoDel']", "print('to the end')")
     path, out = write(*cells), tmp_path / "out.ipynb"
     elsewhere = {"data": str(released_results(ROOT)), "root": str(ROOT)}
     execute(path, out, elsewhere)
