@@ -273,7 +273,12 @@ def check_release(root: Path) -> str:
     provenance = read_json(results / PROVENANCE)
     with tempfile.TemporaryDirectory() as work:
         again = shutil.copytree(results, Path(work) / "data")
-        _judge_again(root, again, sorted(path.stem for path in (results / "design").glob("*.csv")))
+        studies = sorted(path.stem for path in (again / "design").glob("*.csv"))
+        with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
+            list(pool.map(partial(_judge, root, again), studies))
+        evaluations = [again / "evaluation" / study for study in studies]
+        merge(evaluations, primary_engines(root, again, studies), again)
+        write_agreement(root, again, studies)
         differing = [
             name for name in _JUDGED if (again / name).read_bytes() != (results / name).read_bytes()
         ]
@@ -290,19 +295,9 @@ def check_release(root: Path) -> str:
     )
 
 
-def _judge_again(root: Path, data: Path, studies: list[str]) -> None:
-    with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
-        list(pool.map(partial(_judge, root, data), studies))
-    evaluations = [data / "evaluation" / study for study in studies]
-    merge(evaluations, primary_engines(root, data, studies), data)
-    write_agreement(root, data, studies)
-
-
 def _judge(root: Path, data: Path, study: str) -> None:
-    published = published_path(root, study)
-    results = Results.load(data, study)
-    folder = data / "evaluation" / study
-    evaluate_study(load_study(root, study), published, results, folder)
+    folder, results = data / "evaluation" / study, Results.load(data, study)
+    evaluate_study(load_study(root, study), published_path(root, study), results, folder)
     # Rows that rest on raw traces are kept, since the traces may not be here.
     kept = read_rows(folder / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
     write_self_consistency(root, data, study, kept)

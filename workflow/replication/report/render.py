@@ -97,25 +97,14 @@ def _changed(source: Source) -> list[dict[str, Any]]:
 
 def _method(source: Source, _: Path) -> dict[str, Any]:
     names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
-    lectures = [] if source.downloads == _COPIED else _linked(names)
-    changed, tables = (
-        _changed(source),
-        [(s, assumptions.parameter_tables(s)) for s in source.studies.values()],
-    )
-    moves = {
-        way: sum(one["moves"][way] for one in changed)
-        for way in (assumptions.UP, assumptions.DOWN, assumptions.STAYED)
-    }
+    tables = [(s, assumptions.parameter_tables(s)) for s in source.studies.values()]
+    glossary = (PACKAGE / "glossary.csv").read_text("utf-8").splitlines()
     return {
-        "changed": changed,
-        "moves": moves,
+        "changed": _changed(source),
         "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in tables],
         "downloads": _downloads(source),
-        "lectures": lectures,
-        "glossary": [
-            tuple(row)
-            for row in csv.reader((PACKAGE / "glossary.csv").read_text("utf-8").splitlines())
-        ],
+        "lectures": [] if source.downloads == _COPIED else _linked(names),
+        "glossary": list(csv.reader(glossary)),
     }
 
 

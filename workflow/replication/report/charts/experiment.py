@@ -269,10 +269,12 @@ def _share_figures(
         return []
     frame = pd.concat(parts, ignore_index=True)
     frame = frame.assign(condition=frame["series"], series=frame["flow"].replace(data.ALGORITHMS))
-    rows = [
-        (_where_label(experiment, v), data.ALGORITHMS.get(_one_flow(v), _one_flow(v)), v.value)
-        for v in printed
-    ]
+    rows = []
+    for value in printed:
+        keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
+        labels = [data.level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys]
+        flow = _one_flow(value)
+        rows.append((", ".join(labels), data.ALGORITHMS.get(flow, flow), value.value))
     marks = pd.DataFrame(rows, columns=["condition", "series", "value"])
     display = data.display_metric(metric)
     chart = _share_chart(frame, marks, display)
@@ -308,11 +310,6 @@ def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> 
 def _one_flow(value: PublishedValue) -> str:
     flows = value.quantity.flows
     return flows[0] if isinstance(flows, list) and len(flows) == 1 else ""
-
-
-def _where_label(experiment: Experiment, value: PublishedValue) -> str:
-    keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
-    return ", ".join(data.level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys)
 
 
 def _describe_lines(

@@ -35,7 +35,11 @@ def name_of(*parts: str) -> str:
     Names of figures and runs begin with study and experiment, empty if a figure belongs to none.
     The charts' script makes the same name of a number's table, row and column.
     """
-    return "~".join(_QUOTED.sub(_quote, part) for part in parts)
+
+    def quote(sign: re.Match[str]) -> str:
+        return "".join(f"+{byte:02x}" for byte in sign[0].encode())
+
+    return "~".join(_QUOTED.sub(quote, part) for part in parts)
 
 
 def file_of(name: str) -> str:
@@ -43,10 +47,6 @@ def file_of(name: str) -> str:
     if len(name) <= _LONGEST:
         return name
     return f"{name[:_LONGEST]}+sha256-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
-
-
-def _quote(sign: re.Match[str]) -> str:
-    return "".join(f"+{byte:02x}" for byte in sign[0].encode())
 
 
 #: Any Altair chart; the classes have no useful common type.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,12 @@ _PANEL_WIDTH, _LEFT, _GAP = 560, 76, 26
 _FINE = 2
 #: Distances between ticks are one of these times a power of ten.
 _ROUND = (1, 2, 2.5, 5, 10)
+#: Fields of a queue's limit, and their units in words.
+_LIMITS = {
+    "limit_packets": "packets",
+    "memory_limit_bytes": "bytes of memory",
+    "limit_bytes": "bytes",
+}
 #: Longer lists of similar hosts are shortened to the first and the last.
 _MOST_ALIKE = 3
 
@@ -63,7 +70,8 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
     samples = samples.sort_values("time_s", kind="stable")
     own = {flow["id"]: samples[samples["flow"] == flow["id"]] for flow in chosen}
     flows = sorted((flow for flow in chosen if len(own[flow["id"]])), key=flow_label)
-    strokes = {flow["id"]: _stroke(number) for number, flow in enumerate(flows)}
+    looks = zip(flows, cycle(PALETTE), cycle(DASHES), strict=False)
+    strokes = {flow["id"]: _stroke(colour, dash) for flow, colour, dash in looks}
     end_s = float(scenario["duration_s"])
     top, panels, events = 42 + 18 * ((len(flows) - 1) // 3), [], []
     for name, panel in _PANELS.items():
@@ -134,10 +142,9 @@ def _thinned(lines: Sequence[_Line], limit: int) -> Iterator[_Line]:
         yield line._replace(time_s=line.time_s[kept], value=line.value[kept])
 
 
-def _stroke(number: int) -> str:
-    dash = DASHES[number % len(DASHES)]
+def _stroke(colour: str, dash: Sequence[int]) -> str:
     dashed = "" if dash == [1, 0] else f' stroke-dasharray="{" ".join(map(str, dash))}"'
-    return f'stroke="{PALETTE[number % len(PALETTE)]}"{dashed}'
+    return f'stroke="{colour}"{dashed}'
 
 
 def _solid(stroke: str) -> str:
@@ -240,7 +247,5 @@ def _delay(seconds: float) -> str:
 
 def _queue(document: Mapping[str, Any]) -> str:
     kind = str(document["kind"])
-    units = {"limit_packets": "packets", "memory_limit_bytes": "bytes of memory"}
-    units |= {"limit_bytes": "bytes"}
-    field = next(name for name in units if document.get(name) is not None)
-    return f"{QUEUES.get(kind, kind)} {document[field]:,} {units[field]}"
+    field = next(name for name in _LIMITS if document.get(name) is not None)
+    return f"{QUEUES.get(kind, kind)} {document[field]:,} {_LIMITS[field]}"

@@ -166,7 +166,9 @@ def trace_figures(
         part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, draw.PUBLISHED))
         mean = None
         if draw.PUBLISHED not in set(part["source"]):
-            mean = _published_mean(comparison, trace, str(part["flow"].iloc[0]))
+            named = {"trace": trace, "flow": str(part["flow"].iloc[0]), "metric": "cwnd_mean"}
+            row = comparison[(comparison[list(named)].astype(str) == pd.Series(named)).all(axis=1)]
+            mean = float(row["published"].iloc[0])
             words += f" {proper(trace)}: published mean {draw.three_digits(mean)}."
         parts.append(part[["trace", "flow", "source", "time_s", "cwnd_segments"]])
         panels.append(_window_panel(parts[-1], proper(trace), [draw.PUBLISHED, engine], mean))
@@ -179,11 +181,6 @@ def trace_figures(
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
     title = "Congestion windows over time, published and measured"
     return [draw.make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
-
-
-def _published_mean(comparison: pd.DataFrame, trace: str, flow: str) -> float:
-    rows = comparison[(comparison["trace"] == trace) & (comparison["metric"] == "cwnd_mean")]
-    return float(rows.loc[rows["flow"].astype(str) == flow, "published"].iloc[0])
 
 
 def _window_panel(data: pd.DataFrame, title: str, order: list[str], mean: float | None) -> Drawing:

@@ -106,17 +106,13 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
 
 def write_notebook(path: Path, notebook: NotebookNode) -> None:
     """Write an executed notebook without run times, paths and kernel versions."""
-    text: str = nbformat.writes(_cleaned(notebook))  # type: ignore[no-untyped-call]
-    write_text(path, text.rstrip("\n") + "\n")
-
-
-def _cleaned(notebook: NotebookNode) -> NotebookNode:
     notebook.metadata = {"kernelspec": _KERNELSPEC, "language_info": {"name": "python"}}
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
         cell.metadata = {"tags": tags} if tags else {}
         cell.id = f"cell-{number:02d}"
-    return notebook
+    text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+    write_text(path, text.rstrip("\n") + "\n")
 
 
 def _relative(value: Any) -> Any:
@@ -151,7 +147,9 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
         _outputs(document)[place].data = {"image/svg+xml": picture}
     exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])  # type: ignore[no-untyped-call]
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    resources = {"title": _title(document, notebook.stem), "whose": whose}
+    prose = (cell.source for cell in document.cells if cell.cell_type == "markdown")
+    titles = (found[1].strip() for source in prose if (found := re.match(r"#\s+(.+)", source)))
+    resources = {"title": next(titles, notebook.stem), "whose": whose}
     page, _ = exporter.from_notebook_node(document, resources)
     write_text(output, _PLAIN.sub(r"\1", _LINK.sub(r'\1.html"', page)))
     write_text(output.parent / STYLE, read_text(_TEMPLATES / "notebook" / STYLE))
@@ -174,9 +172,3 @@ def _pictures(notebook: NotebookNode) -> dict[int, str]:
 
 def _outputs(notebook: NotebookNode) -> list[NotebookNode]:
     return [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
-
-
-def _title(notebook: NotebookNode, fallback: str) -> str:
-    prose = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    titles = (re.match(r"#\s+(.+)", source) for source in prose)
-    return next((found[1].strip() for found in titles if found), fallback)

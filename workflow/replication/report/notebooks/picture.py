@@ -99,7 +99,11 @@ def _lean(specification: dict[str, Any]) -> dict[str, Any]:
     drawn = json.dumps({name: part for name, part in specification.items() if name != "datasets"})
     kept = {
         altair_name: [
-            {name: _six_digits(value) for name, value in row.items() if name in drawn}
+            {
+                name: float(f"{value:.6g}") if isinstance(value, float) else value
+                for name, value in row.items()
+                if name in drawn
+            }
             for row in rows
         ]
         for altair_name, rows in specification.get("datasets", {}).items()
@@ -108,10 +112,6 @@ def _lean(specification: dict[str, Any]) -> dict[str, Any]:
     for altair_name, name in names.items():
         drawn = drawn.replace(json.dumps(altair_name), json.dumps(name))
     return {**json.loads(drawn), "datasets": {names[key]: rows for key, rows in kept.items()}}
-
-
-def _six_digits(value: Any) -> Any:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 @dataclass(frozen=True)

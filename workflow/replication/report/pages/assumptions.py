@@ -68,13 +68,8 @@ def plain(value: JsonValue) -> str:
 
 #: Verdicts that have an order, worst first.
 _ORDER = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.REPRODUCED)
-MOVES = UP, DOWN, STAYED, TESTABLE, UNTESTABLE = (
-    "up",
-    "down",
-    "stayed",
-    "became testable",
-    "no longer testable",
-)
+MOVES = ("up", "down", "stayed", "became testable", "no longer testable")
+_UP, _DOWN, _STAYED, _TESTABLE, _UNTESTABLE = MOVES
 
 
 def changes_view(study: Study) -> dict[str, Any]:
@@ -90,8 +85,8 @@ def _moved(before: str, after: str) -> str:
     ranks = [_ORDER.index(Verdict(v)) if v in _ORDER else None for v in (before, after)]
     old, new = ranks
     if old is None or new is None:
-        return STAYED if old == new else TESTABLE if old is None else UNTESTABLE
-    return STAYED if old == new else UP if new > old else DOWN
+        return _STAYED if old == new else _TESTABLE if old is None else _UNTESTABLE
+    return _STAYED if old == new else _UP if new > old else _DOWN
 
 
 def _change(study: Study, change: StudyChange) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -37,48 +37,34 @@ from replication.verdicts.wording import lower
 def ran(provenance: dict[str, Any]) -> dict[str, Any]:
     """Return what provenance.json says was run."""
     tier, config = provenance.get("tier", {}), provenance.get("config", {})
-    name = str(tier.get("id") or config.get("tier") or "unknown")
-    engines = [
-        (engine, str(known.get("version", "unknown version")))
-        for engine, known in provenance.get("engines", {}).items()
-    ]
+    tier_id = str(tier.get("id") or config.get("tier") or "unknown")
+    known = provenance.get("engines", {})
+    engines = [(name, str(one.get("version", "unknown version"))) for name, one in known.items()]
     written = str(provenance.get("written", ""))
     if written:
         moment = datetime.datetime.fromisoformat(written)
         written = f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
     versions = ", ".join(f"{one} {version.partition('+')[0]}" for one, version in engines)
-    whose = f"Results{f' of {written}' if written else ''}: tier {name}"
+    whose = f"Results{f' of {written}' if written else ''}: tier {tier_id}"
     chosen = ",".join(engine for engine, _ in engines)
     selected = config.get("studies", "all")
-    again = [f"TIER={name}", f"ENGINES={chosen}" if chosen else ""]
+    again = [f"TIER={tier_id}", f"ENGINES={chosen}" if chosen else ""]
     again += [] if selected == "all" else [f"STUDIES={','.join(selected)}"]
     return {
-        "tier": name,
+        "tier": tier_id,
         "tier_title": str(tier.get("title", "")),
-        "quick": name == "quick" or tier.get("levels") == "quick",
+        "quick": tier_id == "quick" or tier.get("levels") == "quick",
         "engines": engines,
-        "facts": list(_facts(provenance, written)),
+        "written": written,
+        "provenance": provenance,
+        # Engines whose packages differ from the locked ones.
+        "warnings": [w for one in known.values() if (w := package_warning(one.get("package")))],
         "stages": provenance.get("stages", {}),
         # Arguments of make that repeat the run.
         "again": " ".join(filter(None, again)),
         # For the footer of every page.
         "whose": f"{whose}; engines {versions}." if versions else f"{whose}.",
     }
-
-
-def _facts(provenance: dict[str, Any], written: str) -> Iterator[tuple[str, str]]:
-    simulate, platform = provenance.get("simulate", {}), provenance.get("platform", {})
-    engines = provenance.get("engines", {}).values()
-    facts: list[tuple[str, Any, Callable[[Any], str]]] = [
-        ("Runtime", provenance.get("config", {}).get("runtime"), str),
-        ("Written", written, str),
-        ("Scenarios", simulate.get("scenarios"), shown.count),
-        ("Simulator CPU time", simulate.get("simulator_cpu_s"), shown.duration),
-        *(("Not as locked", package_warning(one.get("package")), str) for one in engines),
-        ("Commit", provenance.get("commit"), str),
-        ("System", platform.get("system"), str),
-    ]
-    return ((label, show(value)) for label, value, show in facts if value)
 
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -168,17 +154,13 @@ def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
     """Write the scripts of figures below the report's folder `out`; return the figures."""
     for figure in figures:
-        write_text(out / figure.script, _chart_script(figure.id, figure.specification()))
+        spec = {key: part for key, part in figure.specification().items() if key != "$schema"}
+        if datasets := spec.get("datasets"):
+            spec["datasets"] = {key: _columns(records) for key, records in datasets.items()}
+        document = json.dumps(spec, separators=(",", ":"), allow_nan=False, default=str)
+        chart = f"(window.replicationCharts ??= {{}})[{json.dumps(figure.id)}]"
+        write_text(out / figure.script, f"{chart} = {document};\n")
     return list(figures)
-
-
-def _chart_script(name: str, spec: dict[str, Any]) -> str:
-    spec = {key: value for key, value in spec.items() if key != "$schema"}
-    datasets = spec.get("datasets", {})
-    if datasets:
-        spec["datasets"] = {key: _columns(records) for key, records in datasets.items()}
-    document = json.dumps(spec, separators=(",", ":"), allow_nan=False, default=str)
-    return f"(window.replicationCharts ??= {{}})[{json.dumps(name)}] = {document};\n"
 
 
 def _columns(records: list[dict[str, Any]]) -> Any:

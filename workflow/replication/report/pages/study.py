@@ -43,22 +43,26 @@ def study_page(
     cards = _claim_cards(source, study, claims, links)
     # A claim on several experiments is shown with the first.
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
-    of_primary = source.on_primary(claims)
-    experiments = [
-        {
-            "experiment": e,
-            "factors": [_factor_line(factor) for factor in e.factors],
-            "answer": _answer(
-                tables.get(e.id, []), [row for row in of_primary if homes.get(row["claim"]) == e.id]
-            ),
-            "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
-            "tables": tables.get(e.id, []),
-            "points": _points(e, design, links),
-            "topology": _topology(results, e),
-            "figures": figures[e.id],
-        }
-        for e in study.experiments
-    ]
+    of_primary, experiments = source.on_primary(claims), []
+    for e in study.experiments:
+        own, shown_tables = (
+            [row for row in design if row["experiment"] == e.id],
+            tables.get(e.id, []),
+        )
+        ran = [row for row in own if is_supported(row)]
+        judged = [row for row in of_primary if homes.get(row["claim"]) == e.id]
+        experiments.append(
+            {
+                "experiment": e,
+                "factors": [_factor_line(factor) for factor in e.factors],
+                "answer": _answer(shown_tables, judged),
+                "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
+                "tables": shown_tables,
+                "points": _points(e, own, links),
+                "topology": topology_lines(results.scenarios[ran[0]["scenario"]]) if ran else [],
+                "figures": figures[e.id],
+            }
+        )
     failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
     counted = tallies(source.on_primary(cells), of_primary).values()
     ours = [row for row in design if is_supported(row)]
@@ -94,13 +98,6 @@ def _answer(tables: Sequence[_TableView], claims: Iterable[Judged]) -> dict[str,
     return shown.answer([cell["row"] for cell in cells], claims)
 
 
-def _topology(results: Results, experiment: Experiment) -> list[str]:
-    """Return the network of an experiment's first run in lines of text."""
-    runs = results.runs(experiment.id, {})
-    first = runs.loc[runs["supported"], "scenario"]
-    return topology_lines(results.scenarios[str(first.iloc[0])]) if len(first) else []
-
-
 def _factor_line(factor: Factor) -> str:
     unit = f" ({unsaid})" if (unsaid := unsaid_unit(factor)) else ""
     averaged = ", averaged over" if factor.averaged else ""
@@ -109,9 +106,8 @@ def _factor_line(factor: Factor) -> str:
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[dict[str, Any]]:
     """Return each point on each engine with its first row: a scenario to rerun, or a refusal."""
-    own = (row for row in design if row["experiment"] == experiment.id)
     views = []
-    for (point, _), rows in grouped(own, "point", "engine").items():
+    for (point, _), rows in grouped(design, "point", "engine").items():
         levels = json.loads(rows[0]["levels"])
         link = links.get((experiment.id, point))
         views.append(
