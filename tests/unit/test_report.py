@@ -194,7 +194,7 @@ def test_pages_say_where_engines_agree_and_differ(on_two_engines):
     details = page.select(".disagreement")
     assert len(details) == len(differ) + 1, "the table's column is one"
     text = details[0].get_text()
-    assert "It would show in throughput, which differs here." in text
+    assert "It would affect throughput, which differs here." in text
     assert not page.find_all(["img", "b"]) and "window.hit=t" in text, "escaped"
     index = " ".join(project.page("index").get_text().split())
     several = len([row for row in pairs if row["agree"]])
