@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from playwright.sync_api import sync_playwright
 from replication.report.notebooks.notebook import write_notebook
-from replication.report.released import released_results
+from replication.report.release import released_results
 from replication.report.render import render
 
 ROOT = Path(__file__).parents[2]

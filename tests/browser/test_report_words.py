@@ -6,7 +6,7 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 from replication.design.config import load_study, study_ids
-from replication.report.released import RELEASED
+from replication.report.release import RELEASED
 
 from tests.browser.conftest import ROOT
 
@@ -24,7 +24,7 @@ FORBIDDEN = re.compile("|".join(map(re.escape, GIVEN_UP)), re.IGNORECASE)
 #: Views whose words other texts give: causes of the search, and regions.
 NOT_HERE = 'section[aria-labelledby="why"], section[aria-labelledby="best"], .conclusion'
 #: Names of files, commands and other people's code are in these.
-CODE = "code, table.ledger, q, cite, a[download], td.source, script, style, svg.static"
+CODE = "code, table.texts, q, cite, a[download], td.source, script, style, svg.static"
 
 
 def identifiers():

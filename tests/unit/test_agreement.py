@@ -21,7 +21,7 @@ from replication.compare.verdicts import (
     compare_results,
     write_differences,
 )
-from replication.report.released import RELEASED, results_in
+from replication.report.release import RELEASED, results_in
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.storage.table import DIFFERENCE_COLUMNS, read_rows

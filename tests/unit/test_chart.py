@@ -36,7 +36,7 @@ from replication.report.charts.time import trace_figures
 from replication.report.pages.evidence import figures_of_traces, trace_section
 from replication.report.pages.page import environment, svg_of
 from replication.report.pages.source import Source
-from replication.report.released import released_results
+from replication.report.release import released_results
 from replication.study.claim_model import Quantity
 from replication.study.files import write_text
 from replication.verdicts.verdict_table import read_table
@@ -55,7 +55,7 @@ EXPERIMENTS = [
 def study_parts(study):
     source = Source.load(ROOT, DATA)
     cells = read_cells(DATA, study)
-    cells = cells[cells["engine"] == source.headlines[study].engine]
+    cells = cells[cells["engine"] == source.primary_engines[study].engine]
     return source.primary_results(Results.load(source.data, study)), cells, load_study(ROOT, study)
 
 
@@ -146,6 +146,21 @@ def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(wor
     drawn = published_figures(results, study.experiment("sweep"), values)
     assert len({figure.id for figure in drawn}) == 2 and "tcp1" in drawn[0].title
     assert drawn[0].published == {("1", "slow", "tcp1")}
+
+
+def test_metrics_of_claims_have_charts_where_the_type_defines_none(world):
+    (experiment,) = study_document()["experiments"]
+    names = ["loss_rate", "goodput_bps", "delay_mean_s", "loss_rate", "timeouts", "packets_sent"]
+    tests = [
+        {"kind": "value", "of": {"experiment": "sweep", "metric": m}, "expect": {"at_least": 0}}
+        for m in names
+    ]
+    claims = [CLAIM | {"id": f"c{n}", "test": test} for n, test in enumerate(tests)]
+    for kind in ("throughput_tables", "homogeneous_dumbbell"):
+        study = world.study(experiments=[experiment | {"type": kind}], claims=claims)
+        found = figures_of(world.results(study), pd.DataFrame(), study, "sweep")
+        metrics = [figure.id.split("~")[2] for figure in found]
+        assert metrics == ["loss_rate", "goodput_bps", "delay_mean_s", "timeouts"]
 
 
 def test_names_are_in_the_order_of_the_file_and_long_ones_take_lines(world):

@@ -6,7 +6,7 @@ from replication.design.config import study_ids
 from replication.metrics.results import Results
 from replication.report.pages.overview import conclusions
 from replication.report.pages.source import Source
-from replication.report.released import released_results
+from replication.report.release import released_results
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.finding_model import load_findings

@@ -10,7 +10,7 @@ import pytest
 from replication.design.config import load_study
 from replication.metrics.cell_map import map_cells
 from replication.metrics.results import Results
-from replication.report.released import released_results
+from replication.report.release import released_results
 from replication.study.claim_model import Claim, Condition, NotTestable
 from replication.study.files import read_yaml
 from replication.study.published import read_published

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from replication.compare.raw_samples import read_transcribed
+from replication.compare.trace_comparison import read_transcribed
 from replication.design.config import load_study
 from replication.study.variation import Variation, apply, assumptions
 from replication.verdicts.cause import load_explanations

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from replication.cli.main import app
 from replication.design.config import load_study
-from replication.report import release, released
-from replication.report.render import _write_notebooks, render
+from replication.report import release
+from replication.report.render import _write_notebooks, make_release, render
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from typer.testing import CliRunner
@@ -37,7 +37,7 @@ def original(tmp_path_factory):
 def with_release(original, tmp_path_factory):
     """The same with a release made of it."""
     root = shutil.copytree(original, tmp_path_factory.mktemp("release") / "project")
-    release.make_release(root, root / DATA)
+    make_release(root, root / DATA)
     return root
 
 
@@ -66,7 +66,7 @@ def test_an_altered_release_is_said_and_not_rendered(made, name, text):
     path = made / name
     path.unlink() if text is None else write_text(path, text)
     said = f"altered since it was made: {name}; .*git checkout -- data/release reports/release"
-    for use in (release.check_release, released.released_results):
+    for use in (release.check_release, release.released_results):
         with pytest.raises(InputError, match=said):
             use(made)
 
@@ -75,10 +75,10 @@ def test_verdicts_that_do_not_follow_from_the_results_are_said(made, monkeypatch
     """The manifest was altered together with them."""
     path = made / "data/release/cells.csv"
     write_text(path, path.read_text().replace(",not reproduced,", ",reproduced,"))
-    write_text(made / released.MANIFEST, released.manifest(made))
+    write_text(made / release.MANIFEST, release.manifest(made))
     done = replicate(made, monkeypatch, "release", "--check")
     assert isinstance(done.exception, InputError)
-    assert "judging its features and flows again gives another cells.csv" in str(done.exception)
+    assert "judging its features and flows again gives a different cells.csv" in str(done.exception)
 
 
 def test_a_study_that_designs_other_scenarios_is_said(made):
@@ -87,7 +87,7 @@ def test_a_study_that_designs_other_scenarios_is_said(made):
     document["parameters"]["duration_s"]["value"] += 1
     write_text(path, json.dumps(document))
     with pytest.raises(InputError, match=r"synthetic: does not design 27 of 27 released scenarios"):
-        released.released_results(made)
+        release.released_results(made)
 
 
 def test_series_are_packed_for_another_place_and_fetched_from_it(made):
@@ -99,7 +99,7 @@ def test_series_are_packed_for_another_place_and_fetched_from_it(made):
     ours = pd.read_parquet(made / "data/series/synthetic")
     theirs = pd.read_parquet(made / DATA / "batches/synthetic-batch.series.parquet")
     pd.testing.assert_frame_equal(ours, theirs)
-    path = made / released.ARCHIVE
+    path = made / release.ARCHIVE
     write_text(path, path.read_text() + f"address: {kept.as_uri()}\n")
     packed.unlink()
     assert "data/series" in release.fetch_results(made)
@@ -111,15 +111,15 @@ def test_series_are_packed_for_another_place_and_fetched_from_it(made):
 
 
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):
-    folder, link = made / released.PAGES, "../../data/release"
-    render(made, released.released_results(made), tmp_path / "none", tmp_path / "html", link)
+    folder, link = made / release.PAGES, "../../data/release"
+    render(made, release.released_results(made), tmp_path / "none", tmp_path / "html", link)
     for found in [*(tmp_path / "html").rglob("*.html"), *(tmp_path / "html").rglob("*.csv")]:
         name = found.relative_to(tmp_path / "html")
         assert found.read_bytes() == (folder / name).read_bytes(), name
 
 
 def test_a_release_has_no_notebooks_and_no_broken_links(made):
-    folder = made / released.PAGES
+    folder = made / release.PAGES
     assert not (folder / "notebooks").exists() and not (folder / "data").exists()
     assert "notebooks/" not in (folder / "synthetic.html").read_text()
     for found in folder.rglob("*.html"):
@@ -129,7 +129,7 @@ def test_a_release_has_no_notebooks_and_no_broken_links(made):
 
 def test_the_released_report_links_the_lectures(made, tmp_path):
     write_text(made / "notebooks/start_here.ipynb", "{}")
-    render(made, released.released_results(made), tmp_path / "none", tmp_path / "html", "../data")
+    render(made, release.released_results(made), tmp_path / "none", tmp_path / "html", "../data")
     (link,) = soup(tmp_path / "html/method.html").select("a[href^='notebooks/']")
     assert link["href"] == "notebooks/start_here.html"
     source, kapadia = SimpleNamespace(downloads="../data"), load_study(ROOT, "kapadia")

@@ -138,14 +138,14 @@ def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
 def test_several_engines_stand_beside_each_other(on_two_engines):
     project = on_two_engines
     page, index = project.page("synthetic~evidence"), project.page("index")
-    assert not project.page("synthetic").select(".stand-in"), "ns2 is the paper's own"
+    assert not project.page("synthetic").select(".engine-note"), "ns2 is the paper's own"
     (row,) = index.select(".matches tr[data-study]")
-    headline = [r["verdict"] for r in project.rows("cells.csv") if r["engine"] == "ns2"]
-    matches = f"{headline.count('reproduced')} of {len(headline)}"
+    of_primary = [r["verdict"] for r in project.rows("cells.csv") if r["engine"] == "ns2"]
+    matches = f"{of_primary.count('reproduced')} of {len(of_primary)}"
     assert row.select_one("td.num").get_text() == matches
     for card in page.select(".claim"):
         engines = [dd.get_text().split()[0] for dd in card.select("dl > div:first-child dd")]
-        assert engines == ["ns2", "ns3"], "the headline comes first"
+        assert engines == ["ns2", "ns3"], "the primary engine comes first"
         assert len(card.select(".others dl")) == 1, "the other is behind a toggle"
     options = page.select('.cells select[name="engine"] option')
     assert [o["value"] for o in options] == ["ns2", "ns3", ""] and options[0].has_attr("selected")
@@ -194,7 +194,7 @@ def test_pages_say_where_engines_agree_and_differ(on_two_engines):
     details = page.select(".disagreement")
     assert len(details) == len(differ) + 1, "the table's column is one"
     text = details[0].get_text()
-    assert "It would show in throughput, which differs here." in text
+    assert "It would affect throughput, which differs here." in text
     assert not page.find_all(["img", "b"]) and "window.hit=t" in text, "escaped"
     index = " ".join(project.page("index").get_text().split())
     several = len([row for row in pairs if row["agree"]])
@@ -203,9 +203,9 @@ def test_pages_say_where_engines_agree_and_differ(on_two_engines):
         assert f"{engine}: {differ[0][f'{side}_verdict']}" in index
 
 
-def test_a_stand_in_is_marked_on_every_page(rendered):
+def test_a_substitute_engine_is_marked_on_every_page(rendered):
     for name in ("index", "synthetic", "engines"):
-        (mark,) = rendered.page(name).select(".stand-in")
+        (mark,) = rendered.page(name).select(".engine-note")
         assert mark["data-engine"] == "ns3" and "the paper ran ns-2" in mark.get_text()
 
 

@@ -94,12 +94,12 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
     ("shown", "words"),
     [
         (
-            WORDS.headline(result()),
+            WORDS.summary_of(result()),
             "On ns3 it holds in 50 % of the area, fails in 25 %, and is undecided in 25 %. "
             "Of 2 random validation points 1 lie inside their 90 % interval (Brier score 0.01).",
         ),
-        (WORDS.headline(NOTHING), "On ns3 nothing can be said: no queue."),
-        (WORDS.headline(TIES | {"panels": [PANEL]}), "no difference anywhere: all runs tie."),
+        (WORDS.summary_of(NOTHING), "On ns3 there is no result: no queue."),
+        (WORDS.summary_of(TIES | {"panels": [PANEL]}), "no difference anywhere: all runs tie."),
         (WORDS.details(result(), PANEL), "In 1 of 3 runs a compared flow is starved"),
         (WORDS.details(result(), PANEL), "It times out early. Known difference: least RTO."),
         (
@@ -182,7 +182,7 @@ def test_the_pages_are_linked_read_without_scripts_and_escape_words(mapped):
     assert len(figure.find_all("path", class_=["above", "below"])) == 4
     assert figure.find("path", class_="own") and figure.find("path", class_="law")
     assert "Beyond the budget: CUBIC" in own.get_text() and own.find("i") is None
-    assert "Was: 60 s. Is: 90 s. Why: it was <u>wide</u>." in own.get_text()
+    assert "Before: 60 s. After: 90 s. Reason: it was <u>wide</u>." in own.get_text()
     (row,) = read_rows(out / "data/regions.csv", REGION_COLUMNS)
     assert (row["points"], row["undecided"], row["coverage_90"]) == ("3", "0.25", "0.5")
     runs = pd.read_parquet(out / regions.RUNS)
@@ -264,7 +264,7 @@ def test_the_page_sets_today_beside_the_study(today):
     assert "deploys its variants on Linux 6.12 (2024, long-term)?" in page.text
     source = Source.load(today.root, today.data)
     (view,) = regions.today_views(source)
-    own = {r["claim"]: r["verdict"] for r in source.headline(source.claims)}
+    own = {r["claim"]: r["verdict"] for r in source.on_primary(source.claims)}
     assert {one["id"]: one["own"] for one in view["claims"]} == own
     rows = page.find(id="today").find_parent("section").find_all("tr")[1:]
     assert len(rows) == len(view["claims"])

@@ -55,7 +55,7 @@ def test_an_answer_counts_what_can_be_told():
         [
             "1 of 2 printed numbers are reproduced; 1 more cannot be tested.",
             "Their median error is 30 %; 2 of our 3 values are too high.",
-            "None of the 1 statistics of 1 published trace (1 flow) can be tested by what was run.",
+            "None of the 1 statistics of 1 published trace (1 flow) can be tested by these runs.",
             "Of 4 claims, 1 holds, 1 has the right direction only, 2 do not hold.",
         ]
     )
@@ -110,10 +110,10 @@ def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
         / "synthetic~evidence.html"
     )
     assert page.select_one("#claim-value .words .flagged")
-    assert "correlation" in page.select_one("#claim-value .own-data .reason").get_text()
+    assert "correlation" in page.select_one("#claim-value .self-consistency .reason").get_text()
     assert page.select_one("#claim-wrong .words .flagged") is None
-    assert "the test holds" in page.select_one("#claim-wrong .own-data summary").get_text()
-    assert page.select_one("#claim-parts .own-data") is None
+    assert "numbers pass this test" in page.select_one("#claim-wrong .self-consistency summary").get_text()
+    assert page.select_one("#claim-parts .self-consistency") is None
 
 
 def test_only_results_that_repeat_none_count(project):

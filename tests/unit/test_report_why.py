@@ -85,7 +85,7 @@ def test_the_section_says_what_is_met_and_held_out_and_escapes_words(project):
         "Impossible in this set-up: table 1 slow 9 Mbit/s are too many.",
         "Other combinations fit equally well.",
         "possible slip: Table I has 9 <b>packets</b>.",
-        "Causes that were tried: queue, window. The budget did not allow to try: loss.",
+        "Causes tried: queue, window. The budget did not suffice to try: loss.",
         *("No such source.", "It is only a guess"),
     ):
         assert said in words
@@ -102,14 +102,14 @@ def test_nothing_equally_good_is_said_where_nothing_is_or_was_not_compared(proje
     _, words = section(project, equally_good=[])
     assert "equally well" not in words
     _, words = section(project, equally_good=[], not_compared=2)
-    assert "The budget did not allow to compare 2 other combinations." in words
+    assert "The budget did not suffice to compare 2 further combinations." in words
 
 
 def test_two_explanations_stand_side_by_side_with_what_each_contradicts(project):
     other = document(project, gain_bits=14.0, coupled="Rates in bytes")
     other["causes"] = [other["causes"][0] | {"evidence": "It prints Mbps."}]
     found, words = section(project, others=[other])
-    assert "A second explanation: Rates in bytes It takes 6.0 bits more than the first." in words
+    assert "A second explanation: Rates in bytes Its description is 6.0 bits longer." in words
     last = found.find("th", string="Against the text").parent.find_all("td")
     assert [cell.get_text() for cell in last] == [
         "possible slip: Table I has 9 <b>packets</b>.",
@@ -134,7 +134,7 @@ def test_claims_that_cannot_be_tested_or_repeat_another_have_no_robustness(proje
 def test_nothing_found_says_what_was_searched(project):
     found, words = section(project, result="none found", reasons=["Shuffled data fit as well."])
     assert "No explanation is found among 17 configurations of 2 possible causes." in words
-    assert "Shuffled data fit as well. The nearest miss: the documented defaults." in words
+    assert "Shuffled data fit as well. Closest to an explanation: the documented defaults." in words
     assert found.find("figure") is None
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from replication.compare.raw_samples import TRANSCRIBED
+from replication.compare.trace_comparison import TRANSCRIBED
 from replication.design.config import load_study
 from replication.metrics.trace import TABLE_PREFIX
 from replication.study.storage.table import write_table

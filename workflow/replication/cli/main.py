@@ -241,8 +241,7 @@ def render(
 
     Where there are none, the released ones are rendered, into reports/html-release.
     """
-    from replication.report.release import RENDERED_TO
-    from replication.report.released import released_results
+    from replication.report.release import RENDERED_TO, released_results
     from replication.report.render import DOWNLOADS
     from replication.report.render import render as render_report
 
@@ -270,7 +269,8 @@ def release(
 
     Example: replicate release --check
     """
-    from replication.report.release import check_release, make_release
+    from replication.report.release import check_release
+    from replication.report.render import make_release
 
     print(check_release(ROOT) if check else make_release(ROOT, data))
 
@@ -288,7 +288,7 @@ def compare(
     Example: replicate compare data/release data/reproduced
     """
     from replication.compare.verdicts import compare_results, write_differences
-    from replication.report.released import results_in
+    from replication.report.release import results_in
 
     (old, *tiers), (new, tier) = results_in(before), results_in(after)
     found = compare_results(old, new)
@@ -330,7 +330,7 @@ def refresh_notebooks() -> None:
     """Execute every notebook on the release, store its outputs in it, and write its page."""
     from replication.report.notebooks.notebook import execute, to_html
     from replication.report.pages.page import ran
-    from replication.report.released import NOTEBOOK_PAGES, PROVENANCE, RELEASED
+    from replication.report.release import NOTEBOOK_PAGES, PROVENANCE, RELEASED
 
     whose = ran(read_json(ROOT / RELEASED / PROVENANCE))["whose"]
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):

@@ -1,4 +1,4 @@
-"""Engines, results and published traces compared.
+"""Compare engines, results and published traces.
 
-In: the results and verdicts of several engines. Out: `agreement_pairs.csv`, `trace_comparison.csv`.
+In: results and verdicts. Out: `agreement_pairs.csv`, `trace_comparison.csv`.
 """

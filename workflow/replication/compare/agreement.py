@@ -1,14 +1,13 @@
-"""Agreement of the engines: the same claim and the same cell judged on two of them.
+"""Agreement of two engines on the claims and cells of a study.
 
-Engines agree on an item that both can decide if their verdicts are the same; for a cell that is
-inside or outside its tolerance. `not testable` and `impossible` are no verdicts of an engine, and
-are not compared; an engine that ran no point of a study is left out of it.
+Two engines agree on an item if both decide it and reach the same verdict. Items that an engine
+cannot test, and studies of which it ran no point, are left out.
 
-What disagrees is looked at in groups: a claim, or the cells of one column of a table. Engines run
-the same scenario in each replicate, so that values are compared in pairs: of the differences,
-averaged over the points that both ran, the mean and its 95 % interval, which is beyond the
-replicates if it does not hold zero. Known differences (configs/engine_differences.yaml, from
-manuals and standards) are offered where the runs have the traits that they concern.
+Disagreements are examined in groups: a claim, or the cells of one column of a table. Both engines
+run the same scenario in each replicate, so differences are paired. They are averaged over the
+points that both ran, and exceed run-to-run variation if their 95 % interval excludes zero. Known
+differences (configs/engine_differences.yaml, from manuals and standards) are listed as possible
+causes where they concern the runs.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from replication.verdicts.wording import qualifier
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]
 
 PATH = Path("configs") / "engine_differences.yaml"
-#: The tables by the names of their files: items, and what was measured where they disagree.
+#: File names and columns of the tables: all items, and measurements where engines disagree.
 TABLES = {
     "agreement_pairs.csv": (
         *("study", "kind", "claim", "table", "row", "column", "left", "right", "left_verdict"),
@@ -55,9 +54,9 @@ TABLES = {
 
 
 class Concerns(Document):
-    """The runs that a difference concerns; a trait that is left out may be anything.
+    """The runs that a difference concerns: all if no trait is given.
 
-    One of a run's TCP flows has all the traits of flows, and one of its queues is of `queues`.
+    At least one TCP flow must have all traits of flows, and one queue must be among `queues`.
     """
 
     congestion_controls: list[CongestionControl] = []
@@ -67,7 +66,7 @@ class Concerns(Document):
     queues: list[QueueKind] = []
 
     def holds(self, scenario: Mapping[str, Any]) -> bool:
-        """Return whether a scenario (its JSON document) has the traits."""
+        """Return whether a scenario, given as its JSON document, has the traits."""
         controls = self.congestion_controls
         ends = ("queue_ab", "queue_ba")
         queues = {link[end]["kind"] for link in scenario["links"] for end in ends}
@@ -84,8 +83,8 @@ class Concerns(Document):
 class EngineDifference(Document):
     """One thing that engines do differently.
 
-    `engines` says what each does; engines with the same words do not differ. `shows_in` names the
-    contrasted metrics that it would move.
+    `engines` describes what each does; engines with the same text do not differ. `shows_in` names
+    the metrics of `CONTRASTED` that the difference would move.
     """
 
     id: Identifier
@@ -95,7 +94,7 @@ class EngineDifference(Document):
     shows_in: Annotated[list[Identifier], Field(min_length=1)]
     sources: Annotated[list[Text], Field(min_length=1)]
     found_in: list[Text] = []
-    """What it causes of data/engine_differences.csv: "variant, condition, metric", with `*`."""
+    """Rows of data/engine_differences.csv that it causes, as "variant, condition, metric"."""
 
     @model_validator(mode="after")
     def _known_metrics(self) -> EngineDifference:
@@ -105,16 +104,9 @@ class EngineDifference(Document):
             raise ValueError(f"difference {self.id}: all its engines do the same")
         return self
 
-    def parts(self, left: str, right: str) -> tuple[str, str] | None:
-        """Return what two engines do, or None where it does not tell them apart."""
-        words = {str(engine): text for engine, text in self.engines.items()}
-        if left not in words or right not in words or words[left] == words[right]:
-            return None
-        return words[left], words[right]
-
 
 class EngineDifferences(Document):
-    """configs/engine_differences.yaml."""
+    """The document configs/engine_differences.yaml."""
 
     schema_version: Literal[1]
     differences: list[EngineDifference]
@@ -126,22 +118,23 @@ class EngineDifferences(Document):
 
     @property
     def by_id(self) -> dict[str, EngineDifference]:
-        """The differences by their names."""
+        """The differences by id."""
         return {difference.id: difference for difference in self.differences}
 
     def concerning(
-        self, left: str, right: str, scenarios: Sequence[Mapping[str, Any]]
-    ) -> list[EngineDifference]:
-        """Return the differences of two engines that concern any of the scenarios."""
-        return [
-            one
-            for one in self.differences
-            if one.parts(left, right) and any(map(one.concerns.holds, scenarios))
-        ]
+        self, engines: Sequence[str], scenarios: Sequence[Mapping[str, Any]]
+    ) -> list[str]:
+        """Return the ids of differences between two engines that concern any of the scenarios."""
+        found = []
+        for one in self.differences:
+            does = [text for name, text in one.engines.items() if name in engines]
+            if len(set(does)) == 2 and any(map(one.concerns.holds, scenarios)):
+                found.append(one.id)
+        return found
 
 
 def load_differences(root: Path) -> EngineDifferences:
-    """Read the known differences of the project in `root`; InputError names what is wrong."""
+    """Read the known differences of the project in `root`; InputError names a wrong field."""
     return read_model(root / PATH, EngineDifferences)
 
 
@@ -155,12 +148,12 @@ class Pair:
 
     @property
     def group(self) -> tuple[str, str, tuple[str, str]]:
-        """What is explained together: a claim, or the cells of a table's column."""
+        """What is examined together: a claim, or the cells of a table's column."""
         kind, item = self.found.kind, self.found.item
         return kind, item[0] if kind == CLAIM else f"{item[0]}: {item[2]}", self.engines
 
     def row(self, causes: Sequence[str]) -> dict[str, object]:
-        """Return the row of agreement_pairs.csv, with the known differences that concern it."""
+        """Return the row of agreement_pairs.csv; `causes` are ids of known differences."""
         found, (left, right) = self.found, self.engines
         left_verdict, right_verdict = found.verdicts
         return {
@@ -172,10 +165,7 @@ class Pair:
 
 
 def pairs_of(data: Path, study: str) -> list[Pair]:
-    """Return every claim and cell of a study on every pair of engines that both ran a point.
-
-    InputError names a file of its verdicts or design that is missing or wrong.
-    """
+    """Return every claim and cell of a study for each pair of engines that ran any point."""
     folder = data / "evaluation" / study
     rows = [row for kind in ("claims", "cells") for row in read_verdicts(folder, kind)]
     design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
@@ -193,7 +183,7 @@ def pairs_of(data: Path, study: str) -> list[Pair]:
 
 
 def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
-    """Write the tables of `TABLES` below `data` for the studies in the order given."""
+    """Write `TABLES` below `data` for the studies, in the order given."""
     known = load_differences(root)
     items: list[dict[str, object]] = []
     measured: list[dict[str, object]] = []
@@ -209,7 +199,7 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
             sides = _sides(study, group)
             measured += _contrasts(results, group[0], sides)
             runs = [run for side in sides for run in _scenarios(results, side, group[0].engines)]
-            causes[key] = [one.id for one in known.concerning(*group[0].engines, runs)]
+            causes[key] = known.concerning(group[0].engines, runs)
         items += [
             pair.row(causes[pair.group] if pair.found.agrees is False else []) for pair in pairs
         ]
@@ -219,7 +209,7 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _Side:
-    """Flows at points of one experiment that items rest on; `label` tells sides apart."""
+    """Flows at points of one experiment that items rest on; the label is unique in a group."""
 
     label: str
     experiment: str
@@ -243,7 +233,7 @@ def _sides(study: Study, pairs: Sequence[Pair]) -> list[_Side]:
     for kind, wanted in rested_on:
         experiment, flows = wanted.experiment, wanted.flows
         where = shared if kind == CELL else wanted.where
-        # The mean of the quantity's flows over whole runs.
+        # Engines are compared over whole runs, by the mean over flows.
         whole = Quantity(experiment=experiment, metric=CONTRASTED[0], flows=flows, where=where)
         label = qualifier(study, whole) or "all points"
         side = _Side(label, experiment, flows, [])
@@ -256,7 +246,7 @@ def _sides(study: Study, pairs: Sequence[Pair]) -> list[_Side]:
 def _contrasts(
     results: Results, first: Pair, sides: Sequence[_Side]
 ) -> Iterator[dict[str, object]]:
-    """Yield each metric that both engines have at points that both ran."""
+    """Yield a row for each metric that both engines have at points that both ran."""
     left, right = first.engines
     for side, metric in itertools.product(sides, CONTRASTED):
         wanted = Quantity(experiment=side.experiment, metric=metric, flows=side.flows)
@@ -283,7 +273,7 @@ def _contrasts(
 
 
 def _scenarios(results: Results, side: _Side, engines: tuple[str, str]) -> list[Mapping[str, Any]]:
-    """Return the scenarios of what both engines ran; a substitution makes them differ."""
+    """Return the scenarios at points that both engines ran; substitutions make them differ."""
     runs = pd.concat(results.runs(side.experiment, where) for where in side.wheres)
     ran = runs[runs["supported"] & runs["engine"].isin(engines)]
     both = ran.groupby(["point", "replicate"])["engine"].transform("nunique") == 2

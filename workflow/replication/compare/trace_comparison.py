@@ -1,9 +1,12 @@
-"""Trace comparison: published congestion windows next to reproduced ones, as numbers.
+"""Compare published congestion windows and first samples of `ss` with ours.
 
-For every flow of a published trace and every engine that ran its point: the figures of
-`metrics.cwnd` of the trace, and the mean over replicates of ours (over several like flows, their
-mean). All windows of a flow are cut to the shortest, in time since each flow's own first sample.
-Where the raw trace is not there, its committed summary figures are compared alone.
+For each flow of a published trace and each engine that ran its point, the figures of `metrics.cwnd`
+are computed for the trace and for our replicates. Where several of our flows match one published
+flow, their figures are averaged. All windows of a flow are cut to the shortest, counted from each
+flow's first sample. Without the raw trace only its committed summary figures are compared.
+
+Each flow has a row of first samples in data/published/STUDY/raw_samples.csv, which
+workflow/scripts/transcribe_raw_samples.py made from the authors' recordings of `ss -ti`.
 """
 
 from __future__ import annotations
@@ -18,7 +21,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from replication.compare.raw_samples import SAMPLES, read_transcribed, sample_rows
 from replication.design.config import load_study
 from replication.engines.model import FlowPaths
 from replication.metrics.cell_map import MappedCell, map_cells
@@ -36,6 +38,7 @@ from replication.study.storage.table import (
     TRACE_NEARNESS_COLUMNS,
     TRACE_SAMPLE_COLUMNS,
     TRACE_WINDOW_COLUMNS,
+    read_frame,
     write_parquet,
     write_table,
 )
@@ -44,29 +47,37 @@ from replication.study.study import Study
 COMPARISON = "trace_comparison.csv"
 NEARNESS = "trace_nearness.csv"
 WINDOWS = "trace_windows.parquet"
-#: Where a published figure comes from.
+#: Sources of a published figure.
 RAW, SUMMARY = "raw trace", "summary figure"
-#: Source of a drawn window that is the published one; the others are engines.
+#: Source of the published window that is drawn; the other sources are engines.
 PUBLISHED = "published"
-#: Summary figures by the metric of the study's tables.
+#: Figure of `metrics.cwnd` by the metric of the study's tables.
 _SUMMARIES = {
     "cwnd_mean_segments": "cwnd_mean",
     "cwnd_peak_segments": "cwnd_peak",
     "cwnd_minimum_segments": "cwnd_minimum",
     "window_reductions": "reductions_per_minute",
 }
-#: What of the series is compared.
+#: Columns of the series that are compared.
 _SAMPLED = ("cwnd_bytes", "ssthresh_bytes")
 #: Samples of a window that are kept for drawing.
 DRAWN_SAMPLES = 220
 
+TRANSCRIBED = "data/published/{}/raw_samples.csv"
+SAMPLES = "trace_samples.csv"
+_FIRST_SAMPLE = ("minrtt_s", "first_pacing_rate_bps", "first_busy_s", "first_cwnd_segments")
+#: A longer round trip has met a queue: a packet alone takes 10 ms at 1 Mbit/s.
+_EMPTY_PATH_S = 0.01
+#: Pacing gains of Linux before the first loss: tcp_pacing_ss_ratio, and 2/ln 2 of BBR.
+_PACING_GAIN, _BBR_GAIN = 2.0, 2 / math.log(2)
+
 
 @dataclass(frozen=True)
 class PublishedFlow:
-    """One flow of a published trace, which is called by its file name without the suffix.
+    """One flow of a published trace, whose name is that of its file.
 
-    `quantity` has the points and flows that rebuild it; its metric is that of any of the summary
-    figures, which are by metric. `samples` is None without the raw trace.
+    `quantity` names the points and flows that rebuild it (its metric does not matter), `summary`
+    has the published figures by metric. `samples` is None without the raw trace.
     """
 
     trace: str
@@ -76,14 +87,12 @@ class PublishedFlow:
     samples: Samples | None = None
 
 
-def published_flows(
-    study: Study, published: Path, files: Mapping[str, Path]
-) -> list[PublishedFlow]:
-    """Return the flows of a study's traces; `files` are the raw ones by name."""
+def _published_flows(root: Path, study: Study) -> list[PublishedFlow]:
     names = {table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables}
+    files = trace_files(root, study.id)
     raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}
     mapped: dict[tuple[str, str], list[MappedCell]] = {}
-    for cell in map_cells(study, read_published(published)):
+    for cell in map_cells(study, read_published(published_path(root, study.id))):
         if cell.table.startswith(TABLE_PREFIX):
             mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
     flows = []
@@ -100,10 +109,10 @@ def published_flows(
 
 @dataclass(frozen=True)
 class OurFlow:
-    """One flow of one run of ours, which its scenario describes by `document`.
+    """One flow of one of our runs; `document` is its part of the scenario.
 
-    `empty_rtt_s` is the shortest and the longest round trip of a small packet on the empty path.
-    `first_age_s` is how long the flow has been sending at its first sample with a window.
+    `empty_rtt_s` has the shortest and longest round trip of a small packet on the empty path,
+    `first_age_s` the age of the flow at its first sample with a window.
     """
 
     engine: str
@@ -114,29 +123,19 @@ class OurFlow:
     empty_rtt_s: tuple[float, float]
     first_age_s: float
 
-    @property
-    def congestion_control(self) -> str:
-        """Its congestion control."""
-        return str(self.document["congestion_control"])
-
-    @property
-    def first_window_segments(self) -> float:
-        """Its initial window."""
-        return float(self.document["initial_window_segments"])
-
     def window_at(self, age_s: float) -> float:
-        """Return the window at an age of the flow, in segments."""
+        """Return the interpolated window (segments) at an age of the flow."""
         ages = [0.0, *(self.first_age_s + self.samples.time_s)]
-        windows = [self.first_window_segments, *self.samples.cwnd_segments]
+        windows = [self.document["initial_window_segments"], *self.samples.cwnd_segments]
         return float(np.interp(age_s, ages, windows))
 
 
 @dataclass(frozen=True)
 class TraceComparison:
-    """One published flow and ours at one point of the design, on one grid.
+    """One published flow and ours at one point of the design, on one time grid.
 
-    `window` is the published one, None where the raw trace is not there; `like` are the other
-    published flows of the same set-up and congestion control.
+    `window` is the published window, None without the raw trace. `like` are the other published
+    flows of the same configuration and congestion control.
     """
 
     published: PublishedFlow
@@ -147,39 +146,34 @@ class TraceComparison:
 
     @property
     def engines(self) -> list[str]:
-        """Engines that ran the point, sorted."""
+        """Engines that ran the point."""
         return sorted({flow.engine for flow, _ in self.ours})
 
     @property
     def congestion_controls(self) -> list[str]:
         """Congestion controls of our flows, each once."""
-        return list(dict.fromkeys(flow.congestion_control for flow, _ in self.ours))
+        return list(dict.fromkeys(flow.document["congestion_control"] for flow, _ in self.ours))
 
-    def own_distance(self) -> float:
-        """Return the mean distance of the published window to those of its like; NaN without."""
-        pairs = (on_one_grid([self.published.samples, other]) for other in self.like)
-        return _mean([one.distance(other) for one, other in pairs])
-
-    @property
-    def by_threshold(self) -> bool:
-        """Whether every side has a slow-start threshold at some time."""
-        sides = [self.published.samples, *(flow.samples for flow, _ in self.ours)]
-        return all(side is not None and side.has_threshold for side in sides)
-
-    def figure(self, metric: str, window: Window) -> float:
-        """Return a figure of one window."""
+    def _figure(self, metric: str, window: Window) -> float:
         if metric == DISTANCE:
             assert self.window is not None
             return self.window.distance(window)
         if metric == "slow_start_share":
-            return window.slow_start_share(self.by_threshold)
+            # Thresholds decide only if the published flow and all of ours report one.
+            sides = [self.published.samples, *(flow.samples for flow, _ in self.ours)]
+            by_threshold = all(side is not None and side.has_threshold for side in sides)
+            return window.slow_start_share(by_threshold)
         return FIGURES[metric][2](window)
 
     def published_figures(self) -> dict[str, float]:
-        """Return metric to published figure; the distance is that of the paper's own like flows."""
+        """Return the published figures by metric.
+
+        The published distance is the mean distance to the paper's like flows, a yardstick.
+        """
         if self.window is not None:
-            figures = {metric: self.figure(metric, self.window) for metric in FIGURES}
-            return {**figures, DISTANCE: self.own_distance()}
+            figures = {metric: self._figure(metric, self.window) for metric in FIGURES}
+            pairs = (_on_one_grid([self.published.samples, other]) for other in self.like)
+            return {**figures, DISTANCE: _mean([one.distance(other) for one, other in pairs])}
         minutes = {"window_reductions": self.ours[0][0].duration_s / MINUTE_S}
         return {
             figure: self.published.summary[metric] / minutes.get(metric, 1.0)
@@ -188,16 +182,16 @@ class TraceComparison:
         }
 
     def reproduced(self, metric: str, engine: str) -> list[float]:
-        """Return a figure for each replicate of an engine: the mean over our flows."""
+        """Return a figure of each replicate on an engine, averaged over our flows."""
         values: dict[int, list[float]] = {}
         for flow, window in self.ours:
             if flow.engine == engine:
-                values.setdefault(flow.replicate, []).append(self.figure(metric, window))
+                values.setdefault(flow.replicate, []).append(self._figure(metric, window))
         return [_mean(values[replicate]) for replicate in sorted(values)]
 
 
-def on_one_grid(several: Sequence[Samples | None]) -> list[Window]:
-    """Return windows on one grid: up to the shortest's end, in the longest sampling interval."""
+def _on_one_grid(several: Sequence[Samples | None]) -> list[Window]:
+    """Resample to the longest sampling interval, up to the end of the shortest."""
     known = [samples for samples in several if samples is not None]
     span_s = min(float(samples.time_s[-1]) for samples in known)
     interval_s = max(float(np.median(np.diff(samples.time_s))) for samples in known)
@@ -210,21 +204,18 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
-    """Compare the traces of studies; write the tables and return a line that says what was done."""
+    """Write the tables of the studies' traces; return a line with the counts."""
     rows: list[dict[str, object]] = []
     first: list[dict[str, object]] = []
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:
-        study = load_study(root, name)
-        results = load_sampled(data, name, _SAMPLED)
-        published = published_path(root, name)
-        flows = published_flows(study, published, trace_files(root, name))
+        study, results = load_study(root, name), load_sampled(data, name, _SAMPLED)
         transcribed = read_transcribed(root, name)
-        for comparison in compare_flows(results, flows):
-            rows += comparison_rows(name, comparison)
-            windows.append(drawn_windows(name, comparison))
+        for comparison in _compare_flows(results, _published_flows(root, study)):
+            rows += _comparison_rows(name, comparison)
+            windows.append(_drawn_windows(name, comparison))
             if transcribed is not None:
-                first += sample_rows(name, comparison, transcribed)
+                first += _sample_rows(name, comparison, transcribed)
     write_table(data / COMPARISON, rows, TRACE_COLUMNS)
     table = pd.DataFrame(rows, columns=list(TRACE_COLUMNS))
     write_table(data / SAMPLES, first, TRACE_SAMPLE_COLUMNS)
@@ -236,10 +227,10 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
     return f"{data / COMPARISON}: {len(evidence)} published flows, {raw} of them with raw traces"
 
 
-def compare_flows(
+def _compare_flows(
     results: SampledResults, flows: Sequence[PublishedFlow]
 ) -> Iterator[TraceComparison]:
-    """Yield a comparison for each published flow and point of ours that was run."""
+    """Yield a comparison for each published flow and each of its points that was run."""
     found = [
         _compared(flow, point, ours)
         for flow in flows
@@ -256,7 +247,7 @@ def compare_flows(
 
 
 def _compared(published: PublishedFlow, point: str, ours: Sequence[OurFlow]) -> TraceComparison:
-    windows = on_one_grid([published.samples, *(flow.samples for flow in ours)])
+    windows = _on_one_grid([published.samples, *(flow.samples for flow in ours)])
     theirs = None if published.samples is None else windows.pop(0)
     return TraceComparison(published, point, theirs, list(zip(ours, windows, strict=True)))
 
@@ -292,10 +283,10 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
 
 
 def _first_age(flow: Mapping[str, Any], time_s: pd.Series[float]) -> float:
-    """Return the age of a flow's first sample with a window; `time_s` has those samples' times.
+    """Return the age (s) of a flow at its first sample with a window; `time_s` has such samples.
 
-    A flow that connects when it starts sends its data a handshake later, through whatever queue
-    there is: at some time of the sampling interval before, so half an interval ago.
+    A flow that connects when it starts sends its first data an unknown time later, after the
+    handshake. That is within the sampling interval before, so half an interval is assumed.
     """
     if flow.get("connect_s") is None:
         return float(time_s.diff().median()) / 2
@@ -303,7 +294,7 @@ def _first_age(flow: Mapping[str, Any], time_s: pd.Series[float]) -> float:
 
 
 def _empty_rtt(document: Mapping[str, Any], name: str) -> tuple[float, float]:
-    """Return the shortest and the longest round trip of a flow's small packet without a queue."""
+    """Return the shortest and longest round trip (s) of a small packet without queueing."""
     scenario = Scenario.model_validate(document)
     flow = next(flow for flow in scenario.flows if flow.id == name)
     path = [link for link, _ in FlowPaths(scenario).links(flow.source, flow.destination)]
@@ -311,8 +302,8 @@ def _empty_rtt(document: Mapping[str, Any], name: str) -> tuple[float, float]:
     return least, least + 2 * sum(link.jitter_s for link in path)
 
 
-def comparison_rows(study: str, comparison: TraceComparison) -> Iterator[dict[str, object]]:
-    """Yield the rows of the table for one flow: a row a metric and engine."""
+def _comparison_rows(study: str, comparison: TraceComparison) -> Iterator[dict[str, object]]:
+    """Yield one row for each metric and engine."""
     published = comparison.published
     of_flow = {
         **{"study": study, "trace": published.trace, "flow": published.flow},
@@ -335,13 +326,13 @@ def comparison_rows(study: str, comparison: TraceComparison) -> Iterator[dict[st
 
 
 def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Yield, for each study, metric and engine, the share of flows to which it is the nearest.
+    """Yield the share of flows to which each engine is nearest, for each study and metric.
 
-    Nearest: the smallest distance of the mean over replicates from the published value, among the
-    flows for which every engine has one, in the columns of trace_comparison.csv. Engines that are
-    equally near share the flow. Nothing is yielded for a single engine.
+    `table` has the columns of trace_comparison.csv. The nearest engine has the mean closest to the
+    published value, among flows that every engine has; ties share the flow. A single engine has no
+    row.
     """
-    # A distance is a gap already: the published one is a yardstick, not an aim.
+    # The published distance is a yardstick: the nearest window has a distance of 0.
     aim = table["published"].where(table["metric"] != DISTANCE, 0.0)
     gap = (table["reproduced_mean"] - aim).astype(float).abs()
     for (study, metric), group in table.assign(gap=gap).groupby(["study", "metric"], sort=False):
@@ -356,10 +347,10 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
             yield row | {"flows": len(wide), "share": float(own.mean())}
 
 
-def drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
-    """Return the windows of a flow for drawing, thinned: the published one, one of each engine.
+def _drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
+    """Return the published window and one of each engine, thinned for drawing.
 
-    Of each engine the first replicate, and of several like flows the one of the same name.
+    An engine's window is from its first replicate, if possible of the flow of the same name.
     """
     windows: dict[str, Window] = {}
     if comparison.window is not None:
@@ -376,3 +367,44 @@ def drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
         drawn = pd.DataFrame({**names, "source": source, **columns})
         parts.append(thin(drawn, "cwnd_segments", ["source"], DRAWN_SAMPLES))
     return pd.concat(parts, ignore_index=True)
+
+
+def _sample_rows(
+    study: str, comparison: TraceComparison, transcribed: pd.DataFrame
+) -> Iterator[dict[str, object]]:
+    """Yield a row of `SAMPLES` for each engine: a published first sample, and ours.
+
+    Our round trip is that of the empty path, and our pacing rate follows the kernel's rule for the
+    first window over that round trip. Our window is interpolated at the age of the published
+    sample. Published flows first send a cookie, which the kernel counts as busy time and ours do
+    not send, so its round trip is subtracted.
+    """
+    published = comparison.published
+    is_it = (transcribed["trace"] == published.trace) & (transcribed["flow"] == published.flow)
+    for theirs in transcribed[is_it].to_dict("records"):
+        was_empty = theirs["minrtt_s"] < _EMPTY_PATH_S
+        cookie_s = theirs["cookie_rtt_s"]
+        age_s = theirs["first_busy_s"] - (0 if math.isnan(cookie_s) else cookie_s)
+        for engine in comparison.engines:
+            ours = [flow for flow, _ in comparison.ours if flow.engine == engine]
+            low = min(flow.empty_rtt_s[0] for flow in ours)
+            high = max(flow.empty_rtt_s[1] for flow in ours)
+            first = ours[0].document
+            gain = _BBR_GAIN if first["congestion_control"] == "bbr" else _PACING_GAIN
+            bits = gain * 8 * theirs["mss_bytes"] * first["initial_window_segments"]
+            yield {
+                **{"study": study, "trace": published.trace, "flow": published.flow},
+                **{"engine": engine, "n": len(ours)},
+                **{name: theirs[name] for name in _FIRST_SAMPLE},
+                "our_rtt_low_s": low if was_empty else math.nan,
+                "our_rtt_high_s": high if was_empty else math.nan,
+                "our_pacing_low_bps": bits / high if was_empty else math.nan,
+                "our_pacing_high_bps": bits / low if was_empty else math.nan,
+                "our_cwnd_segments": float(np.mean([flow.window_at(age_s) for flow in ours])),
+            }
+
+
+def read_transcribed(root: Path, study: str) -> pd.DataFrame | None:
+    """Return the committed first samples of a study's traces; None where there are none."""
+    path = root / TRANSCRIBED.format(study)
+    return read_frame(path) if path.is_file() else None

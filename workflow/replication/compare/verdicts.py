@@ -1,9 +1,8 @@
-"""Two tables of verdicts set side by side: which values and verdicts differ, and beyond noise.
+"""Compare two tables of verdicts: which values and verdicts differ, and whether beyond noise.
 
-One rule says what noise is, whatever the two tables are (two results, two engines, a study and a
-modern kernel): a change is beyond noise if it is larger than the two 95 % intervals together leave
-to chance, taken as independent: their half-widths are added in squares. Without intervals on both
-sides noise is not known. A verdict that differs is named whatever its value did.
+One rule covers two results, two engines, and a study against a modern kernel: a change is beyond
+noise if it exceeds the half-widths of both 95 % intervals added in quadrature. Without an interval
+on both sides the noise is not known.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 from replication.study.storage.table import read_rows, write_table
 from replication.study.verdict import DECIDED
 
-#: Words on whether a change is more than noise.
+#: Whether a change exceeds noise.
 BEYOND, WITHIN, UNKNOWN = "yes", "no", "not known"
 CLAIM, CELL = "claim", "cell"
 #: Columns of what `replicate compare` writes.
@@ -27,17 +26,17 @@ COLUMNS = (
     *("beyond_noise", "verdict_before", "verdict_after"),
 )
 _CELL_KEY, _CLAIM_KEY = ("table", "row", "column"), ("claim",)
-#: What is read of the two tables: results of another version have other columns too.
+#: Columns that are read, so that results of older versions can be compared.
 _MEAN = ("reproduced_mean", "reproduced_low", "reproduced_high")
 _CELL_COLUMNS = ("study", *_CELL_KEY, "engine", "unit", *_MEAN, "verdict")
 _CLAIM_COLUMNS = ("study", *_CLAIM_KEY, "engine", "observed", "low", "high", "verdict")
-#: What has a verdict: a row of a verdict table, typed or as text.
+#: A row of a verdict table, typed or as text.
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A claim or a cell in two tables of verdicts; where one lacks it, that side is None."""
+    """A claim or a cell in two tables of verdicts; None for a table that lacks it."""
 
     item: tuple[str, ...]
     before: Row | None
@@ -45,35 +44,35 @@ class Compared:
 
     @property
     def known(self) -> Row:
-        """The row of either table, the second first."""
+        """The row of the second table, or of the first where the second has none."""
         return self.after or self.before or {}
 
     @property
     def kind(self) -> str:
-        """Whether it is a claim or a cell."""
+        """Either `CLAIM` or `CELL`."""
         return CLAIM if len(self.item) == 1 else CELL
 
     @property
     def verdicts(self) -> tuple[str, str]:
-        """Its verdicts; empty where there is none."""
+        """Both verdicts; empty where there is none."""
         before, after = self.before or {}, self.after or {}
         return str(before.get("verdict", "")), str(after.get("verdict", ""))
 
     @property
     def values(self) -> tuple[float, float]:
-        """Its values: a claim's statistic, a cell's mean; NaN where there is none."""
+        """Both values: a claim's statistic or a cell's mean; NaN where there is none."""
         name = "observed" if self.kind == CLAIM else "reproduced_mean"
         return _number(self.before, name), _number(self.after, name)
 
     @property
     def relative_change(self) -> float:
-        """The change over the first value; NaN where that is zero or not there."""
+        """The change divided by the first value; NaN where that is zero or missing."""
         first, second = self.values
         return (second - first) / abs(first) if first else math.nan
 
     @property
     def beyond_noise(self) -> str:
-        """Whether the change is more than noise; empty where nothing changed."""
+        """Whether the change exceeds noise; empty where nothing changed."""
         change = self.values[1] - self.values[0]
         if not change or math.isnan(change):
             return ""
@@ -86,18 +85,18 @@ class Compared:
 
     @property
     def verdict_moved(self) -> bool:
-        """Whether the verdicts differ, or only one of the tables has it."""
+        """Whether the verdicts differ or only one table has the item."""
         return self.verdicts[0] != self.verdicts[1]
 
     @property
     def has_moved(self) -> bool:
-        """Whether anything of it differs."""
+        """Whether its verdict or value differs."""
         gone = math.isnan(self.values[0]) != math.isnan(self.values[1])
         return self.verdict_moved or gone or bool(self.beyond_noise)
 
     @property
     def agrees(self) -> bool | None:
-        """Whether both decide it the same way; None where one does not decide it."""
+        """Whether both verdicts are the same; None where one side is undecided."""
         is_decided = all(verdict in DECIDED for verdict in self.verdicts)
         return not self.verdict_moved if is_decided else None
 
@@ -116,15 +115,10 @@ class Compared:
 def compare_verdicts(
     before: Iterable[Row], after: Iterable[Row], same: Sequence[str] = ("study",)
 ) -> list[Compared]:
-    """Return every claim and cell of two tables, in the order of the second.
-
-    An item has the same values of the columns `same` in both tables.
-    """
+    """Match the claims and cells of two tables by the columns `same`, in the second's order."""
     old, new = ({_key(row, same): row for row in rows} for rows in (before, after))
-    return [
-        Compared(key[len(same) :], old.get(key), new.get(key))
-        for key in dict.fromkeys([*new, *old])
-    ]
+    keys = dict.fromkeys([*new, *old])
+    return [Compared(key[len(same) :], old.get(key), new.get(key)) for key in keys]
 
 
 def _key(row: Row, same: Sequence[str]) -> tuple[str, ...]:
@@ -137,7 +131,7 @@ def _number(row: Row | None, name: str) -> float:
 
 
 def compare_results(before: Path, after: Path) -> list[Compared]:
-    """Return every number and claim of two folders of results."""
+    """Match the numbers and claims of two folders of results."""
     tables = (("cells.csv", _CELL_COLUMNS), ("claims.csv", _CLAIM_COLUMNS))
     old, new = (
         [row for name, columns in tables for row in read_rows(folder / name, columns)]
@@ -146,15 +140,14 @@ def compare_results(before: Path, after: Path) -> list[Compared]:
     return compare_verdicts(old, new, ("study", "engine"))
 
 
-def counted(kind: str, found: Iterable[Compared]) -> str:
-    """Return in words how many items of a kind moved: verdicts, and values beyond noise or not."""
+def _counts(kind: str, found: Iterable[Compared]) -> str:
     own = [item for item in found if item.kind == kind]
     both = [item for item in own if item.before and item.after]
-    words, alone = Counter(item.beyond_noise for item in both), len(own) - len(both)
+    noise, alone = Counter(item.beyond_noise for item in both), len(own) - len(both)
     said = (
         f"Of {len(both)} {'claims' if kind == CLAIM else 'numbers'}, "
-        f"{len(both) - words['']} changed in value ({words[BEYOND]} beyond noise, "
-        f"{words[WITHIN]} within it, {words[UNKNOWN]} without intervals to tell) and "
+        f"{len(both) - noise['']} changed in value ({noise[BEYOND]} beyond noise, "
+        f"{noise[WITHIN]} within it, {noise[UNKNOWN]} without intervals) and "
         f"{sum(item.verdict_moved for item in both)} in verdict"
     )
     return f"{said}; {alone} more are in one of the two only." if alone else f"{said}."
@@ -163,10 +156,13 @@ def counted(kind: str, found: Iterable[Compared]) -> str:
 def write_differences(
     found: Sequence[Compared], path: Path, tiers: Sequence[str] = ()
 ) -> list[str]:
-    """Write the table of what moved, verdicts first; return the counts, and that `tiers` differ."""
+    """Write the items that moved, verdicts first; return lines with the counts.
+
+    A first line warns if the `tiers` of the two results differ.
+    """
     moved = [item for item in found if item.has_moved]
     moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != BEYOND))
-    counts = [counted(kind, found) for kind in (CELL, CLAIM)]
+    counts = [_counts(kind, found) for kind in (CELL, CLAIM)]
     if all(tiers) and len(set(tiers)) > 1:
         what = "their runs differ in points, replicates and length"
         counts.insert(0, f"The tiers differ, {' and '.join(tiers)}: {what}.")

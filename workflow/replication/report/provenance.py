@@ -1,4 +1,4 @@
-"""Provenance: what ran, from which inputs, on what, and for how long."""
+"""Provenance of results: inputs, versions, platform and times."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PACKAGES = (
 
 
 def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: Path) -> None:
-    """Gather and write provenance.json; `settings` are those of `design.pipeline.Pipeline`."""
+    """Write provenance.json; `settings` are those of `design.pipeline.Pipeline`."""
     config = settings["config"]
     tier = load_tier(root, config["tier"])
     designs = {
@@ -67,8 +67,8 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
             "simulator_network_isolated": network_is_isolated(),
         },
         "packages": {name: metadata.version(name) for name in _PACKAGES},
-        "stages": stages_of(data / "benchmarks"),
-        # What CPU time the designs' runs took when they were made.
+        "stages": _stages_of(data / "benchmarks"),
+        # CPU time of the designs' runs, including those of earlier calls.
         "simulate": {
             "scenarios": len(runs),
             "simulator_cpu_s": round(sum(run["cpu_s"] for run in runs), 2),
@@ -84,9 +84,9 @@ def _usage(data: Path, designs: Mapping[str, Iterable[Row]]) -> list[dict[str, A
 
 
 def commit_of(root: Path) -> str | None:
-    """Return the commit of the project's own repository, with what differs from it, or None.
+    """Return the commit of the project's repository and whether files differ from it.
 
-    A repository that merely contains the project's folder, or that git's variables name, is none.
+    None: the project's folder is not the top folder of a repository.
     """
     try:
         if not Path(_git(root, "rev-parse", "--show-toplevel")).samefile(root):
@@ -102,14 +102,14 @@ def commit_of(root: Path) -> str | None:
 
 
 def _git(root: Path, *words: str) -> str:
-    # A folder of another owner is as good as any: nothing but its state is read.
+    # The folder may have a different owner; git only reads its state.
     command = ["git", "-C", str(root), "-c", "safe.directory=*", "--no-optional-locks", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=core())
     return done.stdout.strip()
 
 
-def stages_of(folder: Path) -> dict[str, dict[str, float]]:
-    """Add up the benchmark files of each rule: jobs, wall and CPU seconds."""
+def _stages_of(folder: Path) -> dict[str, dict[str, float]]:
+    """Return jobs, wall and CPU seconds of each rule, from its benchmark files."""
     stages: dict[str, dict[str, float]] = {}
     for path in sorted(folder.rglob("*.tsv")):
         rule = path.relative_to(folder).parts[0].removesuffix(".tsv")

@@ -1,9 +1,8 @@
-"""The release: data small enough for git, and a report that a reader opens without running it.
+"""The release: results small enough for git, checked by a manifest of SHA-256 checksums.
 
-`data/release` has the results (`report.released`), `reports/release` the pages, which link to them,
-and one manifest the SHA-256 of every file. `check_release` says whether all is whole, and whether
-its verdicts follow from its features and flows. The series of every run are packed apart, for a
-place that takes large files.
+`data/release` has the results and `reports/release` their pages. Everything that follows from the
+results is left out: scenarios are designed again and checked by their ids, and tables of one study
+are filtered from the tables of all studies. The series of every run go into a separate archive.
 """
 
 from __future__ import annotations
@@ -12,52 +11,72 @@ import os
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import yaml
+from pydantic import ValidationError
 
 from replication.compare.agreement import TABLES, write_agreement
-from replication.design.config import load_study
+from replication.design.config import Tier, load_study
+from replication.design.design import design_study, write_scenarios
 from replication.metrics.collect import series_files
 from replication.metrics.results import Results
-from replication.report.released import (
-    ARCHIVE,
-    MANIFEST,
-    PAGES,
-    PROVENANCE,
-    RELEASED,
-    manifest,
-    released_results,
-    restore,
-    write_released,
-)
-from replication.report.render import render, replacing
-from replication.study.errors import InputError
+from replication.study.errors import InputError, describe
 from replication.study.files import atomic, fetch, file_sha256, read_json, write_text
 from replication.study.model import Document
 from replication.study.published import published_path
-from replication.study.storage.table import SELF_CONSISTENCY_COLUMNS, read_parquet, read_rows
+from replication.study.storage import table as tables
+from replication.study.storage.table import read_parquet, read_rows, write_parquet
 from replication.verdicts.counts import COUNTS
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
 from replication.verdicts.verdict_table import NAME as VERDICTS
 from replication.verdicts.verdict_table import primary_engines
 
-#: Where the released results are rendered again: never where one's own report stands.
+RELEASED, PAGES = Path("data/release"), Path("reports/release")
+MANIFEST = RELEASED / "manifest.sha256"
+#: Written by `replicate refresh-notebooks` after the release, so the manifest leaves them out.
+NOTEBOOK_PAGES = PAGES / "notebooks"
+#: Describes the archive of series. Its address is added later, so the manifest leaves it out.
+ARCHIVE = RELEASED / "archive.yaml"
+PROVENANCE = "provenance.json"
+REGIONS = "regions.parquet"
+#: Where results are restored, in one folder for each release.
+CACHE = Path(".cache/release")
+#: Where the released results are rendered, so that the user's own report is kept.
 RENDERED_TO = Path("reports/html-release")
-#: What the repository is willing to carry: of data, and of pages without those of notebooks, which
-#: come later and have one MB.
-LIMITS = {RELEASED: 7_000_000, PAGES: 7_000_000}
-#: Where the packed series are made or fetched, and where they are unpacked.
+#: Where the archive of series is made or fetched, and where it is unpacked.
 PACKED, SERIES = Path("data"), Path("data/series")
+#: Files that are released unchanged, as patterns below the folder of results.
+PLAIN = (
+    PROVENANCE,
+    "results/*/*.parquet",
+    VERDICTS,
+    *("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv"),
+    *("agreement_*.csv", "trace_*.csv", "trace_*.parquet"),
+    *("regions.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
+    "sensitivity/*/*.csv",
+    *("sensitivity/*/explanation.json", "sensitivity/*/made_from.json"),
+)
+#: Working files of regions, which are not released.
+SCENARIOS = ".scenarios.json"
+#: Tables that `check_release` compares after judging again.
 _JUDGED = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv", *TABLES)
+#: The release is written once and read often, so it is compressed hard.
+_LEVEL = 19
+_RESTORE = f"restore it: git checkout -- {RELEASED} {PAGES}; or make it anew: make release"
 
 
 class Archive(Document):
-    """The packed series of a release, which are not in git, and once put there their address."""
+    """The archive of a release's series, which is not in git; `address` is where it was put."""
 
     file: str
     sha256: str
@@ -65,45 +84,133 @@ class Archive(Document):
     address: str | None = None
 
 
-def make_release(root: Path, data: Path) -> str:
-    """Release finished results: their data, pages and manifest; return a line that says so.
+def write_released(data: Path, folder: Path) -> None:
+    """Write the part of the results in `data` that is released to `folder`."""
+    for path in sorted({path for pattern in PLAIN for path in data.glob(pattern)}):
+        target = folder / path.relative_to(data)
+        if path.suffix == ".parquet":
+            write_parquet(read_parquet(path), target, _LEVEL)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    for path in sorted((data / "design").glob("*.csv")):
+        # Read as text, so that restoring gives the same bytes.
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        _write(table, folder / "design" / f"{path.stem}.parquet")
+    regions = [
+        {"file": path.relative_to(data).as_posix(), "document": path.read_text(encoding="utf-8")}
+        for path in sorted((data / "regions").glob("*/*.json"))
+        if not path.name.endswith(SCENARIOS)
+    ]
+    if regions:
+        _write(pd.DataFrame(regions), folder / REGIONS)
 
-    InputError: results are missing, or the release would be too large.
-    """
-    provenance = read_json(data / PROVENANCE)
-    studies = sorted(path.stem for path in (data / "design").glob("*.csv"))
-    archive = pack_series(root, data, studies)
-    with (
-        tempfile.TemporaryDirectory() as work,
-        replacing(root / PAGES) as pages,
-        replacing(root / RELEASED) as released,
-    ):
-        write_released(data, released)
-        results = Path(work) / "data"
-        restore(root, released, results)
-        # Notebooks hold every chart again as an image; `make report` makes them.
-        link = os.path.relpath(RELEASED, PAGES)
-        render(root, results, results / "no notebooks", pages, link)
-        sizes = [_size(released, RELEASED), _size(pages, PAGES)]
-        text = yaml.safe_dump(archive.model_dump(exclude_none=True), sort_keys=False)
-        write_text(released / ARCHIVE.name, text)
-    write_text(root / MANIFEST, manifest(root))
-    tier, engines = provenance["tier"]["id"], ", ".join(provenance["engines"])
-    return (
-        f"{RELEASED}: {sizes[0]:.1f} MB, {PAGES}: {sizes[1]:.1f} MB, tier {tier}, {engines}; "
-        f"{PACKED / archive.file}: {archive.bytes / 1e6:.1f} MB, not for git"
+
+def _write(frame: pd.DataFrame, path: Path) -> None:
+    write_parquet(pa.Table.from_pandas(frame, preserve_index=False), path, _LEVEL)
+
+
+def manifest(root: Path) -> str:
+    """Return the SHA-256 of each file of the release, one line a file, as `sha256sum` prints it."""
+    found = (path for folder in (RELEASED, PAGES) for path in (root / folder).rglob("*"))
+    return "".join(
+        f"{file_sha256(path)}  {path.relative_to(root).as_posix()}\n"
+        for path in sorted(found)
+        if path.is_file()
+        and path not in (root / MANIFEST, root / ARCHIVE)
+        and path.parent != root / NOTEBOOK_PAGES
     )
 
 
-def _size(folder: Path, name: Path) -> float:
-    """Return the MB in a folder; InputError where they are too many."""
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    if size > LIMITS[name]:
+def _check_manifest(root: Path) -> None:
+    """Raise InputError where there is no release, or a file was removed, changed or added."""
+    path = root / MANIFEST
+    if not path.is_file():
+        raise InputError(f"{path}: no such file: there is no release; `make release` makes one")
+    then, now = path.read_text(encoding="utf-8", errors="replace"), manifest(root)
+    changed = set(then.splitlines()) ^ set(now.splitlines())
+    if names := sorted({line.partition("  ")[2] for line in changed}):
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise InputError(
-            f"{name}: would have {size / 1e6:.1f} MB, more than {LIMITS[name] / 1e6:g}; release "
-            "fewer studies or engines (STUDIES=, ENGINES=)"
+            f"release: altered since it was made: {', '.join(names[:5])}{more}; {_RESTORE}"
         )
-    return size / 1e6
+
+
+def released_results(root: Path) -> Path:
+    """Check the release against its manifest and return its results, restored into a cache.
+
+    InputError: a file of the release was altered, or a study no longer designs its scenarios.
+    """
+    _check_manifest(root)
+    folder = root / CACHE / file_sha256(root / MANIFEST)[:16]
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+            restore(root, root / RELEASED, Path(work) / "data")
+            if not folder.is_dir():
+                (Path(work) / "data").rename(folder)
+    return folder
+
+
+def restore(root: Path, released: Path, folder: Path) -> None:
+    """Write a folder of results from released data."""
+    shutil.copytree(released, folder, ignore=shutil.ignore_patterns("design", REGIONS))
+    provenance = read_json(folder / PROVENANCE)
+    for path in sorted((released / "design").glob("*.parquet")):
+        study, table = path.stem, read_parquet(path).to_pandas()
+        write_text(folder / "design" / f"{study}.csv", table.to_csv(index=False))
+        _write_scenarios(root, study, table, provenance, folder)
+        _write_evaluation(folder, study)
+    if (released / REGIONS).is_file():
+        for row in read_parquet(released / REGIONS).to_pylist():
+            write_text(folder / row["file"], row["document"])
+
+
+def _write_scenarios(
+    root: Path, name: str, design: pd.DataFrame, provenance: Mapping[str, Any], folder: Path
+) -> None:
+    """Design the scenarios of a study again and write those that the release used."""
+    try:
+        tier = Tier.model_validate(provenance["tier"])
+    except ValidationError as error:
+        raise InputError(f"{RELEASED / PROVENANCE}: {describe(error)}; {_RESTORE}") from None
+    version = provenance["config"].get("ns3_version")
+    options = {} if version is None else {"ns3_version": version}
+    engines = list(dict.fromkeys(design["engine"]))
+    runs = design_study(load_study(root, name), tier, engines, **options)
+    scenarios = {run.scenario_id: run.scenario for run in runs}
+    wanted = set(design["scenario"])
+    if lacking := sorted(wanted - scenarios.keys()):
+        raise InputError(
+            f"configs/studies/{name}: does not design {len(lacking)} of {len(wanted)} released "
+            f"scenarios, such as {lacking[0]}: the study has changed since the release was made; "
+            "`make release` renews it"
+        )
+    write_scenarios({key: scenarios[key] for key in wanted}, name, folder / "design")
+
+
+def _write_evaluation(folder: Path, study: str) -> None:
+    own = folder / "evaluation" / study
+    verdicts = read_parquet(folder / VERDICTS)
+    write_parquet(verdicts.filter(pc.equal(verdicts["study"], study)), own / VERDICTS)
+    columns_of = {SELF_CONSISTENCY: tables.SELF_CONSISTENCY_COLUMNS}
+    for name, columns in (columns_of | {"audit.csv": tables.AUDIT_COLUMNS}).items():
+        rows = [row for row in read_rows(folder / name, columns) if row["study"] == study]
+        tables.write_table(own / name, rows, columns)
+
+
+def results_in(folder: Path) -> tuple[Path, str]:
+    """Return the folder of result tables in a folder, clone or release, and its tier.
+
+    The tier is empty where no provenance.json names it. InputError: there are no tables.
+    """
+    for found in (folder, folder / "data" / "reproduced", folder / RELEASED):
+        if (found / "cells.csv").is_file():
+            path = found / PROVENANCE
+            return found, str(read_json(path)["tier"]["id"]) if path.is_file() else ""
+    raise InputError(
+        f"{folder}: is no folder with cells.csv; give one, such as data/reproduced or {RELEASED}"
+    )
 
 
 def pack_series(root: Path, data: Path, studies: Sequence[str]) -> Archive:
@@ -112,17 +219,16 @@ def pack_series(root: Path, data: Path, studies: Sequence[str]) -> Archive:
     with atomic(work) as temporary, zipfile.ZipFile(temporary, "w") as packed:
         for study in studies:
             for path in series_files(data, study):
-                entry = zipfile.ZipInfo(f"{study}/{path.name}")
-                packed.writestr(entry, path.read_bytes())
+                packed.writestr(zipfile.ZipInfo(f"{study}/{path.name}"), path.read_bytes())
     digest = file_sha256(work)
     path = work.rename(work.with_name(f"series-{digest[:12]}.zip"))
     return Archive(file=path.name, sha256=digest, bytes=path.stat().st_size)
 
 
 def fetch_results(root: Path, address: str | None = None) -> str:
-    """Fetch the packed series, from where archive.yaml says, and unpack them; return a line on it.
+    """Fetch the archive of series, verify and unpack it; return a line that says where it is.
 
-    InputError: there is no address, it cannot be reached, or it has another file.
+    InputError: no address is known, it cannot be reached, or it has a different file.
     """
     path = root / ARCHIVE
     if not path.is_file():
@@ -130,8 +236,8 @@ def fetch_results(root: Path, address: str | None = None) -> str:
     archive = Archive.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     if address is None and archive.address is None:
         raise InputError(
-            f"{ARCHIVE}: has no address: {archive.file} was not put anywhere yet; give an address "
-            "as an argument, or run `make report`, which simulates it"
+            f"{ARCHIVE}: has no address: {archive.file} is not published yet; give an address as "
+            "an argument, or run `make report`, which simulates it"
         )
     packed = root / PACKED / archive.file
     fetch(address or str(archive.address), packed, archive.sha256)
@@ -140,47 +246,58 @@ def fetch_results(root: Path, address: str | None = None) -> str:
     return f"{SERIES}: the series of every run, a folder of Parquet files for each study"
 
 
-def check_release(root: Path) -> str:
-    """Return a sentence on the release: it is whole and follows from its results.
+@contextmanager
+def replacing(out: Path) -> Iterator[Path]:
+    """Give a new folder that replaces `out` only if the block succeeds."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as work:
+        fresh, old = Path(work) / "new", Path(work) / "old"
+        fresh.mkdir()
+        yield fresh
+        if out.exists():
+            out.replace(old)
+        try:
+            fresh.replace(out)
+        except OSError:
+            if old.exists():
+                old.replace(out)
+            raise
 
-    InputError: a file is not what was made, or judging again gives other verdicts.
+
+def check_release(root: Path) -> str:
+    """Check that the release is unaltered and that its verdicts follow from its results.
+
+    Return a sentence that says so. InputError names the files that differ.
     """
     results = released_results(root)
     provenance = read_json(results / PROVENANCE)
     with tempfile.TemporaryDirectory() as work:
         again = shutil.copytree(results, Path(work) / "data")
-        studies = sorted(path.stem for path in (results / "design").glob("*.csv"))
-        judge_again(root, again, studies)
-        other = [
+        studies = sorted(path.stem for path in (again / "design").glob("*.csv"))
+        with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
+            list(pool.map(partial(_judge, root, again), studies))
+        evaluations = [again / "evaluation" / study for study in studies]
+        merge(evaluations, primary_engines(root, again, studies), again)
+        write_agreement(root, again, studies)
+        differing = [
             name for name in _JUDGED if (again / name).read_bytes() != (results / name).read_bytes()
         ]
         if not read_parquet(again / VERDICTS).equals(read_parquet(results / VERDICTS)):
-            other.append(VERDICTS)
-    if other:
+            differing.append(VERDICTS)
+    if differing:
         raise InputError(
-            f"{RELEASED}: judging its features and flows again gives another {', '.join(other)}; "
-            "`make release` renews it"
+            f"{RELEASED}: judging its features and flows again gives a different "
+            f"{', '.join(differing)}; `make release` renews it"
         )
     return (
         f"release: tier {provenance['tier']['id']} of {provenance['written']}; its data and pages "
-        "are as they were made, and judging its features and flows again gives the same verdicts"
+        "are unaltered, and judging its features and flows again gives the same verdicts"
     )
 
 
-def judge_again(root: Path, data: Path, studies: list[str]) -> None:
-    """Write the verdicts in `data` anew from its results, the studies a process each."""
-    with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
-        list(pool.map(partial(_judge, root, data), studies))
-    evaluations = [data / "evaluation" / study for study in studies]
-    merge(evaluations, primary_engines(root, data, studies), data)
-    write_agreement(root, data, studies)
-
-
 def _judge(root: Path, data: Path, study: str) -> None:
-    published = published_path(root, study)
-    results = Results.load(data, study)
-    folder = data / "evaluation" / study
-    evaluate_study(load_study(root, study), published, results, folder)
-    # The raw traces need not be here: what was judged from them then stands.
-    kept = read_rows(folder / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
+    folder, results = data / "evaluation" / study, Results.load(data, study)
+    evaluate_study(load_study(root, study), published_path(root, study), results, folder)
+    # Rows that rest on raw traces are kept, since the traces may not be here.
+    kept = read_rows(folder / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
     write_self_consistency(root, data, study, kept)

@@ -1,4 +1,4 @@
-"""Render: the whole report from existing results, with the data to download."""
+"""Render the report from existing results, with data to download; make a release of both."""
 
 from __future__ import annotations
 
@@ -7,69 +7,55 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import yaml
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement import TABLES
 from replication.design.pipeline import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
+from replication.report import release
 from replication.report.charts.experiment import figures_of
 from replication.report.notebooks.notebook import to_html
+from replication.report.pages import assumptions, evidence, overview
 from replication.report.pages.engines import differences_of, engines_page
-from replication.report.pages.evidence import FILES as TRACE_FILES
-from replication.report.pages.evidence import (
-    figures_of_traces,
-    robust_view,
-    trace_section,
-    why_view,
-)
-from replication.report.pages.ledger import DOWN, MOVES, STAYED, UP, changes_view, ledger
-from replication.report.pages.overview import (
-    all_numbers,
-    conclusions,
-    lead_findings,
-    overview,
-    primary_cells,
-)
 from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import RUNS, regions_page, runs_table
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page
-from replication.study.files import write_text
+from replication.report.release import PAGES, RELEASED, replacing
+from replication.study.errors import InputError
+from replication.study.files import read_json, write_text
 from replication.study.storage.table import read_frame, write_parquet
 from replication.study.study import REGIONS_TABLE, Study
 from replication.verdicts.counts import COUNTS
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 
 PACKAGE = Path(__file__).parent
-#: Merged results that a reader can download from the pages.
+#: Merged tables that a reader can download from the pages.
 DOWNLOADS = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv", "provenance.json")
-#: Those that not every folder of results has.
-OPTIONAL_DOWNLOADS = (REGIONS_TABLE, *TRACE_FILES, *TABLES)
-#: Where a report has its own copy of them; the release's pages link to the released tables.
-COPIED = "data"
-#: What each column of the downloads means.
+#: Tables that only some folders of results have.
+_OPTIONAL_DOWNLOADS = (REGIONS_TABLE, *evidence.FILES, *TABLES)
+#: A report's copy of the tables; pages of the release link to data/release instead.
+_COPIED = "data"
+#: The meaning of each column of the downloads.
 DICTIONARY = PACKAGE / "dictionary.csv"
-#: The field's terms and the project's, each with its meaning.
-GLOSSARY = PACKAGE / "glossary.csv"
-#: Hosts that the bundled libraries mention; XML namespaces are names, not addresses.
+#: Addresses in the bundled libraries, which a page must not contain, except XML namespaces.
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
 
 
-def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = COPIED) -> None:
-    """Write the whole report, its pages and studies a process each.
+def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = _COPIED) -> None:
+    """Write the report on the results in `data` and the executed `notebooks`; replace `out`.
 
-    Results are read from `data`, executed notebooks from `notebooks`; `out` is replaced as a whole.
-    `downloads` is where its pages find the tables, from its folder; by default a copy in it.
-    InputError names a result that is missing or malformed, and what to run.
+    `downloads` is the folder of the tables relative to `out`, by default a copy in it.
+    InputError: a result is missing or malformed; the message says what to run.
     """
     source = Source.load(root, data, downloads)
     with replacing(out) as folder:
@@ -77,16 +63,15 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
         names = [*_PAGES, *source.studies]
         with ProcessPoolExecutor(min(len(source.studies), os.cpu_count() or 1)) as pool:
             list(pool.map(write, names))
-        if downloads == COPIED:
-            _copy_data(source, folder / COPIED)
+        if downloads == _COPIED:
+            _copy_data(source, folder / _COPIED)
         shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
         _write_assets(folder)
 
 
 def _write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
     """Write all of a study, or a page of `_PAGES` if it has anything to show."""
-    # Altair would check every part of every chart against its schema again, which takes longer
-    # than making them.
+    # Checking charts against Altair's schema would take longer than making them.
     with debug_mode(False):
         if name in source.studies:
             _write_study(source, notebooks, folder, source.studies[name])
@@ -96,37 +81,35 @@ def _write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
 
 
 def _index(source: Source, folder: Path) -> dict[str, Any]:
-    found = lead_findings(source)
+    found = overview.lead_findings(source)
     write_figures([one["figure"] for one in found if one["figure"]], folder)
     return {
         "findings": found,
-        "overview": overview(source),
-        "figures": write_figures(all_numbers(source), folder),
+        "overview": overview.overview(source),
+        "figures": write_figures(overview.all_numbers(source), folder),
         "changed": sum(len(study.changes) for study in source.studies.values()),
     }
 
 
 def _changed(source: Source) -> list[dict[str, Any]]:
-    return [changes_view(study) for study in source.studies.values() if study.changes]
+    return [assumptions.changes_view(study) for study in source.studies.values() if study.changes]
 
 
 def _method(source: Source, _: Path) -> dict[str, Any]:
     names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
-    lectures = [] if source.downloads == COPIED else _linked(names)
-    changed, ledgers = _changed(source), [(s, ledger(s)) for s in source.studies.values()]
-    moves = {way: sum(one["moves"][way] for one in changed) for way in (UP, DOWN, STAYED)}
+    tables = [(s, assumptions.parameter_tables(s)) for s in source.studies.values()]
+    glossary = (PACKAGE / "glossary.csv").read_text("utf-8").splitlines()
     return {
-        "changed": changed,
-        "moves": moves,
-        "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in ledgers],
+        "changed": _changed(source),
+        "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in tables],
         "downloads": _downloads(source),
-        "lectures": lectures,
-        "glossary": [tuple(row) for row in csv.reader(GLOSSARY.read_text("utf-8").splitlines())],
+        "lectures": [] if source.downloads == _COPIED else _linked(names),
+        "glossary": list(csv.reader(glossary)),
     }
 
 
 def _regions(source: Source, folder: Path) -> dict[str, Any] | None:
-    """Write the pages of each study's regions; return what the page of all of them shows."""
+    """Write the page on each study's regions; return what the page on all regions shows."""
     shown = regions_page(source)
     if shown is None:
         return None
@@ -139,10 +122,10 @@ def _regions(source: Source, folder: Path) -> dict[str, Any] | None:
     return shown
 
 
-#: What a page shows, which may write charts into the report's folder; None where there is none.
+#: Views of pages, which may write charts into the report's folder; None: there is no page.
 _PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
     "index": _index,
-    "changes": lambda source, _: {"changed": _changed(source), "moves": MOVES},
+    "changes": lambda source, _: {"changed": _changed(source), "moves": assumptions.MOVES},
     "engines": lambda source, _: {"view": engines_page(source)} if source.engines else None,
     "regions": _regions,
     "method": _method,
@@ -150,26 +133,30 @@ _PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
 
 
 def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> None:
-    """Write a study's page, its evidence, the pages of its points, and its notebooks."""
+    """Write the pages of a study, its evidence, its points and its notebooks."""
     name = study.id
     results = Results.load(source.data, name)
     primary = source.primary_results(results)
-    said = conclusions(source, study, primary)
+    said = overview.conclusions(source, study, primary)
     chart = next((f"{name}~{one.chart}" for one in said if one.chart), "")
-    cells, traced, figures = primary_cells(source, study), figures_of_traces(source, study), {}
+    cells, traced, figures = (
+        overview.primary_cells(source, study),
+        evidence.figures_of_traces(source, study),
+        {},
+    )
     for experiment in study.experiments:
-        # First what a finding names, then published traces.
+        # The chart of a finding comes first, then published traces.
         found = traced.get(experiment.id, []) + figures_of(primary, cells, study, experiment.id)
         found.sort(key=lambda one: one.id != chart)
         figures[experiment.id] = write_figures(found, folder)
     view = study_page(source, study, results, figures)
-    robust = robust_view(source, study)
+    robust = evidence.robust_view(source, study)
     templates = environment(source)
     shown = {
         "page": name,
         "view": view,
         "conclusions": said,
-        "why": why_view(source.root, source.data, study, folder),
+        "why": evidence.why_view(source.root, source.data, study, folder),
         "notebooks": _write_notebooks(
             source, study, notebooks, folder, with_sensitivity=bool(robust and not robust["stale"])
         ),
@@ -177,8 +164,8 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     write_text(folder / f"{name}.html", templates.get_template("study.html").render(**shown))
     text = templates.get_template("evidence.html").render(
         **shown,
-        traces=trace_section(source, study),
-        ledger=ledger(study),
+        traces=evidence.trace_section(source, study),
+        parameters=assumptions.parameter_tables(study),
         robust=robust,
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),
@@ -199,11 +186,8 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
 def _write_notebooks(
     source: Source, study: Study, notebooks: Path, folder: Path, *, with_sensitivity: bool
 ) -> list[tuple[str, str]]:
-    """Convert a study's executed notebooks; return names and pages.
-
-    The released report links the lectures instead.
-    """
-    if source.downloads != COPIED:
+    """Convert a study's executed notebooks, or link lectures in a release; return their pages."""
+    if source.downloads != _COPIED:
         return _linked(name for name in notebook_names(study, []) if name != ANY_STUDY)
     names = notebook_names(study, list(source.parts[study.id]))
     shown = []
@@ -216,26 +200,8 @@ def _write_notebooks(
 
 
 def _linked(lectures: Iterable[str]) -> list[tuple[str, str]]:
-    """Return names and pages of lectures; `replicate refresh-notebooks` writes the pages."""
+    """Return the pages of lectures, which `replicate refresh-notebooks` writes."""
     return [(name.replace("_", " "), f"notebooks/{name}.html") for name in lectures]
-
-
-@contextmanager
-def replacing(out: Path) -> Iterator[Path]:
-    """Give a new folder beside `out` that takes its place only if the block succeeds."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as work:
-        fresh, old = Path(work) / "new", Path(work) / "old"
-        fresh.mkdir()
-        yield fresh
-        if out.exists():
-            out.replace(old)
-        try:
-            fresh.replace(out)
-        except OSError:
-            if old.exists():
-                old.replace(out)
-            raise
 
 
 def _write_assets(folder: Path) -> None:
@@ -245,7 +211,7 @@ def _write_assets(folder: Path) -> None:
 
 @cache
 def _vega_bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script that leaves only `vegaEmbed` behind."""
+    """Return Vega, Vega-Lite and Vega-Embed as one script that defines only `vegaEmbed`."""
     import vl_convert
 
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
@@ -254,7 +220,7 @@ def _vega_bundle() -> str:
 
 
 def _downloads(source: Source) -> list[str]:
-    found = [name for name in OPTIONAL_DOWNLOADS if (source.data / name).is_file()]
+    found = [name for name in _OPTIONAL_DOWNLOADS if (source.data / name).is_file()]
     return [*DOWNLOADS, *found]
 
 
@@ -266,8 +232,52 @@ def _copy_data(source: Source, folder: Path) -> None:
         for name, path, _ in study_downloads(source.data, study):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".csv":
-                # A tenth of the size; every number is the same.
+                # Parquet has a tenth of the size.
                 table = pa.Table.from_pandas(read_frame(path), preserve_index=False)
                 write_parquet(table, folder / name)
             else:
                 shutil.copyfile(path, folder / name)
+
+
+#: Most bytes of released data, and of pages without those of notebooks, which may add 1 MB.
+_LIMITS = {RELEASED: 7_000_000, PAGES: 7_000_000}
+
+
+def make_release(root: Path, data: Path) -> str:
+    """Write the data, pages and release.manifest of a release; return a line with their sizes.
+
+    InputError: results are missing, or the release would be too large.
+    """
+    provenance = read_json(data / release.PROVENANCE)
+    studies = sorted(path.stem for path in (data / "design").glob("*.csv"))
+    archive = release.pack_series(root, data, studies)
+    with (
+        tempfile.TemporaryDirectory() as work,
+        replacing(root / PAGES) as pages,
+        replacing(root / RELEASED) as released,
+    ):
+        release.write_released(data, released)
+        results = Path(work) / "data"
+        release.restore(root, released, results)
+        # Pages of notebooks are large, so the released report links to the lectures instead.
+        link = os.path.relpath(RELEASED, PAGES)
+        render(root, results, results / "no notebooks", pages, link)
+        sizes = [_size_mb(released, RELEASED), _size_mb(pages, PAGES)]
+        text = yaml.safe_dump(archive.model_dump(exclude_none=True), sort_keys=False)
+        write_text(released / release.ARCHIVE.name, text)
+    write_text(root / release.MANIFEST, release.manifest(root))
+    tier, engines = provenance["tier"]["id"], ", ".join(provenance["engines"])
+    return (
+        f"{RELEASED}: {sizes[0]:.1f} MB, {PAGES}: {sizes[1]:.1f} MB, tier {tier}, {engines}; "
+        f"{release.PACKED / archive.file}: {archive.bytes / 1e6:.1f} MB, not for git"
+    )
+
+
+def _size_mb(folder: Path, name: Path) -> float:
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if size > _LIMITS[name]:
+        raise InputError(
+            f"{name}: would have {size / 1e6:.1f} MB, more than {_LIMITS[name] / 1e6:g}; release "
+            "fewer studies or engines (STUDIES=, ENGINES=)"
+        )
+    return size / 1e6

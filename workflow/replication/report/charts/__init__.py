@@ -1,5 +1,5 @@
-"""Charts: each is a `Figure` with its data, a Vega-Lite chart and a description.
+"""Charts, each a `Figure` with its data, a Vega-Lite chart and a description.
 
-To add a chart, write a function that returns `make_figure(...)`; `experiment.py` says which charts
-each type of experiment has.
+To add one, write a function that returns `make_figure(...)`. `experiment.py` lists the charts of
+each type of experiment.
 """

@@ -1,4 +1,4 @@
-"""Charts of published numbers beside ours: of each table, and of all tables in one picture."""
+"""Charts that compare published numbers with ours, by table and for all studies."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ _COLUMNS += ["n", "relative_deviation", "verdict"]
 
 
 def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
-    """Draw each column of printed tables of one shape by itself: a row a number.
+    """Return one figure for each column of printed tables that have the same columns.
 
-    A grey bar is the tolerance that was set beforehand: means inside it are `reproduced`. A column
-    `explained` is drawn as a tick. Of several tables each row's label begins with what comes last
-    in its table's title.
+    Each row is a number, with its preset tolerance as a grey bar and the value of the column
+    `explained` as a tick. Labels of several tables begin with the last part of the table's title.
     """
     named = {table.id: table for table in tables}
     frame = cells[cells["table"].isin(named) & (cells["kind"] == "printed")]
@@ -117,9 +116,9 @@ def _describe(frame: pd.DataFrame, title: str) -> str:
 
 
 def verdict_look(present: pd.Series) -> dict[str, Any]:
-    """Return how verdicts are told apart, in one legend that has those that are present.
+    """Return colour and symbol of the verdicts that are present, in one legend.
 
-    The outline has the colour too: the symbol of what cannot be tested is an outline alone.
+    The outline has the colour too, since the symbol for "not testable" is only an outline.
     """
     shown = [str(verdict) for verdict in Verdict if (present == verdict).any()]
 
@@ -134,8 +133,8 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
     }
 
 
-#: Ratios beyond either end are drawn at the end.
-FURTHEST = 16.0
+#: Ratios beyond this factor are drawn at the edge.
+_FURTHEST = 16.0
 _TICKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16)
 _RATIO_COLUMNS = ["study", "table", "row", "column", "group", "row_label", "column_label", "engine"]
 _RATIO_COLUMNS += ["verdict", "layer", "ratio", "shown"]
@@ -145,10 +144,10 @@ DEFAULTS, UNDER = "Documented defaults", "Under the best explanation"
 def ratio_figure(
     cells: pd.DataFrame, studies: Mapping[str, Study], titles: Mapping[str, str]
 ) -> Figure:
-    """Draw every number of every study once: how many times the published value ours is.
+    """Draw the ratio of measured to published value for every number of every study.
 
-    A grey bar is the tolerance of a row. A column ``explained`` has what is measured under the best
-    explanation, and is drawn below.
+    A grey bar is the median tolerance of a row. The values of a column `explained`, measured under
+    the best explanation, are drawn below.
     """
     frame = cells[(cells["published"] > 0) & cells["reproduced_mean"].notna()].copy()
     frame["group"] = _groups(frame, studies, titles)
@@ -157,10 +156,9 @@ def ratio_figure(
         known = frame[frame["explained"].notna()]
         parts.append(known.assign(ratio=known["explained"] / known["published"], layer=UNDER))
     shown = pd.concat(parts, ignore_index=True)
-    shown["shown"] = shown["ratio"].clip(1 / FURTHEST, FURTHEST)
-    bands = frame[frame["accepted_margin"] > 0]
-    margins = bands["accepted_margin"] / bands["published"]
-    margin = margins.groupby(bands["group"], sort=False).median()
+    shown["shown"] = shown["ratio"].clip(1 / _FURTHEST, _FURTHEST)
+    margins = (frame["accepted_margin"] / frame["published"])[frame["accepted_margin"] > 0]
+    margin = margins.groupby(frame["group"], sort=False).median()
     width = margin.to_numpy(dtype=float)
     band = pd.DataFrame({"group": margin.index, "low": 1 - width, "high": 1 + width})
     order = list(dict.fromkeys(frame["group"]))
@@ -173,7 +171,7 @@ def ratio_figure(
 def _groups(
     frame: pd.DataFrame, studies: Mapping[str, Study], titles: Mapping[str, str]
 ) -> list[str]:
-    """Return the row of each number: its table, or its column where a table has several units."""
+    """Return the row of each number: its table, or its column if the table has several units."""
     names = {study: table_names(document) for study, document in studies.items()}
     units = frame[frame["kind"] == "printed"].groupby(["study", "table"])["unit"].nunique()
     several = set(units.index[units > 1])
@@ -187,13 +185,13 @@ def _groups(
 
 
 def _short(title: str) -> str:
-    """Return a table's name without what the tables of traces have in common."""
+    """Return a table's name without the words that all tables of traces share."""
     title = title.replace(", from the published trace", "").removeprefix("Windows of ")
     return title.partition(" (")[0]
 
 
 def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:
-    scale = alt.Scale(type="log", domain=[1 / FURTHEST, FURTHEST], nice=False, clamp=True)
+    scale = alt.Scale(type="log", domain=[1 / _FURTHEST, _FURTHEST], nice=False, clamp=True)
     labels = "datum.value < 1 ? '1/' + format(1 / datum.value, 'd') : format(datum.value, 'd')"
     axis = alt.Axis(values=list(_TICKS), labelExpr=labels, labelSeparation=4)
     title = "Measured divided by published"
@@ -233,5 +231,7 @@ def _ratio_words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:
         words += f" {group}: {matches} of {len(own)} match, median ratio {middle}."
     beyond = int((shown["shown"] != shown["ratio"]).sum())
     if beyond:
-        words += f" {beyond} marks lie beyond a factor of {FURTHEST:.0f} and are drawn at the edge."
+        words += (
+            f" {beyond} marks lie beyond a factor of {_FURTHEST:.0f} and are drawn at the edge."
+        )
     return words

@@ -1,4 +1,4 @@
-"""The numbers behind charts: estimates per point with labels of the study, in display units."""
+"""The numbers behind charts: estimates at each point, labelled, in display units."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ from replication.study.storage.table import read_parquet
 from replication.study.study import Experiment
 from replication.verdicts.verdict_table import NAME, read_table
 
-#: What a judged cell is known by, in its study.
+#: Key of a judged cell within its study.
 _CELL = ["table", "row", "column", "engine"]
-
-#: Most levels that a line names one by one, where they are numbers.
+#: Longer lists of numbers or series are summarised by their ends.
 MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
 class Display:
-    """How a quantity is shown: its name, its unit there, the factor to it, its largest value."""
+    """How a quantity is shown: `factor` converts from SI, `highest` is its upper bound."""
 
     label: str
     unit: str
@@ -48,13 +47,13 @@ class Display:
 
     @property
     def title(self) -> str:
-        """Return the axis title."""
-        unit = self.unit.replace(" (", ", ").replace(")", "")  # a unit may have a note of its own
+        """The title of an axis, with the unit."""
+        unit = self.unit.replace(" (", ", ").replace(")", "")  # for "KB (as printed)"
         return f"{self.label} ({unit})" if unit else self.label
 
 
 def display_metric(metric: str) -> Display:
-    """Return how a metric is shown; rates of loss in per cent."""
+    """Return how a metric is shown; loss rates in per cent."""
     label = capitalised(metric_label(metric))
     if metric == "loss_rate":
         return Display(label, "%", 100.0, 100.0 * largest(metric))
@@ -69,7 +68,7 @@ def display_factor(factor: Factor) -> Display:
 
 
 def axis_factor(experiment: Experiment) -> Factor | None:
-    """Return the factor with the most levels that all have a number, if there is one."""
+    """Return the factor with the most levels among those whose levels are all numbers."""
     numeric = [
         factor
         for factor in experiment.axes
@@ -78,8 +77,7 @@ def axis_factor(experiment: Experiment) -> Factor | None:
     return max(numeric, key=lambda factor: len(factor.levels)) if numeric else None
 
 
-def other_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
-    """Return the factors that tell series apart: more than one level, and not on the axis."""
+def _series_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
     return [
         factor
         for factor in experiment.axes
@@ -88,19 +86,19 @@ def other_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
 
 
 def level_label(factor: Factor, key: str) -> str:
-    """Return the label of a level; its key where the study has no such level."""
+    """Return the label of a level, or its key if the study has no such level."""
     return next((level.label for level in factor.levels if level.key == key), key)
 
 
 def unsaid_unit(factor: Factor) -> str:
-    """Return the unit to be said beside a factor's levels; empty where their labels have it."""
+    """Return the unit of a factor's levels; empty if their labels already have it."""
     if factor.unit == "1" or all(level.label.endswith(factor.unit) for level in factor.levels):
         return ""
     return factor.unit
 
 
 def levels_in_brief(factor: Factor) -> str:
-    """Return the labels of a factor's levels; of many numbers the first and the last."""
+    """Return the labels of a factor's levels; only the first and last of many numbers."""
     labels = [level.label for level in factor.levels]
     if len(labels) > MOST_NAMED and all(level.value is not None for level in factor.levels):
         return f"{labels[0]} to {labels[-1]} ({len(labels)} levels)"
@@ -108,7 +106,7 @@ def levels_in_brief(factor: Factor) -> str:
 
 
 def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | None) -> pd.DataFrame:
-    """Add `x` (the axis factor's value, display units) and `series` (the other levels' labels)."""
+    """Add `x` (value of the axis factor, display units) and `series` (labels of other levels)."""
     frame = frame.copy()
     if axis is not None and axis.id in frame:
         scale = display_factor(axis).factor
@@ -119,19 +117,19 @@ def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
 
 
 def series_order(frame: pd.DataFrame, experiment: Experiment, axis: Factor | None) -> list[str]:
-    """Return the labels of series that are in `frame`, in the order of the study's levels."""
+    """Return the series in `frame`, in the order of the study's levels."""
     present = set(frame["series"])
     if len(present) == 1:
         return sorted(present)
-    factors = other_factors(experiment, axis)
+    factors = _series_factors(experiment, axis)
     labels = product(*([level.label for level in factor.levels] for factor in factors))
     return [label for label in map(", ".join, labels) if label in present]
 
 
 def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.DataFrame:
-    """Estimate a quantity at every point that was run, in display units, in the study's order.
+    """Estimate a quantity at every point that was run, in display units.
 
-    The columns are engine, factors, series, x, mean, low, high, n, unit.
+    Rows are in the study's order; columns are engine, factors, series, x, unit and an estimate.
     """
     display, values = display_metric(wanted.metric), quantity(results, wanted)
     keys = [str(column) for column in values if column not in ("replicate", "value")]
@@ -158,7 +156,7 @@ def over_replicates(
     value: str = "value",
     sort: bool = False,
 ) -> pd.DataFrame:
-    """Return mean, 95 % interval (low, high) and n of a column over replicates, a row a group."""
+    """Return mean, 95 % interval (low, high) and n of a column, one row for each group."""
     rows = []
     for key, group in frame.groupby(list(by), sort=sort, observed=True):
         found = estimate(group[value].to_numpy(dtype=float), lowest, highest)
@@ -167,16 +165,16 @@ def over_replicates(
 
 
 def flow_ids(results: Results, experiment: Experiment) -> list[str]:
-    """Return the ids of the experiment's TCP flows, in the scenarios' order."""
+    """Return the ids of the experiment's TCP flows, in the order of the scenarios."""
     names = results.runs(experiment.id, {})["scenario"].unique()
     flows = [flow for n in names for flow in results.scenarios.get(str(n), {}).get("flows", [])]
     return list(dict.fromkeys(str(flow["id"]) for flow in flows if flow["kind"] == "tcp"))
 
 
 def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
-    """Return the supported runs of an experiment that left results, in the design's order.
+    """Return the runs of an experiment that have results, as rows of the design.
 
-    Beside columns of the design each has a `label`: its levels in words.
+    The column `label` has their levels in words.
     """
     rows = results.design
     rows = rows[(rows["experiment"] == experiment.id) & rows["supported"]]
@@ -186,8 +184,8 @@ def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
 
 
 def series_of(levels: Mapping[Any, Any], experiment: Experiment, axis: Factor | None) -> str:
-    """Return the labels of the levels that are not on the axis; of none the experiment's title."""
-    return _join_labels(levels, other_factors(experiment, axis)) or experiment.title
+    """Return the labels of the levels that are not on the axis, or the experiment's title."""
+    return _join_labels(levels, _series_factors(experiment, axis)) or experiment.title
 
 
 def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:
@@ -195,10 +193,9 @@ def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:
 
 
 def read_series(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
-    """Read the series of a few runs without loading those of the whole study."""
-    # Of no run nothing: an empty list has no type to filter by.
+    """Read the series of some runs without loading those of the whole study."""
+    # Parquet cannot filter by an empty list, nor a column without values.
     wanted = sorted(set(runs["scenario"])) or [""]
-    # A column without a value has no type to filter by.
     is_empty = pq.read_metadata(results.series_path).num_rows == 0
     filters = None if is_empty else [("scenario", "in", wanted)]
     table = read_parquet(results.series_path, filters=filters)
@@ -209,7 +206,7 @@ def read_series(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 _KINDS = read_yaml(Path(__file__).parents[1] / "names.yaml")
-#: Congestion controls and queue disciplines by id, as the field writes them.
+#: Names of congestion controls and queue disciplines by id.
 ALGORITHMS: dict[str, str] = _KINDS["congestion_controls"]
 QUEUES: dict[str, str] = _KINDS["queue_disciplines"]
 _NAMES = ALGORITHMS | QUEUES | {"sack": "SACK"}
@@ -217,12 +214,12 @@ _NAME = re.compile(rf"\b({'|'.join(_NAMES)})\b")
 
 
 def proper(label: str) -> str:
-    """Return a label that is made of ids with the names of congestion controls and queues."""
+    """Replace the ids of congestion controls and queues in a label by their names."""
     return _NAME.sub(lambda found: _NAMES[found[0]], label)
 
 
 def flow_algorithm(flow: Mapping[str, object]) -> str:
-    """Return the name of a TCP flow's congestion control; CBR of another flow."""
+    """Return the name of a TCP flow's congestion control, or CBR."""
     if flow["kind"] == "cbr":
         return "CBR"
     algorithm = str(flow["congestion_control"])
@@ -230,7 +227,7 @@ def flow_algorithm(flow: Mapping[str, object]) -> str:
 
 
 def flow_label(flow: Mapping[str, object]) -> str:
-    """Return a flow's name for a legend: its id and its algorithm."""
+    """Return a flow's id and algorithm, for a legend."""
     identifier = str(flow["id"])
     if flow["kind"] == "cbr":
         return identifier.upper() if identifier.lower() == "cbr" else f"{identifier} (CBR)"
@@ -239,7 +236,7 @@ def flow_label(flow: Mapping[str, object]) -> str:
 
 
 def read_cells(data: Path, study: str) -> pd.DataFrame:
-    """Read a study's judged cells; an empty table where it has none."""
+    """Read a study's judged cells; an empty table if it has none."""
     folder = data / "evaluation" / study
     if not (folder / NAME).is_file():
         return pd.DataFrame()
@@ -248,7 +245,7 @@ def read_cells(data: Path, study: str) -> pd.DataFrame:
 
 
 def with_explained(cells: pd.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a study's cells with a column `explained`, from its rows of explained_cells.csv."""
+    """Add a column `explained` to a study's cells, from its rows of explained_cells.csv."""
     if cells.empty or not rows:
         return cells
     explained = pd.DataFrame(rows)[[*_CELL, "reproduced_mean"]]
@@ -259,7 +256,7 @@ def with_explained(cells: pd.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pd
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """A published value, in display units, and the quantity that it stands for."""
+    """A published value in display units, and the quantity it is a value of."""
 
     table: str
     row: str
@@ -269,7 +266,7 @@ class PublishedValue:
 
 
 def published_values(experiment: Experiment, cells: pd.DataFrame) -> list[PublishedValue]:
-    """Return the published values of an experiment's points, each once, whatever the engines."""
+    """Return the published values of an experiment, each once for all engines."""
     if cells.empty:
         return []
     found = []

@@ -1,56 +1,46 @@
-"""Charts of a study: which figures each type of experiment has, and those against a factor."""
+"""Charts of a study: the figures of each type of experiment, and charts against a factor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from replication.metrics.results import Results
 from replication.metrics.trace import TABLE_PREFIX
+from replication.report.charts import data
 from replication.report.charts import figure as draw
 from replication.report.charts.cells import column_figures
-from replication.report.charts.data import (
-    ALGORITHMS,
-    MOST_NAMED,
-    Display,
-    PublishedValue,
-    axis_factor,
-    display_factor,
-    display_metric,
-    estimates,
-    flow_ids,
-    label_points,
-    level_label,
-    published_values,
-    series_order,
-)
+from replication.report.charts.data import Display, PublishedValue, axis_factor
 from replication.report.charts.figure import Drawing, Figure
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
 from replication.study.published import Table
 from replication.study.study import Experiment, Study
 
-SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
-DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
-#: Jain's index needs flows to compare; two or three of them are drawn as such.
-MANY_FLOWS = 4
+_SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
+_DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
+#: Fewer flows are drawn one by one; Jain's index would say less.
+_MANY_FLOWS = 4
+#: Charts of an experiment whose type defines no charts.
+_MOST_CHARTS = 4
+#: Width and height of one panel of several, in pixels.
+_PANEL = (200, 165)
 
 
 def figures_of(
     results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
 ) -> list[Figure]:
-    """Return the figures of one experiment, published values drawn in; cells are of one engine."""
+    """Return the figures of one experiment with published values; cells are of one engine."""
     experiment = study.experiment(experiment_id)
-    published = published_values(experiment, cells)
-    asked = [one for claim in study.claims for one in claim.quantities()]
-    asked = [one for one in asked if one.experiment == experiment.id]
-    asked += [value.quantity for value in published]
-    figures = _figures_of_type(results, experiment, published, asked)
-    # What is in a chart already needs no other.
+    published = data.published_values(experiment, cells)
+    used = [one for claim in study.claims for one in claim.quantities()]
+    used = [one for one in used if one.experiment == experiment.id]
+    used += [value.quantity for value in published]
+    figures = _figures_of_type(results, experiment, published, used)
+    # A number that is in a chart already needs no chart of its table.
     drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
     keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
     rest = cells[[tuple(key) not in drawn for key in keys]]
@@ -58,30 +48,44 @@ def figures_of(
 
 
 def _figures_of_type(
-    results: Results, experiment: Experiment, published: list[PublishedValue], asked: list[Quantity]
+    results: Results, experiment: Experiment, published: list[PublishedValue], used: list[Quantity]
 ) -> list[Figure]:
-    """Return what the experiment's type has beside the comparison of its cells."""
     match experiment.type:
         case "cbr_sweep":
-            return factor_figures(results, experiment, SWEEP_METRICS, published, asked)
+            return _metric_figures(results, experiment, _SWEEP_METRICS, published, used)
         case "pairwise_fairness":
-            return pair_figures(results, experiment, SWEEP_METRICS, published, asked)
+            flows = data.flow_ids(results, experiment)
+            return _metric_figures(results, experiment, _SWEEP_METRICS, published, used, flows)
         case "queuing":
             return time_figures(results, experiment)
         case "bdp_jain":
-            flows = len(flow_ids(results, experiment))
-            found = jain_figures(results, experiment) if flows >= MANY_FLOWS else []
-            if axis_factor(experiment) is not None:
-                # Of a few flows each is drawn: their mean says nothing about fairness.
-                draw = pair_figures if 1 < flows < MANY_FLOWS else factor_figures
-                found += draw(results, experiment, DELAY_METRICS, published, asked)
-            return found
+            flows = data.flow_ids(results, experiment)
+            found = jain_figures(results, experiment) if len(flows) >= _MANY_FLOWS else []
+            if axis_factor(experiment) is None:
+                return found
+            # The mean of a few flows says nothing about fairness.
+            each = flows if 1 < len(flows) < _MANY_FLOWS else []
+            return found + _metric_figures(
+                results, experiment, _DELAY_METRICS, published, used, each
+            )
         case "cwnd_traces":
-            return share_figures(results, experiment, published)
+            return _share_figures(results, experiment, published)
         case "throughput_tables":
-            return published_figures(results, experiment, published)
+            further = _without_table(used, published)
+            return published_figures(results, experiment, published, further)
         case _:
-            return []
+            further = _without_table(used, published)
+            return published_figures(results, experiment, [], further)
+
+
+def _without_table(used: Sequence[Quantity], published: Sequence[PublishedValue]) -> list[Quantity]:
+    """Return the quantities of metrics that no table prints, so that most metrics have a chart."""
+    printed = {value.quantity.metric for value in published}
+    found: list[Quantity] = []
+    for one in map(_at_all_points, used):
+        if one.metric not in printed and one not in found:
+            found.append(one)
+    return found[: max(0, _MOST_CHARTS - len(printed))]
 
 
 def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
@@ -89,7 +93,7 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     parts = []
     for table in study.tables if len(cells) else []:
         if table.id.startswith(TABLE_PREFIX):
-            continue  # Numbers of traces are in tables, and their windows in charts of their own.
+            continue  # Numbers of traces have tables, and their windows have charts.
         homes = {key: row.experiment for key, row in (table.rows or {}).items()}
         ours = cells[cells["table"] == table.id]
         ours = ours[[(homes.get(key) or table.experiment) == experiment.id for key in ours["row"]]]
@@ -102,102 +106,86 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     return draw.with_prefix(found, experiment.id)
 
 
-#: Width and height of one panel of several.
-_PANEL = (200, 165)
-
-
-def factor_figures(
+def _metric_figures(
     results: Results,
     experiment: Experiment,
     metrics: Sequence[str],
     published: Sequence[PublishedValue],
-    asked: Sequence[Quantity],
+    used: Sequence[Quantity],
+    flows: Sequence[str] = (),
 ) -> list[Figure]:
-    """Return one figure a metric: the metric against the experiment's numeric factor.
+    """Return one figure for each metric against the experiment's factor.
 
-    It is of the part of the run that the study's claims and tables have `asked` for.
+    The mean over TCP flows is drawn, or each of `flows` with a panel for each series. If all
+    claims and tables use a metric in one window of the run, the chart shows that window.
     """
     figures = []
-    for metric in metrics:
-        wanted = _wanted(experiment, metric, window_s=_window(asked, metric, "tcp"))
-        both = _both(results, experiment, wanted, published)
-        figures += _figure(experiment, [metric], _named(wanted), *both)
+    for metric in metrics if not flows or axis_factor(experiment) is not None else []:
+        windows = {_window(used, metric, flow) for flow in flows or ["tcp"]}
+        window_s = windows.pop() if len(windows) == 1 else None
+        wanted = Quantity(experiment=experiment.id, metric=metric, window_s=window_s)
+        parts = []
+        for flow in flows:
+            own = wanted.model_copy(update={"flows": [flow]})
+            both = _measured_and_published(results, experiment, own, published)
+            parts.append([f.assign(pair=f["series"], series=f"flow {flow}") for f in both])
+        if not flows:
+            parts.append(_measured_and_published(results, experiment, wanted, published))
+        frame, marks = (pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True))
+        panels_by = "pair" if flows else ""
+        figures += _figure(experiment, [metric], _named(wanted), frame, marks, panels_by)
     return figures
 
 
-def _wanted(experiment: Experiment, metric: str, **part: Any) -> Quantity:
-    return Quantity(experiment=experiment.id, metric=metric, **part)
-
-
-def _window(asked: Sequence[Quantity], metric: str, flows: str) -> tuple[float, float] | None:
-    """Return the part of the run that all claims and tables on a metric of `flows` are about."""
-    own = [wanted for wanted in asked if wanted.metric == metric]
+def _window(used: Sequence[Quantity], metric: str, flows: str) -> tuple[float, float] | None:
+    """Return the one window in which claims and tables use a metric of `flows`, if there is one."""
+    own = [wanted for wanted in used if wanted.metric == metric]
     windows = {wanted.window_s for wanted in own}
     covers = any(wanted.flows == "tcp" or wanted.flows == [flows] for wanted in own)
     return windows.pop() if covers and len(windows) == 1 else None
 
 
-def _both(
+def _measured_and_published(
     results: Results, experiment: Experiment, wanted: Quantity, published: Sequence[PublishedValue]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a quantity at every point that was run, and what is published of it."""
-    own = [value for value in published if _anywhere(value) == wanted]
-    return estimates(results, experiment, wanted), _published_frame(experiment, own)
+) -> list[pd.DataFrame]:
+    own = [value for value in published if _at_all_points(value.quantity) == wanted]
+    return [data.estimates(results, experiment, wanted), _published_frame(experiment, own)]
 
 
-def _anywhere(value: PublishedValue) -> Quantity:
-    return value.quantity.model_copy(update={"where": {}})
+def _at_all_points(quantity: Quantity) -> Quantity:
+    return quantity.model_copy(update={"where": {}})
 
 
 def _named(wanted: Quantity, *parts: str) -> Display:
-    display = display_metric(wanted.metric)
+    display = data.display_metric(wanted.metric)
     when = ["{:g} to {:g} s".format(*wanted.window_s)] if wanted.window_s else []
     return replace(display, label=", ".join([display.label, *parts, *when]))
 
 
 def published_figures(
-    results: Results, experiment: Experiment, published: Sequence[PublishedValue]
+    results: Results,
+    experiment: Experiment,
+    published: Sequence[PublishedValue],
+    further: Sequence[Quantity] = (),
 ) -> list[Figure]:
-    """Return the quantities that the paper prints against the factor, a panel a variant.
+    """Return charts of the quantities that tables print, and of `further` quantities.
 
-    Published values look alike in all charts, so each variant has its own panel.
+    Published values look the same in every chart, so each series has a panel with its values.
     """
-    kinds: list[Quantity] = []
-    for value in published:
-        if (kind := _anywhere(value)) not in kinds:
-            kinds.append(kind)
+    printed: list[Quantity] = []
+    for value in published if axis_factor(experiment) is not None else []:
+        if (wanted := _at_all_points(value.quantity)) not in printed:
+            printed.append(wanted)
     figures = []
-    for wanted in kinds if axis_factor(experiment) is not None else []:
-        frame, marks = _both(results, experiment, wanted, published)
-        if not marks.empty:
+    for wanted in [*printed, *further]:
+        frame, marks = _measured_and_published(results, experiment, wanted, published)
+        if len(marks) or wanted not in printed:
             flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
             what, how = [*flows, *(wanted.links or ())], wanted.aggregate
             display = _named(wanted, *what, *([] if how == "mean" else [how]))
             parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
-            figures += _figure(experiment, parts, display, frame, marks, "series")
-    return figures
-
-
-def pair_figures(
-    results: Results,
-    experiment: Experiment,
-    metrics: Sequence[str],
-    published: Sequence[PublishedValue],
-    asked: Sequence[Quantity],
-) -> list[Figure]:
-    """Return one figure a metric: each flow against the factor, a panel a pair of variants."""
-    figures = []
-    flows = flow_ids(results, experiment) if axis_factor(experiment) is not None else []
-    for metric in metrics if flows else []:
-        windows = {_window(asked, metric, flow) for flow in flows}
-        window_s = windows.pop() if len(windows) == 1 else None
-        parts = []
-        for flow in flows:
-            wanted = _wanted(experiment, metric, flows=[flow], window_s=window_s)
-            both = _both(results, experiment, wanted, published)
-            parts.append([f.assign(pair=f["series"], series=f"flow {flow}") for f in both])
-        frame, marks = (pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True))
-        figures += _figure(experiment, [metric], _named(wanted), frame, marks, "pair")
+            panels_by = "series" if len(marks) else ""
+            figures += _figure(experiment, parts, display, frame, marks, panels_by)
     return figures
 
 
@@ -211,7 +199,7 @@ def _figure(
 ) -> list[Figure]:
     """Return the figure of lines against the factor; none where nothing was measured.
 
-    `parts` name it; a column may make panels.
+    `parts` are the end of its id; `panels_by` names the column that makes panels.
     """
     if frame.empty:
         return []
@@ -220,13 +208,13 @@ def _figure(
         frame = frame.assign(x=frame["series"])
     cells, marks = frozenset(marks["cell"]), marks.drop(columns="cell")
     drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
-    known = series_order(drawn, experiment, axis)
+    known = data.series_order(drawn, experiment, axis)
     order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known
     if axis is None:
         x = draw.axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
     else:
         values = sorted({float(value) for value in drawn["x"].dropna()})
-        x = draw.axis_x(display_factor(axis).title, values)
+        x = draw.axis_x(data.display_factor(axis).title, values)
     if panels_by:
         panels, words = [], ""
         for name in order if panels_by == "series" else dict.fromkeys(frame[panels_by]):
@@ -234,12 +222,12 @@ def _figure(
             theirs = marks[marks[panels_by] == name] if len(marks) else marks
             panel = draw.lines_panel(ours, order, x, display, theirs, _PANEL)
             panels.append(panel.properties(title=str(name)))
-            words += f"{name}. {describe_lines(ours, order, x['title'], display)} "
+            words += f"{name}. {_describe_lines(ours, order, x['title'], display)} "
         chart = alt.concat(*panels, columns=2)
         chart = chart.resolve_scale(color="shared", shape="shared", y="shared")
     else:
         chart = draw.lines_panel(frame, order, x, display, marks)
-        words = describe_lines(frame, order, x["title"], display)
+        words = _describe_lines(frame, order, x["title"], display)
     if len(marks):
         words += f" {len(marks)} published values are hollow diamonds."
     title = f"{experiment.title}: {display.label.lower()}"
@@ -248,7 +236,7 @@ def _figure(
 
 
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
-    """Return series, x, value, source, cell; values of more than one point are left out."""
+    """Return series, x, value, source and cell of values that belong to a single point."""
     axis = axis_factor(experiment)
     rows = []
     for value in published:
@@ -261,34 +249,36 @@ def _published_frame(experiment: Experiment, published: list[PublishedValue]) ->
     columns = ["series", "x", "value", "source", "cell"]
     if not rows:
         return pd.DataFrame(columns=columns)
-    frame = label_points(pd.DataFrame(rows), experiment, axis)
+    frame = data.label_points(pd.DataFrame(rows), experiment, axis)
     return (frame if axis else frame.assign(x=frame["series"]))[columns]
 
 
-def share_figures(
+def _share_figures(
     results: Results, experiment: Experiment, published: Sequence[PublishedValue]
 ) -> list[Figure]:
-    """Return the throughput of each flow, a row a condition; none where all flows are alike."""
+    """Return the throughput of each flow, a row for each condition; none if all flows are alike."""
     rates = ("throughput_bps", "goodput_bps")
     printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
     metric = printed[0].quantity.metric if printed else rates[0]
-    parts = [
-        part.assign(flow=flow)
-        for flow in flow_ids(results, experiment)
-        if len(part := estimates(results, experiment, _wanted(experiment, metric, flows=[flow])))
-    ]
+    parts = []
+    for flow in data.flow_ids(results, experiment):
+        wanted = Quantity(experiment=experiment.id, metric=metric, flows=[flow])
+        if len(part := data.estimates(results, experiment, wanted)):
+            parts.append(part.assign(flow=flow))
     if len({part["series"].iloc[0] for part in parts}) < 2:
         return []
     frame = pd.concat(parts, ignore_index=True)
-    frame = frame.assign(condition=frame["series"], series=frame["flow"].replace(ALGORITHMS))
-    rows = [
-        (_where_label(experiment, v), ALGORITHMS.get(_one_flow(v), _one_flow(v)), v.value)
-        for v in printed
-    ]
+    frame = frame.assign(condition=frame["series"], series=frame["flow"].replace(data.ALGORITHMS))
+    rows = []
+    for value in printed:
+        keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
+        labels = [data.level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys]
+        flow = _one_flow(value)
+        rows.append((", ".join(labels), data.ALGORITHMS.get(flow, flow), value.value))
     marks = pd.DataFrame(rows, columns=["condition", "series", "value"])
-    display = display_metric(metric)
+    display = data.display_metric(metric)
     chart = _share_chart(frame, marks, display)
-    words = f"{display.title} of each flow, a row a pair."
+    words = f"{display.title} of each flow, one row for each pair."
     for row in frame.to_dict("records"):
         words += f" {row['condition']}, {row['series']}: {draw.three_digits(row['mean'])}."
     words += " Hollow diamonds are published." if len(marks) else ""
@@ -318,23 +308,17 @@ def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> 
 
 
 def _one_flow(value: PublishedValue) -> str:
-    """Return the flow that a published value is of; empty if it is of several."""
     flows = value.quantity.flows
     return flows[0] if isinstance(flows, list) and len(flows) == 1 else ""
 
 
-def _where_label(experiment: Experiment, value: PublishedValue) -> str:
-    keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
-    return ", ".join(level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys)
-
-
-def describe_lines(
+def _describe_lines(
     frame: pd.DataFrame, order: Sequence[str], x_title: str, display: Display
 ) -> str:
-    """Say what is on the axes and how each series runs from one end to the other."""
+    """Return the axes, and the first and last value of each series, in words."""
     lines = [(name, frame.loc[frame["series"] == name, "mean"]) for name in order]
     lines = [(name, means) for name, means in lines if len(means)]
-    if len(lines) > MOST_NAMED:
+    if len(lines) > data.MOST_NAMED:
         lines = [(f"{len(lines)} series", frame["mean"].sort_values())]
     words = f"{display.title} against {x_title}."
     for name, means in lines:

@@ -1,8 +1,8 @@
-"""A figure: a chart with its words, numbers and file name, the one theme of all charts, and lines.
+"""A figure (a chart with its description, data and file name), the theme, and shared layers.
 
-Text, axes and published values are drawn in ``currentColor`` on a transparent ground: in a page the
-chart takes the page's ink, in light, dark and print alike. Colours are those of Okabe and Ito that
-have contrast on both grounds; every colour goes with a symbol or a dash of its own.
+Text, axes and published values are drawn in ``currentColor`` on a transparent ground, so a chart
+takes the text colour of its page in light mode, dark mode and print. Colours are those of Okabe and
+Ito with contrast on both grounds; each comes with a different symbol or dash.
 """
 
 from __future__ import annotations
@@ -21,36 +21,35 @@ import pandas as pd
 from replication.report.charts.data import Display
 from replication.study.verdict import Verdict
 
-HEIGHT = 260
 _COLUMNS = ["series", "x", "mean", "low", "high", "n"]
-#: Characters of a line of a label beside a chart.
+#: Characters in a line of an axis label.
 _LINE = 40
-#: What file systems, with an end and a temporary file's mark, take as one name.
+#: Longest name of a file, which leaves room for a suffix and a temporary file's mark.
 _LONGEST = 200
 _QUOTED = re.compile(r"[^A-Za-z0-9_.,=-]")
 
 
 def name_of(*parts: str) -> str:
-    """Return `parts` as one name, between tildes: no id holds one, and other text is quoted.
+    """Join `parts` with tildes, quoting all signs that are not safe in files and pages.
 
-    Names of figures and runs begin with study and experiment, either of them empty where a figure
-    belongs to none. The charts' script makes the same of a number's table, row and column.
+    Names of figures and runs begin with study and experiment, empty if a figure belongs to none.
+    The charts' script makes the same name of a number's table, row and column.
     """
-    return "~".join(_QUOTED.sub(_quote, part) for part in parts)
+
+    def quote(sign: re.Match[str]) -> str:
+        return "".join(f"+{byte:02x}" for byte in sign[0].encode())
+
+    return "~".join(_QUOTED.sub(quote, part) for part in parts)
 
 
 def file_of(name: str) -> str:
-    """Return the file of what is called `name`, without its end; a long one ends in a hash."""
+    """Return the file name, without suffix, for a `name`; a long one ends in a hash."""
     if len(name) <= _LONGEST:
         return name
     return f"{name[:_LONGEST]}+sha256-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
-def _quote(sign: re.Match[str]) -> str:
-    return "".join(f"+{byte:02x}" for byte in sign[0].encode())
-
-
-#: Any Altair chart: its classes share no useful type.
+#: Any Altair chart; the classes have no useful common type.
 Drawing = Any
 INK = "currentColor"
 #: Okabe and Ito (2008): blue, vermillion, bluish green, reddish purple, orange, sky blue, grey.
@@ -78,9 +77,9 @@ WIDTH = 520
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: its id (see `name_of`), title, themed chart, alternative text and numbers.
+    """One figure: its id (see `name_of`), title, themed chart, alternative text and data.
 
-    `published` are table, row and column of the published numbers that are drawn in.
+    `published` has table, row and column of each published number in it.
     """
 
     id: str
@@ -92,11 +91,11 @@ class Figure:
 
     @property
     def script(self) -> str:
-        """Return the chart's script, relative to the report's folder."""
+        """The chart's script, relative to the report's folder."""
         return f"charts/{file_of(self.id)}.js"
 
     def specification(self) -> dict[str, Any]:
-        """Return the Vega-Lite specification, its data inside."""
+        """Return the Vega-Lite specification with its data."""
         return dict(self.chart.to_dict(validate=False))
 
 
@@ -107,14 +106,14 @@ def to_png(specification: dict[str, Any]) -> bytes:
 
     drawn = specification | {"background": "white"}
     rendered = vl_convert.vegalite_to_png(drawn)
-    # The renderer compresses for speed, and notebooks are kept in Git.
+    # Notebooks are kept in git, so size matters more than speed.
     return oxipng.optimize_from_memory(bytes(rendered), level=2)
 
 
 def make_figure(
     parts: Sequence[str], title: str, chart: Drawing, description: str, data: pd.DataFrame
 ) -> Figure:
-    """Put a figure together: `parts` become its id, and the chart gets the theme."""
+    """Make a figure: `parts` become its id, and the chart gets the theme."""
     return Figure(name_of(*parts), title, themed(chart), description, data)
 
 
@@ -139,14 +138,14 @@ def themed(chart: Drawing) -> Drawing:
 def levels_of(
     channel: type[Any], field: str, order: Sequence[str], values: Sequence[Any], legend: Any
 ) -> Any:
-    """Return a nominal encoding whose levels take `values` in their order."""
+    """Return a nominal encoding that maps the levels of `order` to `values`."""
     used = [values[i % len(values)] for i in range(len(order))]
     scale = alt.Scale(domain=list(order), range=used)
     return channel(field=field, type="nominal", sort=list(order), scale=scale, legend=legend)
 
 
 def legend_of(order: Sequence[str], title: str | None = None, lines: bool = False) -> alt.Legend:
-    """Return the legend of a series; of `lines`, with strokes for symbols."""
+    """Return a legend above the chart, with strokes as symbols for `lines`."""
     strokes: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 300} if lines else {}
     return alt.Legend(title=title, orient="top", columns=min(4, max(1, len(order))), **strokes)
 
@@ -157,24 +156,24 @@ def colours(field: str, order: Sequence[str], title: str | None = None, lines: b
 
 
 def symbols(field: str, order: Sequence[str], title: str | None = None) -> Any:
-    """Return the symbol encoding of `field`, in one legend with its colours."""
+    """Return the symbol encoding of `field`, which shares the legend of its colours."""
     return levels_of(alt.Shape, field, order, SYMBOLS, legend_of(order, title))
 
 
 def dashes(field: str, order: Sequence[str], title: str | None = None, legend: bool = True) -> Any:
-    """Return the dash encoding of `field`, in one legend with its colours or in none."""
+    """Return the dash encoding of `field`, in the legend of its colours or in none."""
     shown = legend_of(order, title, lines=True) if legend else None
     return levels_of(alt.StrokeDash, field, order, DASHES, shown)
 
 
 def tips(kind: str, format: Any = alt.Undefined, **titles: str) -> list[alt.Tooltip]:
-    """Return the tooltips of fields of one type (N or Q), given the title of each."""
+    """Return tooltips for fields of one type (N or Q), given their titles."""
     fields = titles.items()
     return [alt.Tooltip(f"{field}:{kind}", title=title, format=format) for field, title in fields]
 
 
 def three_digits(value: float) -> str:
-    """Return `value` with three significant digits, for prose and alternative texts."""
+    """Return `value` with three significant digits, for text."""
     if math.isnan(value):
         return "unknown"
     if abs(value) >= 1000:
@@ -183,24 +182,24 @@ def three_digits(value: float) -> str:
 
 
 def with_prefix(figures: Sequence[Figure], *prefix: str) -> list[Figure]:
-    """Return the figures with ids that begin with the parts `prefix`."""
+    """Put the parts `prefix` before the ids of figures."""
     return [replace(figure, id=f"{name_of(*prefix)}~{figure.id}") for figure in figures]
 
 
 def wrapped(labels: Iterable[str]) -> tuple[alt.Axis, int]:
-    """Return an axis whose long labels take several lines, and the most lines that one takes."""
+    """Return an axis that wraps long labels, and the number of lines of the longest."""
     longest = max((len(wrap(label, _LINE)) for label in labels), default=1)
     if longest <= 1:
         return alt.Axis(labelLimit=300), 1
-    # As `textwrap` does it: a line ends at the last blank that leaves it short enough.
+    # Wraps as `textwrap` does: at the last blank that fits.
     lines = f"split(replace(datum.label, /(.{{1,{_LINE}}})( |$)/g, '$1\\n'), '\\n')"
     return alt.Axis(labelLimit=300, labelExpr=lines), longest
 
 
 def axis_x(title: str, values: Sequence[float] = (), names: Sequence[str] = ()) -> alt.X:
-    """Return the horizontal axis: a factor with numbers, which get the ticks, or with names.
+    """Return the horizontal axis of a factor, whose levels have numeric `values` or `names`.
 
-    It is logarithmic where the levels span more than a decade and a half.
+    It is logarithmic if the levels span a factor of 30 or more.
     """
     if not values:
         return alt.X("x:N", title=title, sort=list(names) or None)
@@ -209,7 +208,7 @@ def axis_x(title: str, values: Sequence[float] = (), names: Sequence[str] = ()) 
         values=list(values),
         labelOverlap="greedy",
         labelSeparation=6,
-        # A format of the axis itself would be rounded to the distance of its ticks.
+        # A `format` would round labels to the distance between ticks.
         labelExpr="format(datum.value, '.6~g')",
     )
     if low > 0 and high / low >= 30:
@@ -226,12 +225,12 @@ def lines_panel(
     x: alt.X,
     display: Display,
     published: pd.DataFrame,
-    size: tuple[int, int] = (WIDTH, HEIGHT),
+    size: tuple[int, int] = (WIDTH, 260),
 ) -> Drawing:
-    """Return a panel of lines with their intervals, and published values where there are.
+    """Return a panel of lines with their intervals and published values.
 
-    `frame` has series, x, mean, low, high, n; `published` has series, x, value, source; `order`
-    are the labels of the series.
+    `frame` has series, x, mean, low, high and n, `published` has series, x, value and source.
+    `order` lists the series.
     """
     y = alt.Y("mean:Q", title=display.title, scale=alt.Scale(zero=True))
     base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=colours("series", order))
@@ -252,18 +251,17 @@ def lines_panel(
         layers.append(bars.encode(y=alt.Y("low:Q", title=display.title), y2="high:Q"))
     layers += [lines, points]
     if len(published):
-        layers.append(published_layer(published, x, display))
+        layers.append(_published_layer(published, x, display))
     return alt.layer(*layers).properties(width=size[0], height=size[1])
 
 
 def interval_tips(mean: str) -> list[alt.Tooltip]:
-    """Return the tooltips of a mean over replicates, whose title is given, and its interval."""
+    """Return tooltips for a mean over replicates, titled `mean`, and its interval."""
     values = tips("Q", ".4g", mean=mean, low="95 % interval from", high="to")
     return [*values, *tips("Q", n="Replicates")]
 
 
-def published_layer(published: pd.DataFrame, x: alt.X, display: Display) -> Drawing:
-    """Return the layer of published values, with a legend entry of its own."""
+def _published_layer(published: pd.DataFrame, x: alt.X, display: Display) -> Drawing:
     return (
         alt.Chart(published.assign(kind=PUBLISHED))
         .mark_point(**PUBLISHED_MARK)
@@ -280,7 +278,7 @@ def published_layer(published: pd.DataFrame, x: alt.X, display: Display) -> Draw
 
 
 def published_legend() -> alt.Fill:
-    """Return the encoding that puts the published diamond into the legend."""
+    """Return an encoding that puts the published diamond into the legend."""
     return alt.Fill(
         "kind:N",
         scale=alt.Scale(domain=[PUBLISHED], range=["transparent"]),
@@ -289,5 +287,5 @@ def published_legend() -> alt.Fill:
 
 
 def short(value: Any) -> Any:
-    """Return a number that is whole without its point: JSON has one kind of number."""
+    """Return a whole number as an int, which is shorter in JSON."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,4 +1,4 @@
-"""Charts over time: quantities of each flow, Jain's index, and windows beside published traces."""
+"""Charts over time: quantities of each flow, Jain's index, and windows of published traces."""
 
 from __future__ import annotations
 
@@ -27,28 +27,25 @@ from replication.report.charts.data import (
 from replication.report.charts.figure import Drawing, Figure
 from replication.study.study import Experiment
 
-BINS = 80
-
-
-_SUMMARY = ("min", "mean", "max")
-#: A quantity to its column of the series, how it is shown, and whether it is a rate of counts.
-SAMPLED = {
+_BINS = 80
+#: Quantity: its column of the series, how it is shown, and whether counts become a rate.
+_SAMPLED = {
     "throughput": ("throughput_bps", Display("Throughput", "Mbit/s", 1e-6), False),
     "latency": ("delay_s", Display("One-way delay", "ms", 1e3), False),
     "drops": ("drops", Display("Packets dropped", "packets/s", 1.0), True),
 }
-JAIN = Display("Jain's index of throughput", "1", 1.0, 1.0)
+_JAIN = Display("Jain's index of throughput", "1", 1.0, 1.0)
 
 
 def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
-    """Return throughput, latency and drops of each flow over time, a panel a condition.
+    """Return throughput, latency and drops of each flow over time on one engine.
 
-    The results are of one engine.
+    Each condition has a panel.
     """
     runs, figures = runs_of(results, experiment), []
     frame = _binned(results, runs.assign(panel=runs["label"]))
     keys = ["run", "panel", "replicate", "width_s", "flow", "series", "time_s"]
-    for name, (column, display, is_rate) in SAMPLED.items() if len(frame) else ():
+    for name, (column, display, is_rate) in _SAMPLED.items() if len(frame) else ():
         grouped = frame.groupby(keys)[column]
         values = grouped.sum(min_count=1) if is_rate else grouped.mean()
         width_s = values.index.get_level_values("width_s") if is_rate else 1.0
@@ -57,7 +54,7 @@ def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
 
 
 def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
-    """Return Jain's index of the TCP flows' throughput over time, a panel a delay."""
+    """Return Jain's index of the TCP flows' throughput over time, with a panel for each delay."""
     axis, runs = axis_factor(experiment), runs_of(results, experiment)
     of_axis = [level_label(axis, levels[axis.id]) if axis else "" for levels in runs["levels"]]
     runs["panel"] = [f"{axis.label}: {label}" if axis else "" for label in of_axis]
@@ -66,13 +63,13 @@ def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
     keys = ["run", "panel", "replicate", "series", "time_s"]
     shares = frame[frame["kind"] == "tcp"].groupby([*keys, "flow"])["throughput_bps"].mean()
     values = shares.groupby(level=keys).agg(lambda own: jain_index(own.to_numpy(dtype=float)))
-    return _figure(experiment, runs, "jain", JAIN, values)
+    return _figure(experiment, runs, "jain", _JAIN, values)
 
 
 def _figure(
     experiment: Experiment, runs: pd.DataFrame, name: str, display: Display, values: pd.Series
 ) -> list[Figure]:
-    """Return the figure of a quantity of each run over time; none where nothing was sampled."""
+    """Return the figure of a quantity over time; none where nothing was sampled."""
     each = values.rename("value").reset_index()
     frame = over_replicates(each, ["panel", "series", "time_s"], 0.0, display.highest)
     frame = frame[frame["n"] > 0]
@@ -82,27 +79,29 @@ def _figure(
         return []
     engine = runs["engine"].iloc[0]
     title = f"{experiment.title}: {display.label} over time on {engine}"
-    words = f"{display.title} against time (s), a panel a condition."
+    words = f"{display.title} against time (s), one panel for each condition."
     for (panel, series), part in frame.groupby(["panel", "series"], sort=False):
-        low, mean, high = (draw.three_digits(getattr(part["mean"], how)()) for how in _SUMMARY)
+        low, mean, high = map(draw.three_digits, part["mean"].agg(["min", "mean", "max"]))
         words += f" {panel}, {series}: mean {mean}, from {low} to {high}."
     chart = _chart(frame, display)
     return [draw.make_figure([experiment.id, name, "time", engine], title, chart, words, frame)]
 
 
 def _binned(results: Results, runs: pd.DataFrame, at_least_s: float = 0.0) -> pd.DataFrame:
-    """Return the samples of the runs' flows, each at the end of its bin, with its run and flow.
+    """Return the samples of the runs' flows, each with its run and flow, at the end of its bin.
 
-    A bin is a multiple of the sampling interval, `at_least_s` as long as there are 20 bins.
+    Bins are multiples of the sampling interval, at least `at_least_s` long if 20 of them fit.
     """
     widths, flows = {}, list[tuple[str, ...]]()
     for name in set(runs["scenario"]):
         scenario = results.scenarios[name]
         duration, step = float(scenario["duration_s"]), float(scenario["sampling_interval_s"])
-        wanted = max(duration / BINS, min(at_least_s, duration / 20))
+        wanted = max(duration / _BINS, min(at_least_s, duration / 20))
         widths[name] = step * max(1, round(wanted / step))
         kinds = [flow["kind"].upper() for flow in scenario["flows"]]
-        alike = len(set(kinds)) == len(kinds)  # one flow a kind: the panel's title says which
+        alike = len(set(kinds)) == len(
+            kinds
+        )  # With one flow of each kind, the panel's title names it.
         for flow, kind in zip(scenario["flows"], kinds, strict=True):
             flows.append((name, flow["id"], flow["kind"], kind if alike else flow_label(flow)))
     facts = pd.DataFrame(flows, columns=["scenario", "flow", "kind", "series"])
@@ -113,7 +112,7 @@ def _binned(results: Results, runs: pd.DataFrame, at_least_s: float = 0.0) -> pd
 
 
 def bin_ends(time_s: npt.ArrayLike, width: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the end of each sample's bin: a sample stands for the interval that ends with it."""
+    """Return the end of each sample's bin; a sample covers the interval that ends with it."""
     times, width = np.asarray(time_s, dtype=float), np.asarray(width, dtype=float)
     return np.asarray((np.ceil(times / width - 1e-6) * width).round(9), dtype=np.float64)
 
@@ -121,8 +120,8 @@ def bin_ends(time_s: npt.ArrayLike, width: npt.ArrayLike) -> npt.NDArray[np.floa
 def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
     order = list(dict.fromkeys(frame["series"]))
     low, high = float(frame["mean"].min()), float(frame["mean"].max())
-    # Indices near one differ by little: the axis begins just below the least.
-    domain = [max(0.0, low - 0.05) if display is JAIN else 0.0, high * 1.05 or 1.0]
+    # Indices near 1 differ little, so their axis begins just below the smallest.
+    domain = [max(0.0, low - 0.05) if display is _JAIN else 0.0, high * 1.05 or 1.0]
     scale = alt.Scale(domain=domain, nice=True, clamp=True)
     panels = [
         _panel(part, order, display, scale).properties(title=str(panel), width=250, height=170)
@@ -153,10 +152,10 @@ def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.S
 def trace_figures(
     windows: pd.DataFrame, comparison: pd.DataFrame, traces: Sequence[str], engine: str
 ) -> list[Figure]:
-    """Return the first flow of each trace in one figure, published and on one engine.
+    """Return one figure of the first flow of each trace, published and on one engine.
 
-    Where there is no raw trace, the published mean of the comparison is drawn. The list is empty
-    where there are no windows.
+    Without a raw trace the published mean of the comparison is drawn. Without windows the list is
+    empty.
     """
     sources = [PUBLISHED_SOURCE, engine]
     own = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]
@@ -167,7 +166,9 @@ def trace_figures(
         part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, draw.PUBLISHED))
         mean = None
         if draw.PUBLISHED not in set(part["source"]):
-            mean = _published_mean(comparison, trace, str(part["flow"].iloc[0]))
+            named = {"trace": trace, "flow": str(part["flow"].iloc[0]), "metric": "cwnd_mean"}
+            row = comparison[(comparison[list(named)].astype(str) == pd.Series(named)).all(axis=1)]
+            mean = float(row["published"].iloc[0])
             words += f" {proper(trace)}: published mean {draw.three_digits(mean)}."
         parts.append(part[["trace", "flow", "source", "time_s", "cwnd_segments"]])
         panels.append(_window_panel(parts[-1], proper(trace), [draw.PUBLISHED, engine], mean))
@@ -180,11 +181,6 @@ def trace_figures(
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
     title = "Congestion windows over time, published and measured"
     return [draw.make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
-
-
-def _published_mean(comparison: pd.DataFrame, trace: str, flow: str) -> float:
-    rows = comparison[(comparison["trace"] == trace) & (comparison["metric"] == "cwnd_mean")]
-    return float(rows.loc[rows["flow"].astype(str) == flow, "published"].iloc[0])
 
 
 def _window_panel(data: pd.DataFrame, title: str, order: list[str], mean: float | None) -> Drawing:

@@ -1,5 +1,5 @@
-"""Notebooks: what they read, draw and run, how they are executed, and shown as pages.
+"""Notebooks: their data, charts and live runs, their execution, and their pages.
 
-What is particular to one question stands in its notebook; what several share is a function here. A
-notebook that the report has needs an entry in `design/pipeline.py`.
+Code that only one notebook needs is in that notebook; code that several share is here. A notebook
+of the report needs an entry in `design/pipeline.py`.
 """

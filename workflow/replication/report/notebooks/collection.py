@@ -1,7 +1,7 @@
-"""The collection as a notebook sees it: studies, results and verdicts as tidy data frames.
+"""The collection for notebooks: studies, results and verdicts as tidy data frames.
 
-A row of `Collection.flows` is one flow of one run. The levels of a study's factors are columns:
-numbers with their unit in the name where all levels are numbers (`delay_ms`), else ordered labels.
+The levels of a study's factors are columns. If all levels are numbers, the column has numbers and
+the unit in its name (`delay_ms`), otherwise ordered labels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from replication.report.charts.data import read_cells, read_series, runs_of
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
 from replication.report.notebooks.trial import LiveRun, design, experiment_of, flow_facts, run_live
 from replication.report.pages.regions import Axis, panel_title
-from replication.report.released import RELEASED, released_results
+from replication.report.release import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
@@ -41,16 +41,16 @@ from replication.verdicts.verdict_table import read_table
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
 _RUN = ("experiment", "engine", "replicate", "scenario")
-#: Digits that a number has at most.
-EXACT = 17
+#: Significant digits that keep a number exact.
+_EXACT = 17
 
 
 class RegionData(NamedTuple):
     """A region on an engine; `document` has the claim, its test, axes, surfaces and runs.
 
-    Each table has a column `panel` and one an axis. In `validation`, `covered` is whether the mean
-    of a point's runs lies inside the predicted 90 % interval, `deviations` how many standard
-    deviations it is off. `surface` has the middle of each cell of the area.
+    Each table has a column `panel` and one for each axis. In `validation`, `covered` says whether
+    the mean of a point's runs is inside the predicted 90 % interval, `deviations` how many standard
+    deviations away it is. `surface` has the middle of each cell.
     """
 
     document: Mapping[str, Any]
@@ -62,16 +62,16 @@ class RegionData(NamedTuple):
 
 @dataclass(frozen=True)
 class Collection:
-    """The studies of a project (its folder is `root`), and a folder of results."""
+    """The studies of the project in `root`, and a folder of results."""
 
     root: Path
     data: Path
     is_release: bool = False
 
     def conclude(self, *conclusions: tuple[bool, str]) -> Text:
-        """Return a list of conclusions, each given with the condition under which it holds.
+        """Return numbered conclusions, each given with the condition under which it holds.
 
-        RunError: the release no longer supports one. Of other results the list says so.
+        A conclusion that other results do not support is replaced; on the release it is a RunError.
         """
         lines = []
         for place, (holds, sentence) in enumerate(conclusions, start=1):
@@ -82,19 +82,19 @@ class Collection:
 
     @property
     def studies(self) -> list[str]:
-        """Return the ids of all studies."""
+        """The ids of all studies."""
         return study_ids(self.root)
 
     def study(self, study: str) -> Study:
-        """Return a study's document: paper, experiments, parameters, claims."""
+        """Return a study: paper, experiments, parameters, claims."""
         return load_study(self.root, study)
 
     def experiment(self, study: str, experiment: str) -> Experiment:
-        """Return an experiment of a study; InputError names those that it has."""
+        """Return an experiment of a study."""
         return experiment_of(self.study(study), experiment)
 
     def engine(self, study: str) -> str:
-        """Return the engine whose results a chart shows: the paper's own, if it ran, else ns3."""
+        """Return the engine whose results charts show: that of the paper if it ran, else ns3."""
         ran = set(self._results(study).flows["engine"])
         own = self.study(study).original_system.engine
         found = next((name for name in (own, "ns3", *ENGINES) if name in ran), None)
@@ -103,7 +103,7 @@ class Collection:
         return found
 
     def flows(self, study: str) -> pd.DataFrame:
-        """Return one row a run and flow: factors, replicate, engine, and what was measured."""
+        """Return one row for each flow of each run: factors, replicate, engine, measurements."""
         results = self._results(study)
         parts = [self._runs(study, e) for e in self.study(study).experiments]
         runs = pd.concat(parts, ignore_index=True)
@@ -111,7 +111,7 @@ class Collection:
         return _ordered(_with_flow_facts(results, flows), self.study(study).experiments)
 
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
-        """Return the samples over time of an experiment's runs, of one replicate or of all."""
+        """Return the samples over time of an experiment's runs, for one replicate or all."""
         results, found = self._results(study), self.experiment(study, experiment)
         runs, wanted = self._runs(study, found), runs_of(results, found)
         if replicate is not None:
@@ -120,10 +120,9 @@ class Collection:
         return _ordered(_with_flow_facts(results, series), [found])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
-        """Return the published numbers beside the reproduced ones, with their factors' levels.
+        """Return published and measured numbers with their factors' levels, in SI units.
 
-        Printed standard deviations are left out. Numbers are in SI units: `published`,
-        `reproduced_mean`, `reproduced_low`, ...
+        Printed standard deviations are left out.
         """
         cells = read_cells(self.data, study)
         cells = cells[cells["quantities"].map(len) > 0]
@@ -133,7 +132,7 @@ class Collection:
         asked = [json.loads(quantities[0]) for quantities in cells["quantities"]]
         facts = []
         for quantity in asked:
-            # One level is written without a list.
+            # Several levels are a list; they belong to no single row.
             where = quantity.get("where", {}).items()
             levels = {name: key for name, key in where if isinstance(key, str)}
             owner = experiments[quantity["experiment"]]
@@ -145,7 +144,7 @@ class Collection:
         return _ordered(found.dropna(axis=1, how="all"), list(experiments.values()))
 
     def claims(self, study: str, kind: str | None = None) -> pd.DataFrame:
-        """Return the claims with their verdict on every engine; of one type of experiment."""
+        """Return claims with their verdicts on each engine, for one type of experiment or all."""
         document = self.study(study)
         folder = self.data / "evaluation" / study
         claims: pd.DataFrame = read_table(folder, "claims").to_pandas()
@@ -158,9 +157,9 @@ class Collection:
         return claims[claims["claim"].isin(own)].reset_index(drop=True)
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table of the results by its name below their folder, CSV or Parquet.
+        """Return a CSV or Parquet table of the results by its path below their folder.
 
-        InputError says what to run where it is not there, or not what was written.
+        InputError: it is missing (the message says what to run) or damaged.
         """
         path = self.data / name
         if not path.is_file():
@@ -172,14 +171,14 @@ class Collection:
         return read_frame(path)
 
     def is_current(self, study: str) -> bool:
-        """Return whether no file behind a study's sensitivity changed since it was made."""
+        """Return whether a study's sensitivity results match the files they were made from."""
         return is_current(self.root, self.data, study)
 
     @property
     def regions(self) -> pd.DataFrame:
-        """Return one row a region and engine: title, study, shares of the area, validation.
+        """One row for each region and engine: title, study, shares of the area, validation.
 
-        `current` is whether no file behind it changed. There is none before `make regions`.
+        `current` says whether it matches the files it was made from.
         """
         names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
         rows = [
@@ -190,16 +189,16 @@ class Collection:
         return pd.DataFrame(rows, columns=[*names, "current"])
 
     def region(self, name: str, engine: str) -> RegionData:
-        """Return a region on an engine; InputError says what to run where it is not there."""
+        """Return a region on an engine; InputError if it is missing."""
         for document in region_results(self.data):
             if (document["region"], document["engine"]) == (name, engine):
-                return region_data(document)
+                return _region_data(document)
         raise InputError(f"{self.data}: no region {name!r} on {engine}; run `make regions` first")
 
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
-        """Return the scenarios of any point of a region, in its first panel, to be run.
+        """Return the scenarios of any point in a region's first panel, to be run.
 
-        InputError: the region is not there any more, or the values make no scenario.
+        InputError: the region was removed, or the values make no valid scenario.
         """
         own = load_region(self.root, found.document["region"])
         space = Space(own, load_study(self.root, own.study), found.document["engine"])
@@ -207,13 +206,13 @@ class Collection:
         return [run.scenario for run in space.runs(Point(space.panels[0], *shares))]
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
-        """Return the scenario of an experiment's first run, as the engines are given it."""
+        """Return the scenario of an experiment's first run as a JSON document."""
         results = self._results(study)
         runs = results.runs(self.experiment(study, experiment).id, {})
         return results.scenarios[str(runs["scenario"].iloc[0])]
 
     def points(self, study: str, experiment: str) -> Iterator[tuple[str, str, Scenario]]:
-        """Yield each point that was run with its engine and its scenario, as the tier has it."""
+        """Yield levels, engine and scenario of the first replicate of each point that was run."""
         results = self._results(study)
         runs = results.design[results.design["experiment"] == experiment]
         first = runs[runs["supported"] & (runs["replicate"] == 0)]
@@ -224,21 +223,18 @@ class Collection:
     def design(
         self, study: str, experiment: str, levels: Mapping[str, str], **parameters: Any
     ) -> Scenario:
-        """Design one scenario: a point of an experiment, with parameters of your own.
-
-        See `design`, for a study by its id.
-        """
+        """Design one scenario of a study, given by its id, as `trial.design` does."""
         return design(self.study(study), experiment, levels, **parameters)
 
     def simulate(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
-        """Run a scenario here and now; the same scenario gives the same numbers everywhere.
+        """Run a scenario on this machine; the same scenario gives the same numbers everywhere.
 
-        InputError: the engine is not built, or refuses it; RunError: the run failed.
+        InputError: the engine is not built or refuses it; RunError: the run failed.
         """
         return run_live(self.root, scenario, engine)
 
     def _results(self, study: str) -> Results:
-        load_study(self.root, study)  # an unknown one is an error of its own
+        load_study(self.root, study)  # InputError for an unknown study
         return Results.load(self.data, study)
 
     def _runs(self, study: str, experiment: Experiment) -> pd.DataFrame:
@@ -255,8 +251,7 @@ def _with_flow_facts(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.merge(flow_facts(results.scenarios), on=["scenario", "flow"], how="left")
 
 
-def region_data(document: Mapping[str, Any]) -> RegionData:
-    """Return the tables of a region's result on an engine."""
+def _region_data(document: Mapping[str, Any]) -> RegionData:
     names = [str(axis["id"]) for axis in document["axes"]]
 
     def points(rows: list[dict[str, Any]], *shown: str) -> pd.DataFrame:
@@ -270,7 +265,7 @@ def region_data(document: Mapping[str, Any]) -> RegionData:
         for y, *rows in zip(places, panel["quantity"], panel["probability"], strict=True):
             for x, *found in zip(places, *rows, strict=True):
                 own = zip(axes, (x, y), strict=True)
-                cells.append((title, *(a.at(at, EXACT) / a.factor for a, at in own), *found))
+                cells.append((title, *(a.at(at, _EXACT) / a.factor for a, at in own), *found))
     return RegionData(
         document,
         list(document["axes"]),
@@ -281,7 +276,7 @@ def region_data(document: Mapping[str, Any]) -> RegionData:
 
 
 def read_study(document: Mapping[str, Any]) -> Study:
-    """Return a study from its document, as YAML reads it; InputError names a wrong field."""
+    """Return a study from its parsed YAML; InputError names a wrong field."""
     try:
         return Study.model_validate(document)
     except ValidationError as error:
@@ -291,8 +286,8 @@ def read_study(document: Mapping[str, Any]) -> Study:
 def open_collection(data: str, root: str) -> Collection:
     """Open a project's collection on a folder of results, relative to the project's folder.
 
-    Without `root` that is the nearest one at or above the working folder. InputError says what to
-    do where there is no project or no such folder.
+    Without `root`, that is the nearest project folder at or above the working folder.
+    InputError: there is no project or no such folder.
     """
     here = Path(root) if root else Path.cwd()
     found = [here] if root else [f for f in (here, *here.parents) if (f / _STUDIES).is_dir()]
@@ -304,12 +299,12 @@ def open_collection(data: str, root: str) -> Collection:
         raise InputError(f"{folder}: no such folder; run `make report` first, or set `data`")
     if data != str(RELEASED):
         return Collection(project, folder)
-    # The release leaves out what follows from it; notebooks read a folder that has it.
+    # The release leaves out what follows from it, so notebooks read the restored folder.
     return Collection(project, released_results(project), is_release=True)
 
 
 def column_of(factor: Factor) -> str:
-    """Return the column of a factor's levels: with the unit where they are numbers."""
+    """Return the name of the column of a factor's levels, with the unit if they are numbers."""
     if not _is_number(factor) or factor.unit in ("1", factor.id, "flows"):
         return factor.id
     unit = _UNITS.get(factor.unit, re.sub(r"\W+", "_", factor.unit.lower()).strip("_"))
@@ -330,7 +325,7 @@ def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame:
-    """Make labels ordered categories, in the paper's order."""
+    """Make labels ordered categories, in the order of the study."""
     labels: dict[str, dict[str, None]] = {}
     for factor in (factor for e in experiments for factor in e.factors):
         if not _is_number(factor):

@@ -1,7 +1,7 @@
-"""What notebooks show: charts in the one theme, and what a paper asks, leaves open and claims.
+"""What notebooks show: charts in the report's theme, and a paper's questions, gaps and claims.
 
-A chart is there with Vega-Lite for readers that run it and as a PNG. JupyterLab shows the first,
-with hover and selection; GitHub and the report's pages, which run no script, show the second.
+A chart is stored as Vega-Lite, which JupyterLab shows with hover and selection, and as a PNG for
+GitHub and the report's pages, which run no scripts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from replication.report.charts.cells import verdict_look as look_of_verdicts
 from replication.report.charts.data import over_replicates
 from replication.report.charts.figure import Drawing
 from replication.report.charts.run import topology_lines
-from replication.report.pages.ledger import plain, plausible
+from replication.report.pages.assumptions import plain, plausible
 from replication.study.study import parameters_of
 from replication.study.verdict import Verdict
 from replication.verdicts.self_consistency import FAILS
@@ -28,19 +28,17 @@ from replication.verdicts.self_consistency import FAILS
 if TYPE_CHECKING:
     from replication.report.notebooks.collection import Collection
 
-#: What JupyterLab runs.
+#: MIME type that JupyterLab draws.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
-#: Replaces what these results do not support.
+#: Replaces a conclusion that these results do not support.
 NOT_CONCLUDED = "Not concluded from these results."
-#: What is said of a claim whose test the paper's own data fail.
-OWN_WORDS = "the paper's own data do not meet this claim"
-#: A verdict at a glance; its word stands beside it.
+#: Symbols of verdicts, which are shown next to their words.
 SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart for a cell's last line; `alt` says what is on the axes and what is seen."""
+    """A chart for the last line of a cell; `alt` describes its axes and result."""
 
     chart: Drawing
     alt: str
@@ -49,7 +47,7 @@ class Picture:
         specification = _lean(draw.themed(self.chart).to_dict(validate=False))
         data = {
             VEGA_LITE: specification,
-            # Bytes: IPython encodes them, as it does for its own images.
+            # IPython encodes bytes itself.
             "image/png": draw.to_png(specification),
             "text/plain": f"({self.alt})",
         }
@@ -57,10 +55,9 @@ class Picture:
 
 
 def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]:
-    """Return the encodings that tell the values of a column apart, the same in every chart.
+    """Return the encodings of a column's values: colours with symbols, or with dashes for a `line`.
 
-    Colours that the colour-blind can tell apart, each with a symbol of its own (of a line: dashes).
-    The order is that of the column's categories, else of appearance.
+    The colours are safe for colour-blind readers. The order is that of `levels`.
     """
     order = levels(frame, column)
     if line:
@@ -72,13 +69,13 @@ def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]
 
 
 def verdict_look(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return the encodings of the column `verdict`: colour and symbol as in the report."""
+    """Return the encodings of the column `verdict`, as in the report."""
     found = look_of_verdicts(frame["verdict"])
     return {"color": found["color"], "shape": found["shape"]}
 
 
 def levels(frame: pd.DataFrame, column: str) -> list[str]:
-    """Return the values of a column in their order, those that are there."""
+    """Return the values in a column, ordered by its categories or by appearance."""
     values = frame[column].dropna()
     is_ordered = isinstance(values.dtype, pd.CategoricalDtype)
     known = values.cat.remove_unused_categories().cat.categories if is_ordered else values.unique()
@@ -86,10 +83,7 @@ def levels(frame: pd.DataFrame, column: str) -> list[str]:
 
 
 def mean_interval(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
-    """Return mean, 95 % t interval (low, high) and n of a column, over replicates.
-
-    There is no interval below three replicates.
-    """
+    """Return mean, 95 % t interval (low, high; from three replicates) and n of a column."""
     means = over_replicates(frame, by, value=value, sort=True).rename(columns={"mean": value})
     for name in by:
         means[name] = means[name].astype(frame[name].dtype)
@@ -97,15 +91,19 @@ def mean_interval(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.Data
 
 
 def _lean(specification: dict[str, Any]) -> dict[str, Any]:
-    """Return the specification with the columns that it draws, six digits of each number.
+    """Return the specification with only the columns that it draws and six digits of each number.
 
-    A data set is named after what is kept of it: Altair's name has every digit in it, and the last
-    ones are not the same on every processor.
+    Altair names a data set by a hash of all digits, and the last ones differ between processors,
+    so data sets get a new name.
     """
     drawn = json.dumps({name: part for name, part in specification.items() if name != "datasets"})
     kept = {
         altair_name: [
-            {name: _six_digits(value) for name, value in row.items() if name in drawn}
+            {
+                name: float(f"{value:.6g}") if isinstance(value, float) else value
+                for name, value in row.items()
+                if name in drawn
+            }
             for row in rows
         ]
         for altair_name, rows in specification.get("datasets", {}).items()
@@ -116,13 +114,9 @@ def _lean(specification: dict[str, Any]) -> dict[str, Any]:
     return {**json.loads(drawn), "datasets": {names[key]: rows for key, rows in kept.items()}}
 
 
-def _six_digits(value: Any) -> Any:
-    return float(f"{value:.6g}") if isinstance(value, float) else value
-
-
 @dataclass(frozen=True)
 class Html:
-    """Markup that a notebook shows."""
+    """HTML that a notebook shows."""
 
     markup: str
 
@@ -135,7 +129,7 @@ class Html:
 
 @dataclass(frozen=True)
 class Text:
-    """Markdown that a notebook shows, computed from its numbers."""
+    """Markdown that a notebook shows."""
 
     markdown: str
 
@@ -147,41 +141,38 @@ class Text:
 
 
 def topology(scenario: Mapping[str, Any]) -> Text:
-    """Return a scenario's links and flows, a line each."""
+    """Return a scenario's links and flows, one line each."""
     lines = "\n".join(topology_lines(scenario))
     return Text(f"```text\n{lines}\n```")
 
 
-def rounded(value: object) -> str:
-    """Return a number with three significant digits; a dash where there is none."""
+def _rounded(value: object) -> str:
     return draw.three_digits(float(value)) if isinstance(value, float | int) else "–"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str) -> str:
-    """Return a table, its cells escaped."""
-    titles = "".join(f"<th>{text(title)}</th>" for title in head)
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str) -> Html:
+    titles = "".join(f"<th>{_text(title)}</th>" for title in head)
     body = "".join(
-        "<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>\n" for row in rows
+        "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>\n" for row in rows
     )
-    return (
-        f"<table><caption>{text(caption)}</caption><thead><tr>{titles}</tr></thead>\n"
+    return Html(
+        f"<table><caption>{_text(caption)}</caption><thead><tr>{titles}</tr></thead>\n"
         f"<tbody>{body}</tbody></table>\n"
     )
 
 
-def text(value: object) -> str:
-    """Return a value as escaped text; a dash where there is none."""
+def _text(value: object) -> str:
     return html.escape("–" if value is None or value != value else str(value))
 
 
 def question(collection: Collection, study: str, kind: str) -> Html:
-    """Return the paper, and what its experiments of a type ask."""
+    """Return the paper and the questions of its experiments of a type."""
     document = collection.study(study)
     paper = document.bibliography
     year = f", {paper.year}" if paper.year else ""
-    head = f"<p><cite>{text(paper.title)}</cite> ({text(', '.join(paper.authors))}{year})</p>"
+    head = f"<p><cite>{_text(paper.title)}</cite> ({_text(', '.join(paper.authors))}{year})</p>"
     items = "".join(
-        f"<li><b>{text(e.title)}</b>: {text(e.question)} ({text(e.place)})</li>"
+        f"<li><b>{_text(e.title)}</b>: {_text(e.question)} ({_text(e.place)})</li>"
         for e in document.experiments
         if e.type == kind
     )
@@ -189,25 +180,19 @@ def question(collection: Collection, study: str, kind: str) -> Html:
 
 
 def unstated(collection: Collection, study: str, experiment: str) -> pd.DataFrame:
-    """Return what the paper does not state of an experiment: value, plausible range, reason."""
+    """Return the assumptions of an experiment: value, plausible range, reason."""
     document = collection.study(study)
     parameters = parameters_of(document, collection.experiment(study, experiment))
-    rows = [
-        (
-            name,
-            plain(p.value),
-            p.unit or "",
-            plausible(p.assumed),
-            " ".join(p.assumed.reason.split()),
-        )
-        for name, p in parameters.items()
-        if p.assumed is not None
-    ]
+    rows = []
+    for name, p in parameters.items():
+        if p.assumed is not None:
+            reason = " ".join(p.assumed.reason.split())
+            rows.append((name, plain(p.value), p.unit or "", plausible(p.assumed), reason))
     return pd.DataFrame(rows, columns=["parameter", "value", "unit", "plausible", "reason"])
 
 
 def verdicts(claims: pd.DataFrame) -> Html:
-    """Return a line a claim: the paper's words, and the verdict on each engine that decided it."""
+    """Return a table of claims: the paper's words, and the verdict on each engine."""
     if claims.empty:
         return Html("<p>No claim is made about these experiments.</p>")
     rows = []
@@ -219,13 +204,11 @@ def verdicts(claims: pd.DataFrame) -> Html:
         rows.append((f"“{first['quote']}” ({first['place']})", marks or undecided))
     counts = claims["verdict"].value_counts()
     said = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
-    return Html(
-        table(["The paper's words", "Verdict"], rows, f"Verdicts by claim and engine: {said}")
-    )
+    return _table(["The paper's words", "Verdict"], rows, f"Verdicts by claim and engine: {said}")
 
 
 def numbers(cells: pd.DataFrame) -> Html:
-    """Return the published numbers beside the measured ones, a line a number and engine."""
+    """Return a table of published and measured numbers, one row for each engine."""
     rows = []
     for row in cells[cells["n"] > 0].to_dict("records") if len(cells) else []:
         factor = row["display_factor"]
@@ -234,8 +217,8 @@ def numbers(cells: pd.DataFrame) -> Html:
             (
                 f"{row['table']}: {row['row_label']}, {row['column_label']}",
                 row["engine"],
-                rounded(factor * row["published"]),
-                rounded(factor * row["reproduced_mean"]),
+                _rounded(factor * row["published"]),
+                _rounded(factor * row["reproduced_mean"]),
                 row["display_unit"],
                 "–" if deviation is None or deviation != deviation else f"{100 * deviation:+.1f} %",
                 f"{SYMBOLS[Verdict(row['verdict'])]} {row['verdict']}",
@@ -244,12 +227,12 @@ def numbers(cells: pd.DataFrame) -> Html:
     if not rows:
         return Html("<p>The paper prints no number that these runs reach.</p>")
     head = ["Number", "Engine", "Published", "Measured", "Unit", "Deviation", "Verdict"]
-    return Html(table(head, rows, "Published numbers"))
+    return _table(head, rows, "Published numbers")
 
 
 def _mark(row: Mapping[Any, Any]) -> str:
     verdict = Verdict(row["verdict"])
     notes = [row["reason_code"]] if row["reason_code"] else []
-    notes += [OWN_WORDS] if row["result"] == FAILS else []
+    notes += ["the paper's own data do not meet this claim"] if row["result"] == FAILS else []
     words = f" ({', '.join(notes)})" if notes else ""
     return f"{row['engine']} {SYMBOLS[verdict]} {verdict}{words}"

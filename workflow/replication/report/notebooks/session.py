@@ -1,4 +1,4 @@
-"""The session that a notebook runs in: its numbers, its errors and its controls."""
+"""The session of a notebook: format of numbers, errors and controls."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _OURS = (InputError, RunError)
 
 
 def prepare() -> None:
-    """Show four digits, and an error of ours as one line."""
+    """Show four digits of numbers, and errors of ours as one line."""
     pd.set_option("display.float_format", "{:,.4g}".format)
     for kind in _OURS:
-        # IPython asks an exception for its own lines before it formats a traceback.
+        # IPython calls this method, if there is one, instead of formatting a traceback.
         setattr(kind, "_render_traceback_", lambda e: [f"{type(e).__name__}: {e}"])  # noqa: B010
 
 
 def go_on() -> None:
-    """Let a cell that fails say that these results do not support it, and the notebook go on.
+    """Let a failing cell print that the results do not support it, and run the next cell.
 
-    An error of ours stays an error: it says what to do.
+    Errors of ours still stop the notebook, since they tell the user what to do.
     """
     from IPython.core.getipython import get_ipython
     from IPython.display import display
@@ -48,11 +48,11 @@ def go_on() -> None:
 
 
 def interact(function: Callable[..., Any], **controls: Any) -> Any:
-    """Give the parameters of a function controls, where the notebook is open in JupyterLab.
+    """Show controls for the parameters of a function, if the notebook is open in JupyterLab.
 
-    A control is what `ipywidgets.interact` takes: a list of choices, or (low, high, step).
+    A control is a list of choices or (low, high, step), as for `ipywidgets.interact`.
     """
-    if not is_interactive():
+    if not _is_interactive():
         return Html(
             "<p>In JupyterLab (<code>make lab</code>) controls stand here. Elsewhere set the "
             f"parameters {', '.join(f'<code>{name}</code>' for name in controls)} at the top and "
@@ -64,8 +64,8 @@ def interact(function: Callable[..., Any], **controls: Any) -> Any:
     return wait(function, **controls) and None
 
 
-def is_interactive() -> bool:
-    """Return whether someone sits before the notebook: JupyterLab or VS Code started its kernel."""
+def _is_interactive() -> bool:
+    """Return whether JupyterLab or VS Code started the kernel."""
     from IPython.core.getipython import get_ipython
 
     shell = get_ipython()

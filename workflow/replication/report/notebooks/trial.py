@@ -1,4 +1,4 @@
-"""A trial of one's own: designing a scenario, how full its network is, and running it."""
+"""Live runs: designing a scenario, the load of its network, and running it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Value = TypeVar("Value")
 def design(
     study: Study, experiment: str, levels: Mapping[str, str], engine: str = "ns3", **parameters: Any
 ) -> Scenario:
-    """Design one scenario: a point of an experiment, with parameters of one's own.
+    """Design one scenario: a point of an experiment, with changed parameters.
 
-    `levels` has the key of a factor's level; factors left out have the experiment's default, and
-    `parameters` go over the levels. Values that `engine` lacks are substituted as the study says.
+    `levels` maps factors to keys of levels; other factors have the experiment's defaults, and
+    `parameters` override levels. The study's substitutions for `engine` apply.
     InputError: no such experiment, factor, level or parameter, or no valid scenario.
     """
     found = experiment_of(study, experiment)
@@ -49,7 +49,7 @@ def design(
 
 
 def experiment_of(study: Study, experiment: str) -> Experiment:
-    """Return an experiment of a study; InputError names those that it has."""
+    """Return an experiment of a study; InputError lists the known ones."""
     known = {e.id: e for e in study.experiments}
     return _known(known, experiment, f"study {study.id}: no experiment")
 
@@ -61,10 +61,10 @@ def _known(known: Mapping[str, Value], key: str, what: str) -> Value:
 
 
 def pressure(scenario: Scenario) -> float:
-    """Return the windows of all TCP flows over what the path and its queue hold.
+    """Return the windows of all TCP flows divided by the capacity of the path and its queue.
 
-    Up to 1 nothing can be lost to congestion. The path is that of the first TCP flow over the
-    watched link, less what CBR flows take of it.
+    Up to 1 there is no congestion loss. The path is that of the first TCP flow over the monitored
+    link, without the share of CBR flows.
     """
     tcp = [flow for flow in scenario.flows if flow.kind == "tcp"]
     watched = scenario.monitors[0].link
@@ -85,7 +85,7 @@ def pressure(scenario: Scenario) -> float:
 
 @dataclass(frozen=True)
 class LiveRun:
-    """What one run gave: the tables of `Collection.flows` and `.series`, without factors."""
+    """Results of one run: the tables of `Collection.flows` and `.series` without factors."""
 
     scenario: Scenario
     flows: pd.DataFrame
@@ -93,7 +93,7 @@ class LiveRun:
 
 
 def run_live(root: Path, scenario: Scenario, engine: str) -> LiveRun:
-    """Run a scenario, as `Collection.simulate` says."""
+    """Run a scenario; errors are those of `Collection.simulate`."""
     with tempfile.TemporaryDirectory(prefix="live-") as folder:
         _, tables = run_single(root, DATA, scenario, engine, Path(folder) / "run")
     facts = flow_facts({"": scenario.model_dump()}).drop(columns="scenario")
@@ -105,7 +105,7 @@ def run_live(root: Path, scenario: Scenario, engine: str) -> LiveRun:
 
 
 def flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the congestion control and segment size of each TCP flow of scenarios."""
+    """Return the congestion control and segment size of each TCP flow."""
     rows = [
         (name, flow["id"], flow_algorithm(flow), float(flow["segment_bytes"]))
         for name, scenario in scenarios.items()

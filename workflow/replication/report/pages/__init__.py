@@ -1,5 +1,5 @@
-"""Pages: what each template shows, as plain data.
+"""Pages: the data that each template shows.
 
-In: a `Source` of results. Out: one view a page, for the template of its name. To add a page, write
-its view here, its template in `templates/` and what writes it in `render.py`.
+In: a `Source` of results. Out: one view for each page. To add a page, write its view here, its
+template in `templates/`, and its writer in `render.py`.
 """

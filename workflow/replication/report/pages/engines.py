@@ -1,4 +1,4 @@
-"""The engines' page: what ran, whether the engines agree, and where and why they differ."""
+"""The page on engines: what ran, whether engines agree, and where and why they differ."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from replication.report.pages.source import Source, grouped
 from replication.study.storage.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
 from replication.study.study import CONFORMANCE, DIFFERENCES
 
-#: What an engine shows in a canonical scenario.
+#: Outcomes of a check in a canonical scenario.
 HOLDS = Badge("within tolerance", "reproduced", "the tolerance was set before any run")
-NAMED = Badge("outside, cause named", "direction", "outside the tolerance, and why is known")
-DEVIATES = Badge("outside, cause unknown", "failed", "outside the tolerance, and why is unknown")
-REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs, and says so")
+NAMED = Badge("outside, cause named", "direction", "outside the tolerance for a known reason")
+DEVIATES = Badge("outside, cause unknown", "failed", "outside the tolerance for an unknown reason")
+REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs")
 OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
 
 
 def engines_page(source: Source) -> dict[str, Any]:
-    """Gather the engines' page."""
+    """Return what the page shows."""
     known = load_differences(source.root).by_id
     views = [_engine(source, name) for name in dict.fromkeys((*source.engines, *ENGINES))]
     return {
         "engines": [view for view in views if view["ran"]],
         "missing": [view for view in views if not view["ran"]],
-        "headlines": [(study, source.headlines[name]) for name, study in source.studies.items()],
-        "agreement": agreement_view(source, known),
+        "primary_engines": [
+            (study, source.primary_engines[name]) for name, study in source.studies.items()
+        ],
+        "agreement": _agreement(source, known),
         "conformance": _conformance(source.root),
         "flows": _flow_differences(source.root),
         "known": known,
@@ -42,7 +44,7 @@ def engines_page(source: Source) -> dict[str, Any]:
 
 
 def _conformance(root: Path) -> list[tuple[Row, Badge]]:
-    """Return the rows of the committed table, each with its verdict; none where there is none."""
+    """Return the rows of the committed table with their outcomes; none if it is missing."""
     path = root / CONFORMANCE
     rows = read_rows(path, CONFORMANCE_COLUMNS) if path.is_file() else []
     known = {"refused": REFUSED, "true": HOLDS}
@@ -50,7 +52,7 @@ def _conformance(root: Path) -> list[tuple[Row, Badge]]:
 
 
 def _flow_differences(root: Path) -> list[dict[str, Any]]:
-    """Return what one flow gets where a cause is named: its value on each engine, and the law's."""
+    """Return the large differences of one flow: values on each engine, the law and the causes."""
     path = root / DIFFERENCES
     rows = read_rows(path, DIFFERENCE_COLUMNS) if path.is_file() else []
     found = []
@@ -65,7 +67,7 @@ def _flow_differences(root: Path) -> list[dict[str, Any]]:
 
 
 def differences_of(root: Path, results: Results) -> list[EngineDifference]:
-    """Return the differences that concern a study: a run on an engine they name has the traits."""
+    """Return the known differences that concern any run of a study on an engine they name."""
     ran = results.design[results.design["supported"]][["engine", "scenario"]].drop_duplicates()
     runs = [(row.engine, results.scenarios[str(row.scenario)]) for row in ran.itertuples()]
     return [
@@ -94,20 +96,16 @@ def _engine(source: Source, name: str) -> dict[str, Any]:
     }
 
 
-def agreement_view(source: Source, known: Mapping[str, EngineDifference]) -> dict[str, Any] | None:
-    """Gather what engines decide differently; None where there is nothing to compare.
-
-    `known` has the differences that may be the cause, by their names.
-    """
+def _agreement(source: Source, known: Mapping[str, EngineDifference]) -> dict[str, Any] | None:
+    """Return how often engines agree and where they do not; None if only one engine ran."""
     if len(source.engines) < 2:
         return None
     tables = {name: read_rows(source.data / name, TABLES[name]) for name in TABLES}
     pairs, contrasts = tables["agreement_pairs.csv"], tables["agreement_contrasts.csv"]
     return {
-        # How many of the items that both decide have the same verdict.
         "agreed": sum(row["agree"] == "true" for row in pairs),
         "compared": sum(row["agree"] != "" for row in pairs),
-        # What an engine refuses of a whole study, and why.
+        # Studies that an engine refuses entirely, and why.
         "left_out": [
             (source.studies[study], f"{name} {part.why_not()}")
             for study, parts in source.parts.items()
@@ -124,7 +122,7 @@ def _disagreements(
     contrasts: Sequence[Row],
     known: Mapping[str, EngineDifference],
 ) -> Iterator[dict[str, Any]]:
-    """Yield what two engines decide differently, what they measured, and what could be why."""
+    """Yield each disagreement of two engines, their measurements, and possible causes."""
     by_item = grouped(contrasts, "study", "group", "left", "right")
     apart = [
         row | {"group": row["claim"] or f"{row['table']}: {row['column']}"}
@@ -137,7 +135,6 @@ def _disagreements(
         column = f"{source.table_name(first)}, {first['column'].replace('_', ' ')}"
         measured = by_item.get(key, [])
         quotes = {one.id: one.quote for one in source.studies[study].claims}
-        # Metrics that differ beyond the replicates on some side.
         beyond = dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true")
         yield {
             "study": source.studies[study],
@@ -146,10 +143,10 @@ def _disagreements(
             "right": right,
             "rows": rows,
             "sides": [(side, same) for (side,), same in grouped(measured, "side").items()],
-            # Metrics that differ beyond the replicates, and whether there were any to tell.
+            # Metrics that differ by more than run-to-run variation, if that is known.
             "beyond": [metric_label(name) for name in beyond],
             "replicated": any(row["differs"] for row in measured),
-            # Each with the metrics that it shows in here.
+            # Each with those of its metrics that differ here.
             "causes": [
                 (known[name], [metric_label(one) for one in known[name].shows_in if one in beyond])
                 for name in causes

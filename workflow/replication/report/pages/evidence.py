@@ -1,7 +1,4 @@
-"""Why a study's verdicts are as they are, how robust, and its published traces beside ours.
-
-What `make explain` wrote, and the comparison of windows.
-"""
+"""The evidence of a study: why numbers differ, how robust verdicts are, and published traces."""
 
 from __future__ import annotations
 
@@ -14,13 +11,10 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.compare.raw_samples import SAMPLES
-from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, WINDOWS
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, SAMPLES, WINDOWS
 from replication.design.config import load_sensitivity
-from replication.explore import explanation
-from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND
+from replication.explore import explanation, robustness
 from replication.explore.finding import holding
-from replication.explore.robustness import is_current, read_made_from, robustness_table
 from replication.metrics.cwnd import LABELS
 from replication.metrics.metric_model import display_unit
 from replication.report.charts import figure as draw
@@ -30,32 +24,26 @@ from replication.report.pages.page import write_figures
 from replication.report.pages.shown import significant
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.files import read_json
-from replication.study.storage.table import (
-    TRACE_COLUMNS,
-    TRACE_SAMPLE_COLUMNS,
-    Row,
-    read_frame,
-    read_parquet,
-    read_rows,
-)
+from replication.study.storage import table
+from replication.study.storage.table import Row, read_frame, read_rows
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, load_explanations
 from replication.verdicts.wording import table_names
 
+#: Tables of the trace comparison that a reader can download.
+FILES = (COMPARISON, NEARNESS, SAMPLES)
+
 
 def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | None:
-    """Return a study's explanation; None where none was searched on the files as they are now.
-
-    It is the document that was written, with the numbers under it and what pages count of them.
-    """
+    """Return a study's explanation with its numbers and counts; None if there is no current one."""
     folder = data / "sensitivity" / study.id
-    if not (folder / NAME).is_file():
+    if not (folder / explanation.NAME).is_file():
         return None
-    document: dict[str, Any] = read_json(folder / NAME)
+    document: dict[str, Any] = read_json(folder / explanation.NAME)
     if not explanation.is_current(root, data, document):
         return None
-    rows = read_rows(folder / "explained_cells.csv", EXPLAINED_COLUMNS)
+    rows = read_rows(folder / "explained_cells.csv", explanation.EXPLAINED_COLUMNS)
     sides = [document[f"claims_{when}"] for when in ("before", "after")]
     names = table_names(study)
     decided = {claim for one in sides for claim, v in one.items() if v != Verdict.NOT_TESTABLE}
@@ -63,14 +51,14 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     known = load_explanations(root, study.id)
     causes = known.by_id if known else {}
     return document | {
-        "is_found": document["result"] != NONE_FOUND,
+        "is_found": document["result"] != explanation.NONE_FOUND,
         "rows": rows,
-        "titles": [title_of(one, causes) for one in document["causes"]],
+        "titles": [_title_of(one, causes) for one in document["causes"]],
         "total": {
             what: int(document["seen"][what] + document["held_out"][what])
             for what in ("before", "after", "cells")
         },
-        # How many claims hold at the defaults, under it, and of how many that were tested.
+        # Claims that hold at the defaults and under the explanation, and claims tested.
         "holding": [*(holding(verdicts, tested) for verdicts in sides), len(tested)],
         "outside": Counter(
             names.get(row["table"], row["table"]) for row in rows if row["matches"] != "true"
@@ -78,22 +66,22 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     }
 
 
-def title_of(change: Mapping[str, Any], causes: Mapping[str, Cause]) -> str:
-    """Return what a change says, with the number where its title has none, and its one table."""
-    name, _, table = change["cause"].partition("@")
+def _title_of(change: Mapping[str, Any], causes: Mapping[str, Cause]) -> str:
+    """Return a change in words, with its number and the one table that it applies to, if any."""
+    name, _, only = change["cause"].partition("@")
     number = number_of(causes[name], change["level"]) if name in causes else ""
     title = f"{change['title']} ({number})" if number else str(change["title"])
-    return f"{title} (table {table} alone)" if table else title
+    return f"{title} (table {only} alone)" if only else title
 
 
 def number_of(cause: Cause, level: str) -> str:
-    """Return the number that a cause sets at a level, with its unit; empty where a title has it."""
+    """Return the number, with unit, that a cause sets at a level; empty if its title has it."""
     own = next((one for one in cause.levels or [] if one.key == level), None)
     if own is not None and (own.title or own.set is None or len(cause.levels or []) == 1):
         return ""
     changed = own.set if own else cause.set
     assert changed is not None
-    # Names end in their unit; a probability has none.
+    # Names end in their unit, except those of probabilities.
     found = re.search(rf'"(\w+)":("\$value"|{re.escape(level)}\b)', changed.model_dump_json())
     named, _, end = found[1].rpartition("_") if found else ("", "", "")
     if not named:
@@ -103,7 +91,7 @@ def number_of(cause: Cause, level: str) -> str:
 
 
 def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:
-    """Return the section, its chart written below `out`; None where nothing was searched."""
+    """Return the explanation and its chart, written below `out`; None if there is none."""
     found = explanation_of(root, data, study)
     if found is None:
         return None
@@ -112,13 +100,13 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
         causes = [(one["cause"], one["level"]) for one in found["causes"]]
         titles = dict(zip(causes, found["titles"], strict=True))
         named = [titles[one["cause"], one["level"]] for one in leaving]
-        figures = write_figures([waterfall(study.id, leaving, named)], out)
+        figures = write_figures([_waterfall(study.id, leaving, named)], out)
     return {"found": found, "figures": figures}
 
 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     """Return the robustness of the claims that count and can be tested, and the other claims."""
-    rows = robustness_table(source.data / "sensitivity" / study.id, "claims")
+    rows = robustness.robustness_table(source.data / "sensitivity" / study.id, "claims")
     counted = {claim.id for claim in study.claims if claim.is_counted}
     untested = {
         (row["claim"], row["engine"])
@@ -135,36 +123,34 @@ def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
 
 
 def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
-    """Return the section; None where there is nothing to say.
+    """Return the section on robustness; None if nothing was explored.
 
-    Where results exist that were made from other files, they are ``stale`` and nothing is shown.
+    If the files behind the results have changed, `stale` is true and there is nothing else.
     """
     folder = source.data / "sensitivity" / study.id
     if not (folder / "claims.csv").is_file():
         return None
-    if not is_current(source.root, source.data, study.id):
+    if not robustness.is_current(source.root, source.data, study.id):
         return {"stale": True}
-    points = robustness_table(folder, "points")
+    points = robustness.robustness_table(folder, "points")
     rows, apart = varied_claims(source, study)
     settings = load_sensitivity(source.root)
-    scale, engine = settings.of(study.id).exploration, read_made_from(folder)["engine"]
+    scale = settings.of(study.id).exploration
+    engine = robustness.read_made_from(folder)["engine"]
     claims = {claim.id: claim for claim in study.claims}
+    needs = {c.id: {quantity.experiment for quantity in c.quantities()} for c in study.claims}
     return {
         "stale": False,
         "engine": engine,
-        # Why that is not the paper's own system; empty if it is.
+        # Why this is not the paper's system; empty if it is.
         "engine_note": settings.engine_note(study, engine),
         "points": list(Counter(row["kind"] for row in points).items()),
-        # Experiments that the exploration leaves out, and the claims that need them.
+        # Experiments that were not explored, with the claims that need them.
         "left_out": [
-            (
-                one.title,
-                [c.id for c in study.claims if one.id in {q.experiment for q in c.quantities()}],
-            )
+            (one.title, [claim for claim in needs if one.id in needs[claim]])
             for one in study.experiments
             if scale.experiments is not None and one.id not in scale.experiments
         ],
-        # Claims that cannot be tested today, or repeat another.
         "apart": apart,
         "scale": scale,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
@@ -172,11 +158,11 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     }
 
 
-def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
-    """Return the chart of what leaving each change out costs.
+def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
+    """Return the chart of the cost of leaving each change out.
 
-    Of each change `leaving` has the `bits` that the description gets longer, and how many numbers
-    or claims have `matches` without it; `titles` are what the changes say.
+    For each change `leaving` has the `bits` that the description gets longer and the `matches`
+    without it; `titles` are the changes in words.
     """
     rows = pd.DataFrame(
         {
@@ -199,31 +185,27 @@ def waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence
     worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
     return draw.make_figure(
         (study, "", "why", "waterfall"),
-        "What each change is worth: all others stay, and it is left out",
+        "What each change contributes: cost of leaving it out",
         chart,
-        f"{worth}. A change that is worth nothing would not be part of the explanation.",
+        f"{worth}. A change that contributes nothing is not part of the explanation.",
         rows,
     )
 
 
-FILES = (COMPARISON, NEARNESS, SAMPLES)
-
-
-def trace_rows(source: Source, study: Study) -> list[Row]:
-    """Return the study's rows of the comparison; none where it was not made."""
+def _trace_rows(source: Source, study: Study) -> list[Row]:
     path = source.data / COMPARISON
-    return of_study(read_rows(path, TRACE_COLUMNS), study.id) if path.is_file() else []
+    return of_study(read_rows(path, table.TRACE_COLUMNS), study.id) if path.is_file() else []
 
 
 def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
-    """Return the figure of a study's traces by experiment; none where nothing was compared."""
-    rows = trace_rows(source, study)
+    """Return the figure of a study's traces by experiment; none if nothing was compared."""
+    rows = _trace_rows(source, study)
     if not rows:
         return {}
-    windows = read_parquet(source.data / WINDOWS).to_pandas()
+    windows = table.read_parquet(source.data / WINDOWS).to_pandas()
     comparison = read_frame(source.data / COMPARISON)
     windows, comparison = (one[one["study"] == study.id] for one in (windows, comparison))
-    engine = source.headlines[study.id].engine
+    engine = source.primary_engines[study.id].engine
     found = {}
     for (experiment,), own in grouped(rows, "experiment").items():
         traces = list(dict.fromkeys(row["trace"] for row in own))
@@ -233,34 +215,26 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
 
 
 def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
-    """Gather the section; None where no trace of the study was compared."""
-    rows = trace_rows(source, study)
+    """Return the section on published traces; None if nothing was compared."""
+    rows = _trace_rows(source, study)
     if not rows:
         return None
     ran = {row["engine"] for row in rows}
+    shown = source.shown_engines(study.id)
     by_trace = {name: own for (name,), own in grouped(rows, "trace").items()}
+    path = source.data / SAMPLES
+    samples = read_rows(path, table.TRACE_SAMPLE_COLUMNS) if path.is_file() else []
+    traces = []
+    for name, own in by_trace.items():
+        numbers = [
+            {row["engine"]: row for row in same} for same in grouped(own, "flow", "metric").values()
+        ]
+        traces.append((name, f"compared={draw.name_of(name)}", numbers))
     return {
-        "engines": [engine for engine in source.shown_engines(study.id) if engine in ran],
-        "traces": [
-            # Each number by engine.
-            (
-                name,
-                f"compared={draw.name_of(name)}",
-                [
-                    {row["engine"]: row for row in same}
-                    for same in grouped(own, "flow", "metric").values()
-                ],
-            )
-            for name, own in by_trace.items()
-        ],
-        "samples": _samples(source, study),
+        "engines": [engine for engine in shown if engine in ran],
+        "traces": traces,
+        # First samples on the primary engine.
+        "samples": [row for row in of_study(samples, study.id) if row["engine"] in shown[:1]],
         "missing": [name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
         "labels": LABELS,
     }
-
-
-def _samples(source: Source, study: Study) -> list[Row]:
-    """Return the published first samples beside those of the study's primary engine."""
-    path = source.data / SAMPLES
-    rows = of_study(read_rows(path, TRACE_SAMPLE_COLUMNS), study.id) if path.is_file() else []
-    return [row for row in rows if row["engine"] in source.shown_engines(study.id)[:1]]

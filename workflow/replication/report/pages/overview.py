@@ -1,7 +1,4 @@
-"""The first page: a finding of each study, what matches, what surprises, and every number.
-
-A finding is evaluated on the results at hand, or said not to be concluded from them.
-"""
+"""The first page: findings of each study, what matches, surprises, and every number."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from replication.report.charts.cells import ratio_figure
 from replication.report.charts.data import proper, read_cells, with_explained
 from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
-from replication.report.pages import shown as numbers
+from replication.report.pages import shown
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
 from replication.report.pages.source import Source, grouped, of_study
@@ -37,19 +34,19 @@ from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import lower, wording
 
-#: How many of the largest deviations and of the claims that divide engines the page names.
-LARGEST, DIVIDED = 5, 4
+#: Most deviations, and most studies whose engines disagree, that the page names.
+_LARGEST, _DIVIDED = 5, 4
 
 
 def overview(source: Source) -> dict[str, Any]:
-    """Gather the first page but for its charts."""
-    cells, claims = source.headline(source.cells), source.headline(source.claims)
+    """Return what the first page shows except its findings and charts."""
+    cells, claims = source.on_primary(source.cells), source.on_primary(source.claims)
     return {
         "lines": [
             {
                 "study": study,
                 "counted": tallies(of_study(cells, name), of_study(claims, name)),
-                "headline": source.headlines[name],
+                "primary": source.primary_engines[name],
                 "explanation": explanation_of(source.root, source.data, study),
             }
             for name, study in source.studies.items()
@@ -61,7 +58,7 @@ def overview(source: Source) -> dict[str, Any]:
 
 
 def lead_findings(source: Source) -> list[dict[str, Any]]:
-    """Return of each study that has findings all of them, and the first one's chart, if drawn."""
+    """Return the findings of each study that has any, and the chart of the first."""
     found = []
     for name, study in source.studies.items():
         results = source.primary_results(Results.load(source.data, name))
@@ -76,11 +73,11 @@ def lead_findings(source: Source) -> list[dict[str, Any]]:
 
 
 def primary_cells(source: Source, study: Study) -> pd.DataFrame:
-    """Return the judged cells of a study's primary engine, with those under its explanation."""
+    """Return a study's cells on its primary engine, with values under the best explanation."""
     cells = read_cells(source.data, study.id)
     if cells.empty:
         return cells
-    cells = cells[cells["engine"] == source.headlines[study.id].engine]
+    cells = cells[cells["engine"] == source.primary_engines[study.id].engine]
     cells = cells.assign(
         **{name: cells[name].map(proper) for name in ("row_label", "column_label")}
     )
@@ -89,7 +86,7 @@ def primary_cells(source: Source, study: Study) -> pd.DataFrame:
 
 
 def all_numbers(source: Source) -> list[Figure]:
-    """Return the picture of all numbers, each once; none where no number was printed."""
+    """Return the chart of all numbers; none if no number was printed."""
     parts = [primary_cells(source, study) for study in source.studies.values()]
     known = [part for part in parts if len(part) and part["reproduced_mean"].notna().any()]
     if not known:
@@ -99,7 +96,7 @@ def all_numbers(source: Source) -> list[Figure]:
 
 
 def _impossible(source: Source) -> list[tuple[Study, int, str]]:
-    """Return how many printed numbers of a study break a physical bound, and the first's reason."""
+    """Return the number of impossible values of each study, and the reason of the first."""
     rows = [row for row in source.findings if row["finding"] == Verdict.IMPOSSIBLE]
     return [
         (source.studies[study], len(own), f"{source.table_name(own[0])}: {own[0]['reason']}")
@@ -108,46 +105,47 @@ def _impossible(source: Source) -> list[tuple[Study, int, str]]:
 
 
 def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, str, Judged]]:
-    """Return the number of each study that is furthest off, with its name, furthest first."""
+    """Return the number of each study that deviates most, with its name, largest first."""
     tested = [row for row in cells if row["verdict"] != Verdict.NOT_TESTABLE]
-    sized = [row for row in tested if numbers.parse(row["relative_deviation"]) is not None]
+    sized = [row for row in tested if shown.parse(row["relative_deviation"]) is not None]
     worst = [max(own, key=_factor) for own in grouped(sized, "study").values()]
     worst.sort(key=_factor, reverse=True)
-    return [(source.studies[row["study"]], source.cell_name(row), row) for row in worst[:LARGEST]]
+    return [(source.studies[row["study"]], source.cell_name(row), row) for row in worst[:_LARGEST]]
 
 
 def _factor(row: Judged) -> float:
-    """Return by which factor a number is off: a third of a value is as far as three times."""
+    """Return the factor by which a number deviates; a third counts as three times."""
     ratio = max(1 + float(row["relative_deviation"]), 1e-9)
     return max(ratio, 1 / ratio)
 
 
 def _divided(source: Source) -> list[dict[str, Any]]:
-    """Return of each study how many claims divide the engines that decide them, and the first."""
+    """Return for each study the claims on which engines disagree: their share, and the first."""
     found = []
     for name, study in source.studies.items():
-        shown = source.shown_engines(name)
-        rows = [r for r in of_study(source.claims, name) if r["counted"] and r["engine"] in shown]
-        decided = grouped((r for r in rows if r["verdict"] in DECIDED), "claim")
+        engines = source.shown_engines(name)
+        rows = [r for r in of_study(source.claims, name) if r["counted"]]
+        rows = [r for r in rows if r["verdict"] in DECIDED and r["engine"] in engines]
+        decided = grouped(rows, "claim")
         several = [own for own in decided.values() if len(own) > 1]
         apart = [own for own in several if len({row["verdict"] for row in own}) > 1]
         if apart:
-            first = sorted(apart[0], key=lambda row: shown.index(row["engine"]))
+            first = sorted(apart[0], key=lambda row: engines.index(row["engine"]))
             share = Share(len(apart), len(several))
             found.append({"study": study, "share": share, "first": first})
-    return found[:DIVIDED]
+    return found[:_DIVIDED]
 
 
-#: What a finding rests on, for readers.
-RESTS_ON = {
+#: What a finding rests on, in words.
+_RESTS_ON = {
     "defaults": "",
     "explanation": "found by the search for explanations",
     "region": "from the map of where it holds",
 }
 
 
-class Conclusion(NamedTuple):
-    """A finding on the results at hand: its sentences, empty where its facts do not hold."""
+class _Conclusion(NamedTuple):
+    """A finding on these results; `text` is empty if its facts do not hold."""
 
     text: str
     rests_on: str
@@ -158,8 +156,8 @@ class _NotRunError(Exception):
     """A finding needs a search or a region that was not run."""
 
 
-def conclusions(source: Source, study: Study, results: Results) -> list[Conclusion]:
-    """Return a study's findings; those that need what was not run are left out."""
+def conclusions(source: Source, study: Study, results: Results) -> list[_Conclusion]:
+    """Return a study's findings, except those that need a search or region that was not run."""
     facts, found = _Facts(source, study, results), []
     for finding in load_findings(source.root, study.id):
         try:
@@ -167,21 +165,21 @@ def conclusions(source: Source, study: Study, results: Results) -> list[Conclusi
         except _NotRunError:
             continue
         holds = all(held for _, held in known.values())
-        shown = {name: words for name, (words, _) in known.items()}
-        text = finding.text.format_map(shown) if holds else ""
-        found.append(Conclusion(text, RESTS_ON[finding.rests_on], finding.chart))
+        words = {name: text for name, (text, _) in known.items()}
+        text = finding.text.format_map(words) if holds else ""
+        found.append(_Conclusion(text, _RESTS_ON[finding.rests_on], finding.chart))
     return found
 
 
 class _Facts:
     def __init__(self, source: Source, study: Study, results: Results) -> None:
         self.source, self.study, self.results = source, study, results
-        self.engine = source.headlines[study.id].engine
+        self.engine = source.primary_engines[study.id].engine
 
     def number(self, fact: Fact) -> tuple[str, bool]:
         """Return a fact's number in words, and whether its condition holds.
 
-        _NotRunError where the search or the region that it needs was not run.
+        _NotRunError: it needs a search or region that was not run.
         """
         if fact.ours:
             return self._statistic(fact.ours, self._measured)
@@ -192,8 +190,8 @@ class _Facts:
             titles = [title for one, title in changes if one["cause"] == fact.cause]
             return "; ".join(map(lower, titles)), bool(titles)
         value = self._count(fact.explanation) if fact.explanation else self._share(fact)
-        shown = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f}\u00a0%"
-        return shown, (fact.expect or Condition(at_least=0)).holds(value)
+        words = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f}\u00a0%"
+        return words, (fact.expect or Condition(at_least=0)).holds(value)
 
     def _statistic(
         self, test: SimpleTest, look_up: Callable[[Quantity], pd.DataFrame]
@@ -244,17 +242,17 @@ class _Facts:
 
 
 def _some(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame; UntestableError if it has no row."""
+    """Return the frame; UntestableError if it is empty."""
     if frame.empty:
         raise UntestableError("nothing was run or printed.")
     return frame
 
 
 def _rounded(value: float) -> str:
-    """Return a number with the two digits that a sentence needs."""
+    """Return a number with two digits, as for a sentence."""
     if value == 0 or math.isinf(value):
         return f"{value:g}"
-    # Shares and indices near one differ in a later digit.
+    # Shares and indices near 1 need one more digit.
     digits = 2 if 0.9 < value < 1 else 1
     decimals = max(0, digits - math.floor(math.log10(abs(value))))
     return f"{value:,.{decimals}f}".replace("-", "−")

@@ -1,7 +1,7 @@
-"""A point's page: what was run there, on what, with which parameters, and what came out.
+"""The page of a point, which numbers and claims link to.
 
-A reader comes here from a number or a claim: the first replicate over time, the command that runs
-it again, the flows of every replicate, and the numbers that rest on it.
+It shows the first replicate over time, the command to rerun it, the flows of the first replicates,
+and the numbers that rest on the point.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from replication.study.storage.table import Row
 from replication.study.study import Study
 from replication.verdicts.verdict_table import is_supported
 
-#: Replicates and rows of flows that a page shows for each engine; the Parquet files have all.
+#: Replicates and rows of flows shown for each engine; the Parquet files have all.
 SHOWN_ROWS = 3
-#: Column of the flows, its heading and its factor to the unit there.
+#: Column of the flows, its heading, and the factor to the unit in the heading.
 FLOW_COLUMNS = (
     ("throughput_bps", "Throughput (Mbit/s)", 1e-6),
     ("goodput_bps", "Goodput (Mbit/s)", 1e-6),
@@ -41,7 +41,6 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
     """Yield the page of each point of a study that an engine ran."""
     design = source.design(study.id)
     by_point = grouped(design, "experiment", "point")
-    # That of the study's headline first.
     engines = dict.fromkeys([*source.shown_engines(study.id), *source.parts[study.id]])
     flows = _by_run(results.flows)
     series = {}
@@ -64,7 +63,7 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
 
 
 def _by_run(frame: pd.DataFrame) -> dict[Any, pd.DataFrame]:
-    """Return the rows of a table by scenario and engine."""
+    """Split a table by scenario and engine."""
     if frame.empty:
         return {}
     return dict(iter(frame.groupby(["scenario", "engine"], sort=False, observed=True)))
@@ -73,12 +72,12 @@ def _by_run(frame: pd.DataFrame) -> dict[Any, pd.DataFrame]:
 def _engine(
     source: Source, rows: list[Row], results: Results, series: Mapping[Any, pd.DataFrame]
 ) -> dict[str, Any]:
-    """Return a point on one engine; the primary one has a picture of its first replicate."""
+    """Return a point on one engine; only the primary engine has a picture."""
     engine, versions = rows[0]["engine"], source.provenance.get("engines") or {}
     runs = [(row, results.scenarios[row["scenario"]]) for row in rows if is_supported(row)]
     samples = series.get((runs[0][0]["scenario"], engine)) if runs else None
     picture = None
-    if samples is not None and engine == source.headlines[results.study_id].engine:
+    if samples is not None and engine == source.primary_engines[results.study_id].engine:
         picture = run_picture(runs[0][1], samples)
     return {
         "engine": engine,
@@ -93,9 +92,9 @@ def _engine(
 def _flows(
     of_engines: list[list[Row]], results: Results, flows: Mapping[Any, pd.DataFrame]
 ) -> tuple[list[tuple[Any, ...]], int]:
-    """Return the first flows of each engine, and how many more there are.
+    """Return the first rows of flows of each engine, and the number of further rows.
 
-    Each has its engine, replicate, id, algorithm and the texts of `FLOW_COLUMNS`.
+    A row has engine, replicate, flow, algorithm and the texts of `FLOW_COLUMNS`.
     """
     shown: list[tuple[Any, ...]] = []
     total = 0

@@ -1,7 +1,7 @@
-"""Where it holds: response surfaces of claims, and claims on a modern kernel.
+"""The pages on regions: response surfaces of claims, and claims on a modern kernel.
 
-A picture is an SVG that no script draws: the surface in steps of its ratio to the threshold, the
-contour with its 90 % band, points, the paper's own point and laws. It takes the page's colours.
+A picture is static SVG: the surface in steps of its ratio to the threshold, the contour with its
+90 % band, the runs, the paper's point, and laws.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from replication.study.verdict import Verdict
 from replication.verdicts.counts import Tally
 from replication.verdicts.wording import lower
 
-Found = Mapping[str, Any]
+_Result = Mapping[str, Any]
 
-#: Every run of every region, beside the pages.
+#: Every run of every region, in the folder of the pages.
 RUNS = "region_runs.parquet"
-#: How the area is divided, in the order in which bars show it.
-SIDES = ("holds", "undecided", "fails")
-#: Factors by which the quantity passes its threshold at which the colour deepens.
-STEPS = (1.1, 1.5, 3.0)
-#: Shares from which a claim holds, or fails, nearly everywhere.
-NEARLY = 0.9
+#: Parts of the area, in the order of bars.
+_SIDES = ("holds", "undecided", "fails")
+#: Ratios of the quantity to its threshold at which the colour deepens.
+_STEPS = (1.1, 1.5, 3.0)
+#: Share of the area from which a claim holds, or fails, nearly everywhere.
+_NEARLY = 0.9
 
 
 def regions_page(source: Source) -> dict[str, Any] | None:
-    """Return what the templates show; None where `make regions` did not run."""
+    """Return what the templates show; None if `make regions` did not run."""
     if not (source.data / REGIONS_TABLE).is_file():
         return None
     found = [
@@ -63,20 +63,20 @@ def regions_page(source: Source) -> dict[str, Any] | None:
             for study in source.studies
             if (of := of_study(found, study))
         },
-        # Made before a file behind them changed: shown, and named.
+        # Made before a file behind them changed.
         "stale": [f"{one['title']} ({one['engine']})" for one in stale],
         "changes": load_settings(source.root).changed if found else [],
         "entries": load_differences(source.root).by_id if found else {},
         "today": today_views(source),
         "picture": picture,
-        "sides": SIDES,
-        "steps": STEPS,
+        "sides": _SIDES,
+        "steps": _STEPS,
         "runs": RUNS,
         **WORDS,
     }
 
 
-def _region(source: Source, engines: list[Found]) -> dict[str, Any]:
+def _region(source: Source, engines: list[_Result]) -> dict[str, Any]:
     panels = [panel for one in engines for panel in one["panels"]]
     laws = [
         (law["title"], law["source"], law["condition"]) for one in panels for law in one["laws"]
@@ -89,8 +89,8 @@ def _region(source: Source, engines: list[Found]) -> dict[str, Any]:
     }
 
 
-def runs_table(found: Sequence[Found]) -> pd.DataFrame:
-    """Return every run that a surface is fitted to, with the scenarios that make it again."""
+def runs_table(found: Sequence[_Result]) -> pd.DataFrame:
+    """Return every run that a surface is fitted to, with the ids of its scenarios."""
     rows = [
         {name: one[name] for name in ("region", "engine")}
         | {"panel": panel_title(one, point["panel"])}
@@ -102,16 +102,16 @@ def runs_table(found: Sequence[Found]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def summary(found: Sequence[Found]) -> dict[str, Any]:
-    """Return what all regions say together."""
+def summary(found: Sequence[_Result]) -> dict[str, Any]:
+    """Return the counts over all regions."""
     untied = [one for one in found if not one["ties_everywhere"]]
     checked = [point for one in found for point in one["validation"]]
     return {
         "regions": len(found),
         "claims": len({one["region"] for one in found}),
         "papers": len({one["study"] for one in found}),
-        "hold": sum(one["holds"] >= NEARLY for one in found),
-        "fail": sum(one["fails"] >= NEARLY for one in untied),
+        "hold": sum(one["holds"] >= _NEARLY for one in found),
+        "fail": sum(one["fails"] >= _NEARLY for one in untied),
         "ties": len(found) - len(untied),
         "undecided": fmean(one["undecided"] for one in untied) if untied else 0.0,
         "checked": len(checked),
@@ -122,12 +122,12 @@ def summary(found: Sequence[Found]) -> dict[str, Any]:
 
 
 def today_views(source: Source) -> list[dict[str, Any]]:
-    """Return the studies of the report that were judged on a modern kernel, claim by claim."""
+    """Return the claims of each study that was judged on a modern kernel."""
     views = []
     for found in modern_results(source.root, source.data):
         if (study := source.studies.get(found["study"])) is None:
             continue
-        rows = of_study(source.headline(source.claims), study.id)
+        rows = of_study(source.on_primary(source.claims), study.id)
         quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
         claims: list[dict[str, Any]] = [
             {
@@ -144,7 +144,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
         views.append(
             {
                 "study": study,
-                "own_engine": source.headlines[study.id].engine,
+                "own_engine": source.primary_engines[study.id].engine,
                 "found": found,
                 "kernel": ENGINES[found["engine"]].full_title,
                 "tally": Tally(one["today"] for one in claims),
@@ -156,7 +156,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
 
 
 class Axis(Range):
-    """One axis of a region in display units, as charts and sentences have it."""
+    """One axis of a region in display units."""
 
     title: str
     unit: str
@@ -164,7 +164,7 @@ class Axis(Range):
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Axis:
-        """Return a result's axis in display units."""
+        """Convert an axis of a result to display units."""
         unit, factor = display_unit(document["unit"])
         low, high = (float(document[end]) * factor for end in ("low", "high"))
         title, log = document["title"], document["log"]
@@ -172,7 +172,7 @@ class Axis(Range):
 
     @property
     def label(self) -> str:
-        """Title and unit."""
+        """The title with the unit."""
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
 
@@ -181,19 +181,19 @@ def _short(value: float) -> str:
     return shown.replace("-", "\u2212")
 
 
-def axes_of(found: Found) -> tuple[Axis, Axis]:
+def axes_of(found: _Result) -> tuple[Axis, Axis]:
     """Return the axes x and y."""
     x, y = map(Axis.of, found["axes"])
     return x, y
 
 
-def panel_title(found: Found, panel: Sequence[str]) -> str:
-    """Return a panel in words; empty where the region has no axes with levels."""
+def panel_title(found: _Result, panel: Sequence[str]) -> str:
+    """Return a panel in words; empty if the region has no axes with levels."""
     titles = [axis["levels"][key] for axis, key in zip(found["level_axes"], panel, strict=True)]
     return ", ".join(titles)
 
 
-#: What the sentences of `region_words.html` are made with.
+#: Functions and values that `region_words.html` uses.
 WORDS = {
     "axes_of": axes_of,
     "panel_title": panel_title,
@@ -201,36 +201,36 @@ WORDS = {
     "short": _short,
     "sure": SURE,
 }
-#: Ground of the picture and what is left around it for words, in its own units.
-SIDE, LEFT, BELOW, ABOVE, RIGHT = 300, 58, 46, 8, 14
-#: Lines and dots are drawn at whole numbers of half a unit.
+#: Side of the area and margins for labels, in units of the picture.
+_SIDE, _LEFT, _BELOW, _ABOVE, _RIGHT = 300, 58, 46, 8, 14
+#: Coordinates of lines and dots are whole numbers of half a unit.
 _FINE = 2
 _TICK_STEPS = (1, 2, 5)
 _MOST_TICKS = 6
 _DASHES = ("14 8", "4 6", "18 6 4 6")
 
 
-def picture(found: Found, panel: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the picture of a panel, ``beyond`` if the paper's own point lies past its mark.
+def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the picture of a panel; `beyond` is whether the paper's point lies outside of it.
 
-    Paths of the surface count in cells, the others in half units.
+    Paths of the surface are in cells, the others in half units.
     """
     x, y = axes_of(found)
     paper = panel["paper"]
     shades = [[shade(found["bounds"], value) for value in row] for row in panel["quantity"]]
-    open_ = [[1 - SURE <= value <= SURE for value in row] for row in panel["probability"]]
+    is_open = [[1 - SURE <= value <= SURE for value in row] for row in panel["probability"]]
     points = [one for one in found["points"] if one["panel"] == panel["panel"]]
     checked = [one for one in found["validation"] if one["panel"] == panel["panel"]]
     return {
-        "width": LEFT + SIDE + RIGHT,
-        "height": ABOVE + SIDE + BELOW,
-        "left": LEFT,
-        "top": ABOVE,
-        "side": SIDE,
+        "width": _LEFT + _SIDE + _RIGHT,
+        "height": _ABOVE + _SIDE + _BELOW,
+        "left": _LEFT,
+        "top": _ABOVE,
+        "side": _SIDE,
         "fine": _FINE,
         "cells": len(shades),
         "shades": _rows_by_value(shades),
-        "undecided": _rows_by_value(open_).get(True, ""),
+        "undecided": _rows_by_value(is_open).get(True, ""),
         "contour": _path(panel["contour"]),
         "band": _path(panel["band"]),
         "points": _dots([one for one in points if not one["note"]], x, y),
@@ -244,29 +244,29 @@ def picture(found: Found, panel: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "paper": None if paper is None else _own(paper["at"]),
         "beyond": paper is not None and paper["probability"] is None,
-        "x_ticks": [(round(LEFT + SIDE * at, 1), label) for at, label in ticks(x)],
-        "y_ticks": [(round(ABOVE + SIDE * (1 - at), 1), label) for at, label in ticks(y)],
+        "x_ticks": [(round(_LEFT + _SIDE * at, 1), label) for at, label in ticks(x)],
+        "y_ticks": [(round(_ABOVE + _SIDE * (1 - at), 1), label) for at, label in ticks(y)],
         "x_label": x.label,
         "y_label": y.label,
     }
 
 
 def shade(bounds: Sequence[float | None], value: float) -> int:
-    """Return the colour of a value: positive where it meets the bound, deeper by `STEPS`.
+    """Return the colour of a value: positive if it meets the bound, larger for each of `_STEPS`.
 
-    Between two bounds the colours part at their middle, and the contour shows the bounds.
+    With two bounds the colours change at their geometric mean, and the contour shows the bounds.
     """
     low, high = bounds
     if low and high:
         distance = math.log(value / math.sqrt(low * high))
     else:
         distance = math.log(value / low) if low else -math.log(value / (high or 1.0))
-    size = 1 + sum(abs(distance) > math.log(step) for step in STEPS)
+    size = 1 + sum(abs(distance) > math.log(step) for step in _STEPS)
     return size if distance >= 0 else -size
 
 
 def _rows_by_value(rows: Sequence[Sequence[Any]]) -> dict[Any, str]:
-    """Return for each value of a surface a path through the middles of its cells, by rows."""
+    """Return, for each value of a surface, a path through the middles of its cells."""
     paths: dict[Any, str] = {}
     for number, row in enumerate(reversed(rows)):
         at = 0
@@ -278,10 +278,7 @@ def _rows_by_value(rows: Sequence[Sequence[Any]]) -> dict[Any, str]:
 
 
 def _path(segments: Sequence[Sequence[float]]) -> str:
-    """Return a path through segments, each with x and y of its start and of its end, 0 to 1.
-
-    A segment is drawn from where the path is, if one of its ends is there.
-    """
+    """Return a path through segments (x, y, x, y from 0 to 1), joined where they touch."""
     path, at = "", (0, 0)
     for x0, y0, x1, y1 in segments:
         start, end = _point(x0, y0), _point(x1, y1)
@@ -299,11 +296,11 @@ def _dots(points: Sequence[Mapping[str, Any]], x: Axis, y: Axis) -> str:
 
 
 def _point(x: float, y: float) -> tuple[int, int]:
-    return round(_FINE * SIDE * x), round(_FINE * SIDE * (1 - y))
+    return round(_FINE * _SIDE * x), round(_FINE * _SIDE * (1 - y))
 
 
 def _own(at: Sequence[float | None]) -> tuple[int, int] | None:
-    """Return where the paper's point is drawn, on the edge that is nearest to it if outside."""
+    """Return where the paper's point is drawn, on the nearest edge if it is outside."""
     if any(place is None for place in at):
         return None
     x, y = (min(1.0, max(0.0, place)) for place in at if place is not None)
@@ -311,7 +308,7 @@ def _own(at: Sequence[float | None]) -> tuple[int, int] | None:
 
 
 def ticks(axis: Axis) -> list[tuple[float, str]]:
-    """Return the marks of an axis: positions from 0 to 1 and what they say, round numbers."""
+    """Return the ticks of an axis at round numbers: positions from 0 to 1, and labels."""
     values = _log_ticks(axis) if axis.log else _even_ticks(axis)
     return [(axis.position(value), f"{value:g}") for value in values]
 

@@ -1,4 +1,4 @@
-"""How the report shows numbers and verdicts: units, digits, a true minus sign, and sentences."""
+"""Numbers and verdicts as readers see them: units, digits, minus signs, and badges."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from replication.verdicts.counts import tallies
 from replication.verdicts.verdict_table import Judged
 
 MISSING = "–"
-SIGNIFICANT_DIGITS = 4
-#: Ends of the steps of a deviation's shade: beyond each the shade is one step stronger.
-SHADES = (0.05, 0.2, 0.5)
+_DIGITS = 4
+#: Relative deviations at which the shade of a cell gets one step stronger.
+_SHADES = (0.05, 0.2, 0.5)
 
-#: A field of a CSV file, or of a typed table.
+#: A field of a CSV file or of a typed table.
 Field = str | float | None
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number on the page: `raw` as it stands in the CSV, `shown` as a reader sees it."""
+    """A number on a page: `raw` as in the CSV file, `shown` as a reader sees it."""
 
     raw: str
     shown: str
 
 
 def display_unit(unit: str) -> str:
-    """Return the unit on the page for a unit of the data ("bit/s" is shown in Mbit/s)."""
+    """Return the unit that readers see for a unit of the data, such as Mbit/s for bit/s."""
     return "" if unit == "1" else unit_of(unit)[0]
 
 
 def parse(field: Field) -> float | None:
-    """Return the number in a field; None where it is empty, not a number or infinite."""
+    """Return the number in a field; None if it is empty, not a number or infinite."""
     try:
         value = float("nan" if field is None or field == "" else field)
     except ValueError:
@@ -55,7 +55,7 @@ def number(field: Field, unit: str = "1") -> Number:
 
 
 def published(field: Field, half_ulp: Field, unit: str) -> Number:
-    """Return a published number with the paper's digits; `half_ulp` is half of the last one."""
+    """Return a published number with the paper's digits; `half_ulp` is half of the last digit."""
     value, half, raw = parse(field), parse(half_ulp), written(field)
     if value is None:
         return Number(raw, MISSING)
@@ -63,7 +63,7 @@ def published(field: Field, half_ulp: Field, unit: str) -> Number:
     if not half:
         return Number(raw, significant(value * factor))
     decimals = round(-math.log10(2 * half * factor))
-    # Results keep ten significant digits: more would be zeros that nobody printed.
+    # Results keep ten significant digits; more would be invented zeros.
     kept = 9 - math.floor(math.log10(abs(value * factor))) if value else 12
     return Number(raw, _signed(f"{value * factor:,.{max(0, min(decimals, kept))}f}"))
 
@@ -80,11 +80,11 @@ def percent(field: Field) -> Number:
 
 
 def shade(deviation: Field) -> str:
-    """Return how far off as a shade: "low-3" to "high-3", "near", empty without a value."""
+    """Return the shade of a deviation, "low-3" to "high-3" or "near"; empty without a value."""
     value = parse(deviation)
     if value is None:
         return ""
-    step = sum(abs(value) > end for end in SHADES)
+    step = sum(abs(value) > end for end in _SHADES)
     return f"{'high' if value > 0 else 'low'}-{step}" if step else "near"
 
 
@@ -98,27 +98,27 @@ def times(ratio: float) -> str:
 
 
 def interval(low: Field, high: Field, unit: str = "1") -> str:
-    """Return "low to high" in display units, or a dash where there is no interval."""
+    """Return "low to high" in display units, or a dash if there is no interval."""
     ends = [number(end, unit).shown for end in (low, high)]
     return MISSING if MISSING in ends else " to ".join(ends)
 
 
 def span(low: str, unit: float, high: str = "") -> str:
-    """Return a number, or a range, with three digits in a unit; a dash for none."""
+    """Return a number or a range with three digits, in a unit; a dash for none."""
     known = [f"{float(number) / unit:.3g}" for number in (low, high) if number]
     return " to ".join(dict.fromkeys(known)) or MISSING
 
 
 def significant(value: float) -> str:
-    """Return `value` with four significant digits, in plain notation where that is readable."""
+    """Return `value` with four significant digits, without exponent if that is readable."""
     if value == 0:
         return "0"
-    # Rounded first: 9.9996 has four digits as 10.00, not as 10.000.
-    magnitude = int(f"{value:.{SIGNIFICANT_DIGITS - 1}e}".partition("e")[2])
+    # The exponent of the rounded value: 9.9996 is shown as 10.00.
+    mantissa, exponent = f"{value:.{_DIGITS - 1}e}".split("e")
+    magnitude = int(exponent)
     if not -5 <= magnitude < 9:
-        mantissa, exponent = f"{value:.{SIGNIFICANT_DIGITS - 1}e}".split("e")
-        return _signed(f"{mantissa}×10^{int(exponent)}")
-    decimals = max(0, SIGNIFICANT_DIGITS - 1 - magnitude)
+        return _signed(f"{mantissa}×10^{magnitude}")
+    decimals = max(0, _DIGITS - 1 - magnitude)
     text = f"{value:,.{decimals}f}"
     if "." in text and value == round(value):
         text = text.partition(".")[0]
@@ -131,7 +131,7 @@ def count(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as people say them: 0.8 s, 42 s, 3 min 05 s, 2 h 10 min."""
+    """Return a duration in words: 0.8 s, 42 s, 3 min 05 s, 2 h 10 min."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 60:
@@ -148,7 +148,7 @@ def _signed(text: str) -> str:
 
 
 class Badge(NamedTuple):
-    """A word of a verdict or of another judgement; `slug` names its symbol and its colour."""
+    """The word of a verdict or outcome; `slug` names its symbol and colour."""
 
     word: str
     slug: str
@@ -159,24 +159,18 @@ BADGES = (
     Badge(Verdict.REPRODUCED, "reproduced", "the number or claim meets its rule"),
     Badge(Verdict.DIRECTION_ONLY, "direction", "the sign or order is right, the size is wrong"),
     Badge(Verdict.NOT_REPRODUCED, "failed", "the number or claim does not meet its rule"),
-    Badge(
-        Verdict.NOT_TESTABLE, "untestable", "the paper, or what was run, gives too little to decide"
-    ),
-    Badge(
-        Verdict.IMPOSSIBLE,
-        "impossible",
-        "the published value breaks a physical bound of the paper's own set-up",
-    ),
+    Badge(Verdict.NOT_TESTABLE, "untestable", "the paper or the runs give too little to decide"),
+    Badge(Verdict.IMPOSSIBLE, "impossible", "the value breaks a physical bound of its set-up"),
 )
 #: The badge of each verdict.
 BADGE_OF = {badge.word: badge for badge in BADGES}
 
 
 def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> dict[str, Any]:
-    """Return what the macro `answer` says of numbers and claims: their counts, and the errors.
+    """Return the counts of numbers and claims, and the errors of numbers, for `parts.html`.
 
-    The error of printed numbers, and of statistics of traces, is the median size of their
-    deviations, with how many are too high or too low; None where none was measured.
+    An error is the median absolute deviation and the number of values that are too high or too low;
+    None where nothing was measured.
     """
     errors = {}
     for kind in ("printed", "trace"):

@@ -1,4 +1,4 @@
-"""What the report is made from: verdicts, design, provenance, studies; and links to its points."""
+"""The input of the report (verdicts, design, provenance, studies), and links to points."""
 
 from __future__ import annotations
 
@@ -15,26 +15,14 @@ from replication.report.charts.data import level_label, proper
 from replication.report.charts.figure import file_of, name_of
 from replication.study.files import read_json
 from replication.study.published import PublishedNumber, published_path, read_published
-from replication.study.storage.table import (
-    AUDIT_COLUMNS,
-    DESIGN_COLUMNS,
-    SELF_CONSISTENCY_COLUMNS,
-    Row,
-    read_rows,
-)
+from replication.study.storage import table as tables
+from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
 from replication.study.verdict import Verdict
+from replication.verdicts import verdict_table
 from replication.verdicts.audit import CONSISTENT
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import (
-    EngineCoverage,
-    Judged,
-    PrimaryEngine,
-    engine_coverage,
-    is_supported,
-    primary_engine,
-    read_verdicts,
-)
+from replication.verdicts.verdict_table import Judged, EngineCoverage, is_supported, read_verdicts
 from replication.verdicts.wording import table_name, table_names
 
 AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
@@ -42,10 +30,10 @@ AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 
 @dataclass(frozen=True)
 class Source:
-    """All that the report reads, except the series behind the charts.
+    """The report's input except the series behind the charts.
 
-    `self_consistency` has the rows of self_consistency.csv by study and claim; `downloads` is where
-    pages find the tables, from the report's folder.
+    `self_consistency` has the rows of self_consistency.csv by study and claim. `downloads` is the
+    folder of the tables, relative to the report's folder.
     """
 
     root: Path
@@ -59,99 +47,86 @@ class Source:
 
     @classmethod
     def load(cls, root: Path, data: Path, downloads: str = "data") -> Source:
-        """Read the merged files of `data`; InputError names one that is missing or malformed."""
+        """Read the merged tables in `data`; InputError if one is missing or malformed."""
+        of_papers = read_rows(data / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
+        labels = ("row_label", "column_label")
+        cells = read_verdicts(data, "cells")
         return cls(
             root=root,
             data=data,
-            cells=[row | _named(row) for row in read_verdicts(data, "cells")],
+            cells=[row | {name: proper(row[name]) for name in labels} for row in cells],
             claims=read_verdicts(data, "claims"),
-            audit=read_rows(data / "audit.csv", AUDIT_COLUMNS),
+            audit=read_rows(data / "audit.csv", tables.AUDIT_COLUMNS),
             provenance=read_json(data / "provenance.json"),
-            self_consistency={
-                (row["study"], row["claim"]): row
-                for row in read_rows(data / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
-            },
+            self_consistency={(row["study"], row["claim"]): row for row in of_papers},
             downloads=downloads,
         )
 
     @cached_property
     def studies(self) -> dict[str, Study]:
-        """Return the studies that the evaluation holds, by id, in the order of their names."""
-        rows = (*self.cells, *self.claims, *self.audit)
-        names = sorted({row["study"] for row in rows})
-        return {name: load_study(self.root, name) for name in names}
+        """The evaluated studies by id, sorted."""
+        names = {row["study"] for row in (*self.cells, *self.claims, *self.audit)}
+        return {name: load_study(self.root, name) for name in sorted(names)}
 
     @cached_property
     def parts(self) -> dict[str, dict[str, EngineCoverage]]:
-        """Return what each engine ran and refused of each study, in the order of its design."""
-        return {name: engine_coverage(self.design(name)) for name in self.studies}
+        """What each engine ran and refused of each study, in the order of the design."""
+        return {name: verdict_table.engine_coverage(self.design(name)) for name in self.studies}
 
     @cached_property
     def engines(self) -> list[str]:
-        """Return the engines that ran a point of any study, in the order of the designs."""
+        """The engines that ran a point of any study, in the order of the designs."""
         parts = [part for study in self.parts.values() for part in study.values()]
         return list(dict.fromkeys(part.engine for part in parts if part.ran))
 
     @cached_property
-    def headlines(self) -> dict[str, PrimaryEngine]:
-        """Return whose verdicts stand for each study."""
+    def primary_engines(self) -> dict[str, verdict_table.PrimaryEngine]:
+        """The primary engine of each study, with a note if it is not the paper's."""
         return {
-            name: primary_engine(study.original_system.engine, self.parts[name])
+            name: verdict_table.primary_engine(study.original_system.engine, self.parts[name])
             for name, study in self.studies.items()
         }
 
     def shown_engines(self, study: str) -> list[str]:
-        """Return the engines whose verdicts on a study are shown, that of its headline first.
+        """Return the engines that ran any point of a study, the primary engine first."""
+        primary, parts = self.primary_engines[study].engine, self.parts[study]
+        ran = [engine for engine, part in parts.items() if part.ran and engine != primary]
+        return [primary, *ran] if primary else ran
 
-        An engine that ran nothing of the study has no verdict worth a row.
-        """
-        chosen, parts = self.headlines[study].engine, self.parts[study]
-        others = [engine for engine, part in parts.items() if part.ran and engine != chosen]
-        return [chosen, *others] if chosen else others
-
-    def headline(self, rows: list[Judged]) -> list[Judged]:
-        """Return the rows that stand for their study: those of its headline engine."""
-        return [r for r in rows if r["engine"] in ("", self.headlines[r["study"]].engine)]
+    def on_primary(self, rows: list[Judged]) -> list[Judged]:
+        """Return the rows on the primary engine of their study, or on no engine."""
+        return [r for r in rows if r["engine"] in ("", self.primary_engines[r["study"]].engine)]
 
     def table_name(self, row: Mapping[str, Any]) -> str:
-        """Return what the table of a number's row is called."""
+        """Return the name of the table that a number's row belongs to."""
         known = table_names(self.studies[row["study"]])
         return known.get(row["table"]) or table_name(row["table"])
 
     def cell_name(self, row: Mapping[str, Any]) -> str:
-        """Return what a number is called: its table, row and column."""
+        """Return a number's table, row and column in words."""
         return ", ".join([self.table_name(row), row["row_label"], row["column_label"]])
 
     @cached_property
     def findings(self) -> list[Row]:
-        """Return what the audit found, impossible values first."""
+        """The findings of the audit, impossible values first."""
         found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
         return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
 
     def primary_results(self, results: Results) -> Results:
-        """Return what the primary engine of a study has of its results."""
-        engine = self.headlines[results.study_id].engine
-        design, flows = results.design, results.flows
-        return replace(
-            results,
-            design=design[design["engine"] == engine],
-            flows=flows[flows["engine"] == engine],
-        )
+        """Return the results of a study on its primary engine."""
+        engine = self.primary_engines[results.study_id].engine
+        design, flows = (one[one["engine"] == engine] for one in (results.design, results.flows))
+        return replace(results, design=design, flows=flows)
 
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design."""
-        return read_rows(self.data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+        return read_rows(self.data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
 
     def published(self, study: str) -> dict[tuple[str, str, str], PublishedNumber]:
-        """Return the transcribed numbers of a paper by (table, row, column)."""
+        """Return the published numbers of a paper by (table, row, column)."""
         path = published_path(self.root, study)
         numbers = read_published(path) if path.is_file() else []
         return {(number.table, number.row, number.column): number for number in numbers}
-
-
-def _named(row: Judged) -> Judged:
-    """Return the labels of a number: of ids where the study gives none."""
-    return {name: proper(row[name]) for name in ("row_label", "column_label")}
 
 
 def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
@@ -160,7 +135,7 @@ def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
 
 
 def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[AnyRow]]:
-    """Return the rows that agree in some fields together, in the order of their first ones."""
+    """Group rows by the values of some fields, in order of appearance."""
     groups: dict[tuple[str, ...], list[AnyRow]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in fields), []).append(row)
@@ -180,7 +155,7 @@ PointLinks = Mapping[tuple[str, str], PointLink]
 
 
 def point_links(study: Study, design: Iterable[Row]) -> dict[tuple[str, str], PointLink]:
-    """Return the points of a design; those that every engine refused have no page."""
+    """Return the points of a design that any engine ran; the others have no page."""
     links: dict[tuple[str, str], PointLink] = {}
     ran = {(r["experiment"], r["point"]): r["levels"] for r in design if is_supported(r)}
     for (experiment, point), text in ran.items():
@@ -193,7 +168,7 @@ def point_links(study: Study, design: Iterable[Row]) -> dict[tuple[str, str], Po
 
 
 def under(links: PointLinks, rows: Iterable[Judged]) -> list[PointLink]:
-    """Return the points that a number or claim rests on, given its row on each engine."""
+    """Return the points that a number or claim rests on, given its rows on all engines."""
     wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
     return [link for key, link in links.items() if key in wanted]
 

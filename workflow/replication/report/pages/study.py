@@ -1,4 +1,4 @@
-"""A study's page: its experiments with claims as cards, tables in the paper's shape, figures."""
+"""The page of a study: experiments, their figures, tables in the paper's shape, and claims."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ from replication.metrics.results import Results
 from replication.report.charts.data import level_label, levels_in_brief, unsaid_unit
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
-from replication.report.pages import shown as numbers
-from replication.report.pages.shown import BADGE_OF, BADGES, answer, parse
-from replication.report.pages.source import (
-    PointLinks,
-    Source,
-    cell_id,
-    grouped,
-    of_study,
-    point_links,
-    under,
-)
+from replication.report.pages import shown
+from replication.report.pages import source as sources
+from replication.report.pages.source import PointLinks, Source, grouped, of_study
 from replication.study.claim_model import Claim
 from replication.study.parameter import Factor
 from replication.study.published import Table
@@ -33,43 +25,50 @@ from replication.verdicts.counts import Numbers, tallies
 from replication.verdicts.verdict_table import Judged, is_supported
 from replication.verdicts.wording import table_name, table_names, wording
 
+#: A published number with ours, as `_cells` makes it, and a table, as `_table` makes it.
+_CellView = dict[str, Any]
+_TableView = dict[str, Any]
+
 
 def study_page(
     source: Source, study: Study, results: Results, figures: Mapping[str, list[Figure]]
 ) -> dict[str, Any]:
-    """Gather a study's page but its later sections; figures are by the experiment's id."""
-    shown = ("", *source.shown_engines(study.id))
-    cells = [row for row in of_study(source.cells, study.id) if row["engine"] in shown]
-    claims = [row for row in of_study(source.claims, study.id) if row["engine"] in shown]
+    """Return what the pages of a study and its evidence show; figures are by experiment."""
+    engines = ("", *source.shown_engines(study.id))
+    cells = [row for row in of_study(source.cells, study.id) if row["engine"] in engines]
+    claims = [row for row in of_study(source.claims, study.id) if row["engine"] in engines]
     design = source.design(study.id)
-    links = point_links(study, design)
-    tables = table_views(study, cells, source, links)
-    cards = claim_cards(source, study, claims, links)
-    # Of a claim on several experiments the first.
+    links = sources.point_links(study, design)
+    tables = _table_views(study, cells, source, links)
+    cards = _claim_cards(source, study, claims, links)
+    # A claim on several experiments is shown with the first.
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
-    headline = source.headline(claims)
-    experiments = [
-        {
-            "experiment": e,
-            "factors": [_factor_line(factor) for factor in e.factors],
-            "answer": _answer(
-                tables.get(e.id, []), [row for row in headline if homes.get(row["claim"]) == e.id]
-            ),
-            "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
-            "tables": tables.get(e.id, []),
-            "points": _points(e, design, links),
-            "topology": _topology(results, e),
-            # The first leads, with what is published beside what was measured.
-            "figures": figures[e.id],
-        }
-        for e in study.experiments
-    ]
+    of_primary, experiments = source.on_primary(claims), []
+    for e in study.experiments:
+        own, shown_tables = (
+            [row for row in design if row["experiment"] == e.id],
+            tables.get(e.id, []),
+        )
+        ran = [row for row in own if is_supported(row)]
+        judged = [row for row in of_primary if homes.get(row["claim"]) == e.id]
+        experiments.append(
+            {
+                "experiment": e,
+                "factors": [_factor_line(factor) for factor in e.factors],
+                "answer": _answer(shown_tables, judged),
+                "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
+                "tables": shown_tables,
+                "points": _points(e, own, links),
+                "topology": topology_lines(results.scenarios[ran[0]["scenario"]]) if ran else [],
+                "figures": figures[e.id],
+            }
+        )
     failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
-    counted = tallies(source.headline(cells), headline).values()
+    counted = tallies(source.on_primary(cells), of_primary).values()
     ours = [row for row in design if is_supported(row)]
     return {
         "study": study,
-        "headline": source.headlines[study.id],
+        "primary": source.primary_engines[study.id],
         "failing": sum(tally.count(word) for tally in counted for word in failing),
         "changes": len(study.changes),
         "experiments": experiments,
@@ -77,36 +76,26 @@ def study_page(
         "audit": of_study(source.findings, study.id),
         "checks": len(of_study(source.audit, study.id)),
         "table_names": table_names(study),
-        "answer": _answer([t for own in tables.values() for t in own], headline),
+        "answer": _answer([t for own in tables.values() for t in own], of_primary),
         "runs": len(ours),
         "scenarios": len({(row["engine"], row["scenario"]) for row in ours}),
     }
 
 
-def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[TableView, CellView]]]:
-    """Return the numbers that rest on each point, by its page, with their tables.
-
-    They are those of the engine whose verdicts stand for the study of the page `view`.
-    """
-    found: dict[str, list[tuple[TableView, CellView]]] = {}
+def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_TableView, _CellView]]]:
+    """Return the numbers on the primary engine that rest on each point, by the point's page."""
+    found: dict[str, list[tuple[_TableView, _CellView]]] = {}
     for table in [table for e in view["experiments"] for table in e["tables"]]:
         for cell in table["cells"]:
-            if cell["row"]["engine"] == view["headline"].engine:
+            if cell["row"]["engine"] == view["primary"].engine:
                 for point in cell["points"]:
                     found.setdefault(point.file, []).append((table, cell))
     return found
 
 
-def _answer(tables: Sequence[TableView], claims: Iterable[Judged]) -> dict[str, Any]:
-    shown = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
-    return answer([cell["row"] for cell in shown], claims)
-
-
-def _topology(results: Results, experiment: Experiment) -> list[str]:
-    """Return the network of an experiment's first run in lines of text."""
-    runs = results.runs(experiment.id, {})
-    first = runs.loc[runs["supported"], "scenario"]
-    return topology_lines(results.scenarios[str(first.iloc[0])]) if len(first) else []
+def _answer(tables: Sequence[_TableView], claims: Iterable[Judged]) -> dict[str, Any]:
+    cells = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
+    return shown.answer([cell["row"] for cell in cells], claims)
 
 
 def _factor_line(factor: Factor) -> str:
@@ -116,10 +105,9 @@ def _factor_line(factor: Factor) -> str:
 
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[dict[str, Any]]:
-    """Return each point on each engine, with its first row: a scenario to rerun, or a refusal."""
-    own = (row for row in design if row["experiment"] == experiment.id)
+    """Return each point on each engine with its first row: a scenario to rerun, or a refusal."""
     views = []
-    for (point, _), rows in grouped(own, "point", "engine").items():
+    for (point, _), rows in grouped(design, "point", "engine").items():
         levels = json.loads(rows[0]["levels"])
         link = links.get((experiment.id, point))
         views.append(
@@ -133,10 +121,10 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> lis
     return views
 
 
-def claim_cards(
+def _claim_cards(
     source: Source, study: Study, rows: Sequence[Judged], links: PointLinks
 ) -> list[dict[str, Any]]:
-    """Return the cards of a study's claims, from their rows on the engines that are shown."""
+    """Return the claims of a study with their rows, those of the primary engine first."""
     engines = ["", *source.shown_engines(study.id)]
     cards = []
     for claim in study.claims:
@@ -148,14 +136,12 @@ def claim_cards(
                     "claim": claim,
                     "tests": list(_tests(study, claim)),
                     "measured": _measured(study, claim, results[0]),
-                    # One an engine, that of the headline first.
                     "rows": results,
-                    # Engines that ran other values than the study's.
+                    # Engines that ran other values than those of the study.
                     "substituted": [name for name in engines if study.substituted(name)],
-                    # What the paper's own data say of it.
-                    "own": source.self_consistency.get((study.id, claim.id)),
-                    "points": under(links, results),
-                    # How often it was changed after results were seen.
+                    # Whether the paper's own numbers pass the test.
+                    "self_consistency": source.self_consistency.get((study.id, claim.id)),
+                    "points": sources.under(links, results),
                     "changes": len(study.changes_to("claims", claim.id)),
                 }
             )
@@ -170,8 +156,8 @@ def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:
 
 
 def _measured(study: Study, claim: Claim, row: Judged) -> str:
-    """Return the statistic on the primary engine in words; empty where it was not measured."""
-    value = parse(row["observed"])
+    """Return the statistic on the primary engine in words; empty if it was not measured."""
+    value = shown.parse(row["observed"])
     if value is None:
         return ""
     if len(tests := claim.tests()) > 1:
@@ -179,16 +165,10 @@ def _measured(study: Study, claim: Claim, row: Judged) -> str:
     return f"measured {wording(study, tests[0]).value(value)}"
 
 
-#: A published number beside ours, as `_cells` makes it; and a table of them, as `_table` does.
-CellView = dict[str, Any]
-TableView = dict[str, Any]
-
-
-def table_views(
+def _table_views(
     study: Study, cells: Sequence[Judged], source: Source, links: PointLinks
-) -> dict[str, list[TableView]]:
-    """Return the views of a study's tables by experiment."""
-    tables: dict[str, list[TableView]] = {}
+) -> dict[str, list[_TableView]]:
+    tables: dict[str, list[_TableView]] = {}
     for number, table in enumerate(study.tables, start=1):
         if rows := [row for row in cells if row["table"] == table.id]:
             view = _table(f"table-{number}", table, rows, source, links)
@@ -198,39 +178,39 @@ def table_views(
 
 def _table(
     html_id: str, table: Table, rows: list[Judged], source: Source, links: PointLinks
-) -> TableView:
-    """Return a published table; `html_id` is safe to link to, whatever the paper calls it."""
+) -> _TableView:
+    """Return a published table; `html_id` is a safe id, which the paper's name may not be."""
     study = rows[0]["study"]
-    #: That of the headline first.
     engines = source.shown_engines(study)
     notes = _shared(rows)
     cells = list(_cells(rows, notes, source, links, table))
-    name, shown = table_name(table.id, table.title), ("", *engines[:1])
+    name, primary = table_name(table.id, table.title), ("", *engines[:1])
     return {
         "html_id": html_id,
-        # The page that has every number on every engine.
         "evidence": f"{study}~evidence.html",
-        # Only the evidence page shows statistics of published traces.
+        # The study's page leaves out tables of traces, which have many numbers.
         "printed": any(row["kind"] == "printed" for row in rows),
-        # "Table II" where the paper numbers it, and else its title, which then is not said again.
+        # "Table II" if the paper numbers it, and otherwise its title, which is not repeated.
         "name": name,
         "title": "" if name == table.title else table.title,
-        **_grid([cell for cell in cells if cell["row"]["engine"] in shown]),
+        **_grid([cell for cell in cells if cell["row"]["engine"] in primary]),
         "cells": cells,
-        "tally": Numbers(source.headline(rows)),
+        "tally": Numbers(source.on_primary(rows)),
         "tolerances": _tolerances(table),
         "engines": engines,
         "notes": notes,
-        # How many cells each verdict has, over all engines: the choices of the filter.
-        "choices": [(v, n) for v in BADGES if (n := sum(cell["verdict"] == v for cell in cells))],
+        # The choices of the filter: verdicts, each with its number of cells on all engines.
+        "choices": [
+            (v, n) for v in shown.BADGES if (n := sum(cell["verdict"] == v for cell in cells))
+        ],
     }
 
 
-def _grid(cells: Sequence[CellView]) -> dict[str, Any]:
-    """Return the paper's columns, each with the unit that its numbers share, and its rows."""
+def _grid(cells: Sequence[_CellView]) -> dict[str, Any]:
+    """Return the paper's columns, each with the unit of its numbers if they share one, and rows."""
     at = {(cell["row"]["row"], cell["row"]["column"]): cell for cell in cells}
     columns = grouped((cell["row"] for cell in cells), "column", "column_label")
-    units = [{numbers.display_unit(row["unit"]) for row in own} for own in columns.values()]
+    units = [{shown.display_unit(row["unit"]) for row in own} for own in columns.values()]
     rows = dict.fromkeys((cell["row"]["row"], cell["row"]["row_label"]) for cell in cells)
     return {
         "columns": [
@@ -244,38 +224,37 @@ def _grid(cells: Sequence[CellView]) -> dict[str, Any]:
 
 def _cells(
     rows: Sequence[Judged], notes: Sequence[str], source: Source, links: PointLinks, table: Table
-) -> Iterator[CellView]:
-    study = rows[0]["study"]
-    printed = source.published(study)
+) -> Iterator[_CellView]:
+    printed = source.published(rows[0]["study"])
     by_key = grouped(rows, "table", "row", "column")
-    points = {key: under(links, same) for key, same in by_key.items()}
+    points = {key: sources.under(links, same) for key, same in by_key.items()}
     for row in rows:
         key = (row["table"], row["row"], row["column"])
         yield {
             "row": row,
-            "unit": numbers.display_unit(row["unit"]),
+            "unit": shown.display_unit(row["unit"]),
             "printed": printed.get(key),
             "published": _printed(row, table),
-            "reproduced": numbers.number(row["reproduced_mean"], row["unit"]),
-            "verdict": BADGE_OF[row["verdict"]],
+            "reproduced": shown.number(row["reproduced_mean"], row["unit"]),
+            "verdict": shown.BADGE_OF[row["verdict"]],
             "reason": " ".join(part for part in row["reasons"] if part not in notes),
-            "html_id": cell_id(*key),
+            "html_id": sources.cell_id(*key),
             "points": points[key],
         }
 
 
-def _printed(row: Judged, table: Table) -> numbers.Number:
-    """Return a number with the paper's digits, and what it is multiplied by to be the metric."""
+def _printed(row: Judged, table: Table) -> shown.Number:
+    """Return a number with the paper's digits and the factor that converts it to the metric."""
     cell = table.cell or (table.columns or {}).get(row["column"])
     factor = cell.factor if cell else 1.0
     value, half_ulp = row["published"] / factor, row["published_half_ulp"] / factor
-    shown = numbers.published(value, half_ulp, row["unit"]).shown
+    digits = shown.published(value, half_ulp, row["unit"]).shown
     times = "" if factor == 1 else f" × {factor:g}"
-    return numbers.Number(numbers.number(row["published"], row["unit"]).raw, f"{shown}{times}")
+    return shown.Number(shown.number(row["published"], row["unit"]).raw, f"{digits}{times}")
 
 
 def _shared(rows: Sequence[Judged]) -> list[str]:
-    """Return the sentences that most reasons hold whatever the verdict, to be said once."""
+    """Return the sentences that most reasons share across verdicts, to be shown once."""
     of: dict[str, list[str]] = {}
     for row in rows:
         for part in dict.fromkeys(row["reasons"]):
@@ -284,7 +263,7 @@ def _shared(rows: Sequence[Judged]) -> list[str]:
 
 
 def _tolerances(table: Table) -> list[str]:
-    """Return the preset rules of a table's cells, each with its reason, once."""
+    """Return each preset tolerance of a table with its reason and the columns it applies to."""
     named = [(key.replace("_", " "), cell) for key, cell in (table.columns or {}).items()]
     if table.cell is not None:
         named.append((metric_label(table.cell.metric), table.cell))
@@ -294,8 +273,8 @@ def _tolerances(table: Table) -> list[str]:
         if tolerance.relative is not None:
             width = f"tolerance ±{100 * tolerance.relative:g} % of the published value"
         elif tolerance.absolute is not None:
-            shown = numbers.number(tolerance.absolute, unit).shown
-            width = f"tolerance ±{shown} {numbers.display_unit(unit)}".rstrip()
+            size = shown.number(tolerance.absolute, unit).shown
+            width = f"tolerance ±{size} {shown.display_unit(unit)}".rstrip()
         elif tolerance.spread is not None:
             width = f"by the printed standard deviation of {tolerance.spread.runs} published runs"
         else:

@@ -1,4 +1,4 @@
-"""A study's ledger: its parameters and their sources, what was changed after results were seen."""
+"""A study's parameters with their sources, and its changes after results were seen."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from replication.study.study import Study
 from replication.study.verdict import StudyChange, Subject, Verdict
 from replication.verdicts.wording import table_names
 
-#: One parameter or factor: the experiment it holds for (empty for all), name, value, unit, and it.
-Entry = tuple[str, str, str, str, Parameter | Factor]
+#: Experiment (empty for all), name, value, unit, and the parameter or factor itself.
+_Entry = tuple[str, str, str, str, Parameter | Factor]
 
 
-def ledger(study: Study) -> dict[str, Any]:
-    """Return every parameter and factor of `study`, and what engines run in the place of some."""
+def parameter_tables(study: Study) -> dict[str, Any]:
+    """Return the assumed and published parameters of a study, and substitutions by engines."""
     entries = list(_entries(study))
     return {
         "assumed": [entry for entry in entries if entry[-1].assumed is not None],
@@ -33,7 +33,7 @@ def ledger(study: Study) -> dict[str, Any]:
     }
 
 
-def _entries(study: Study) -> Iterator[Entry]:
+def _entries(study: Study) -> Iterator[_Entry]:
     for name, parameter in study.parameters.items():
         yield "", name, plain(parameter.value), parameter.unit, parameter
     for experiment in study.experiments:
@@ -45,14 +45,14 @@ def _entries(study: Study) -> Iterator[Entry]:
 
 
 def plausible(tag: Assumed, unit: str = "") -> str:
-    """Return the plausible range of what is assumed, or its choices."""
+    """Return the plausible range or the choices of an assumption."""
     if tag.range is not None:
         return f"{plain(tag.range[0])} to {plain(tag.range[1])} {unit}".strip()
     return ", ".join(plain(choice) for choice in tag.choices or [])
 
 
 def plain(value: JsonValue) -> str:
-    """Return a parameter's value for people."""
+    """Return a parameter's value in words."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -66,63 +66,52 @@ def plain(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def parameter_name(study: Study, key: str) -> str:
-    """Return a claim's or parameter's name for people: "initial window", "claim c01"."""
-    if key in {sentence.id for sentence in study.sentences}:
-        return f"claim {key}"
-    return key.rpartition("/")[2].replace("_", " ")
-
-
-#: Verdicts that can be put in an order, worst first.
+#: Verdicts that have an order, worst first.
 _ORDER = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.REPRODUCED)
-MOVES = UP, DOWN, STAYED, TESTABLE, UNTESTABLE = (
-    "up",
-    "down",
-    "stayed",
-    "became testable",
-    "no longer testable",
-)
+MOVES = ("up", "down", "stayed", "became testable", "no longer testable")
+_UP, _DOWN, _STAYED, _TESTABLE, _UNTESTABLE = MOVES
 
 
 def changes_view(study: Study) -> dict[str, Any]:
-    """Return a study's changes, latest last, and how many verdicts moved which way."""
+    """Return a study's changes, latest last, and the number of verdicts that moved each way."""
     changes = [_change(study, change) for change in study.changes]
     verdicts = [pair for one in changes for effect in one["effects"] for pair in effect["verdicts"]]
-    moves = Counter(moved(before, after) for _, before, after in verdicts if before and after)
+    moves = Counter(_moved(before, after) for _, before, after in verdicts if before and after)
     return {"study": study, "changes": changes, "moves": moves}
 
 
-def moved(before: str, after: str) -> str:
-    """Return which way a verdict moved; `impossible` counts as not testable."""
+def _moved(before: str, after: str) -> str:
+    """Return the way a verdict moved; `impossible` counts as not testable."""
     ranks = [_ORDER.index(Verdict(v)) if v in _ORDER else None for v in (before, after)]
     old, new = ranks
     if old is None or new is None:
-        return STAYED if old == new else TESTABLE if old is None else UNTESTABLE
-    return STAYED if old == new else UP if new > old else DOWN
+        return _STAYED if old == new else _TESTABLE if old is None else _UNTESTABLE
+    return _STAYED if old == new else _UP if new > old else _DOWN
 
 
 def _change(study: Study, change: StudyChange) -> dict[str, Any]:
     effects = list(_effects(study, change))
     said = {key: getattr(change, key) for key in ("was", "now", "why")}
     if len(effects) == 1:
-        # Words of the one subject are those of the change.
+        # The texts of a single subject are those of the change.
         said = {key: said[key] or effects[0].pop(key) for key in said}
         effects[0] |= dict.fromkeys(said)
     return {"date": change.date, **said, "effects": effects}
 
 
 def _effects(study: Study, change: StudyChange) -> Iterator[dict[str, Any]]:
-    """Yield each subject of a change, its words where they differ, and its verdicts by engine."""
+    """Yield each subject of a change, its texts if they differ, and its verdicts by engine."""
     quotes = {sentence.id: sentence.quote for sentence in study.sentences}
     names = table_names(study)
     kinds: tuple[Subject, ...] = ("claims", "tables", "parameters")
     for kind in kinds:
         for key, effect in getattr(change, kind).items():
-            # As the subject has it: a claim's new reading where the change says none.
+            # A claim's new reading describes the change where the change has no text.
             full = study.changes_to(kind, key)
             own = next(one for one in full if one.date == change.date)
+            name = f"claim {key}" if kind == "claims" else key.rpartition("/")[2].replace("_", " ")
             yield {
-                "what": names[key] if kind == "tables" else parameter_name(study, key),
+                "what": names[key] if kind == "tables" else name,
                 "quote": quotes[key] if kind == "claims" else "",
                 "key": key,
                 "was": effect.was,
