@@ -15,12 +15,12 @@ REPO = Path(workflow.basedir)
 # The code that runs is this folder's own, whoever made the environment.
 sys.path.insert(0, str(REPO / "workflow"))
 from replication.simulate.environment import enter_workflow
-from replication.study.errors import InputError, leave
+from replication.study.errors import InputError, exit_with_error
 
 try:
     enter_workflow(REPO)
 except InputError as error:
-    leave(error)
+    exit_with_error(error)
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.engines.ns3 import WHEEL_VERSIONS
@@ -43,7 +43,7 @@ if workflow.scheduling_settings:
 try:
     PIPE = Pipeline.load(REPO, config, workflow.deployment_settings.deployment_method)
 except InputError as error:
-    leave(error)
+    exit_with_error(error)
 PATHS = PIPE.paths
 
 

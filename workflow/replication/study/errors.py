@@ -42,7 +42,7 @@ def describe_refusal(error: OSError | MemoryError) -> str | None:
     return f"{where}{os.strerror(error.errno)}: {REMEDIES[error.errno]}"
 
 
-def leave(error: InputError) -> NoReturn:
+def exit_with_error(error: InputError) -> NoReturn:
     """Print bad input as one line and end the program with exit code 2, while rules are read."""
     print(f"error: {error}", file=sys.stderr, flush=True)
     sys.stdout.flush()

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.claim_model import Claim, SimpleTest
-from replication.study.errors import InputError, leave
+from replication.study.errors import InputError, exit_with_error
 from replication.study.files import read_model
 from replication.study.model import (
     LINE,
@@ -308,7 +308,7 @@ def regions_or_exit(root: Path, engines: Collection[str]) -> list[tuple[str, str
     try:
         found = [load_region(root, name) for name in region_names(root)]
     except InputError as error:
-        leave(error)
+        exit_with_error(error)
     return [(one.id, engine) for one in found for engine in one.engines if engine in engines]
 
 
