@@ -25,7 +25,7 @@ except InputError as error:
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.engines.ns3 import WHEEL_VERSIONS
 from replication.simulate.runtime import image_file
-from replication.simulate.store import write_goal
+from replication.simulate.store import write_totals
 from replication.design.pipeline import Pipeline
 from replication.explore.regions.region_model import load_region, regions_or_exit
 from replication.explore.modern_kernel import load_modern, modern_studies
@@ -86,6 +86,6 @@ rule engines:
 onstart:
     # The plan is the report's: the sensitivity analysis and the regions choose as they go.
     if not {"explain", "regions"} & set(workflow.dag_settings.targets):
-        write_goal(PATHS.goal, PIPE.plan.goal(PIPE.stores))
+        write_totals(PATHS.totals, PIPE.plan.totals(PIPE.stores))
         for line in PIPE.summary():
             print(line, file=sys.stderr)

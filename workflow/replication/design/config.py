@@ -269,12 +269,10 @@ def load_study(root: Path, name: str) -> Study:
 
 @dataclass(frozen=True)
 class Paths:
-    """Where things are, relative to the working folder; rules and commands share these names."""
+    """Folders and files of the workflow, relative to the project's folder."""
 
     data: Path = Path("data/reproduced")
-    #: What there is to do in a run, for its jobs; a folder for each study that is explored, and for
-    #: each region.
-    goal: Path = Path("data/reproduced/goal.json")
+    totals: Path = Path("data/reproduced/progress_totals.json")
     sensitivity: Path = Path("data/reproduced/sensitivity")
     regions: Path = Path("data/reproduced/regions")
     published: Path = Path("data/published")
