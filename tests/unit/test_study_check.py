@@ -33,10 +33,10 @@ def write(folder, *rows, header=HEADER):
     ("rows", "message"),
     [
         ((*ROWS[:2], '1,fast,throughput,bit/s,990000,0.99,"Table 1\n'), "line 4"),
-        ((ROWS[0].replace(' 1"', ""), *ROWS[1:], '"\n'), "line 2: place: holds"),
+        ((ROWS[0].replace(' 1"', ""), *ROWS[1:], '"\n'), "line 2: place: contains"),
         ((ROWS[0].replace("0.80", ""),), "line 2: printed: '' is empty"),
         ((ROWS[0].replace("bit/s", "Mbit/s"),), "line 2: unit: 'Mbit/s' is none of"),
-        ((ROWS[0].replace("0.80", "0.81"),), "line 2: .*what is printed says 0.81"),
+        ((ROWS[0].replace("0.80", "0.81"),), "line 2: .*the printed text means 0.81"),
         ((ROWS[0], ROWS[1].replace("900000", "9000000")), "line 3: .*in line 2 it is 1e.06 times"),
         ((ROWS[0], ROWS[0]), "line 3: .*there twice, first in line 2"),
     ],

@@ -1,4 +1,4 @@
-"""Checks of a study with its published numbers: all that can be known before anything runs."""
+"""Checks of a study and its published numbers before anything runs."""
 
 from __future__ import annotations
 
@@ -21,22 +21,18 @@ from replication.study.published import read_published
 from replication.study.scenario import Scenario
 from replication.study.storage.table import COMPLETION, SOCKET_NUMBERS
 from replication.study.study import Experiment, Study
-from replication.study.variation import check_ledger
+from replication.study.variation import check_parameters_used
 
-#: Sampling times are sums of intervals; an end that rounding moves is no other end.
+#: Tolerance of window ends: sampling times are sums of intervals, which have rounding errors.
 _SLACK_S = 1e-9
 
 
-class ClaimError(InputError):
-    """A claim's test does not fit the study; the message names claim and remedy."""
-
-
 def check_study(study: Study, published: Path) -> list[MappedCell]:
-    """Check all that can be checked before a run; return the study's cells, else InputError."""
+    """Return the study's cells; InputError for whatever can be found wrong before a run."""
     where = f"configs/studies/{study.id}"
     if not study.tables and not study.claims:
-        raise InputError(f"{where}: has neither tables nor claims: nothing to judge; add one")
-    check_ledger(study)
+        raise InputError(f"{where}: has neither tables nor claims, so nothing to judge; add one")
+    check_parameters_used(study)
     validate_study_metrics(study)
     check_claims(study)
     cells = map_cells(study, read_published(published))
@@ -46,7 +42,7 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
 
 
 def check_claims(study: Study) -> None:
-    """Check that axes of trends, steps and crossovers are there, with numbers; else ClaimError."""
+    """Raise InputError unless the axes of trends, steps and crossovers are factors of numbers."""
     for claim in study.claims:
         for test in claim.tests():
             if isinstance(test, TrendTest | StepsTest | CrossoverTest):
@@ -58,9 +54,9 @@ def check_claims(study: Study) -> None:
 def _check_axis(where: str, experiment: Experiment, over: str) -> None:
     levels = next((axis.levels for axis in experiment.axes if axis.id == over), None)
     if levels is None:
-        raise ClaimError(f"{where}: experiment {experiment.id} has no factor {over!r} to run over")
+        raise InputError(f"{where}: over: experiment {experiment.id} has no factor {over!r}")
     if without := sorted(level.key for level in levels if level.value is None):
-        raise ClaimError(
+        raise InputError(
             f"{where}: level {without[0]!r} of factor {over!r} has no value; "
             "a trend or crossover needs a number for each level"
         )
