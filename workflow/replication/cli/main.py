@@ -248,7 +248,7 @@ def render(
         print(f"{RENDERED_TO}/index.html: the released results; `make report` makes your own")
         return
     if data != DATA and not output:
-        raise InputError(f"--output: give a folder, since reports/html is for the pages of {DATA}")
+        raise InputError(f"--output: give a folder for the pages of {data}, not reports/html")
     notebooks = Path("reports/notebooks") if data == DATA else data / "none"
     render_report(ROOT, data, notebooks, output or Path("reports/html"))
 
