@@ -8,6 +8,7 @@ flows = replication.flows("saxena")
 
 from __future__ import annotations
 
+# ruff: noqa: F401  (notebooks use these names)
 from replication.design.new_study import example
 from replication.report.charts.figure import PUBLISHED_MARK as PUBLISHED
 from replication.report.notebooks.collection import (
@@ -31,28 +32,6 @@ from replication.report.notebooks.picture import (
 from replication.report.notebooks.session import go_on, interact, prepare
 from replication.report.notebooks.trial import design, pressure
 from replication.study.files import parse_yaml
-
-__all__ = [
-    "PUBLISHED",
-    "column_of",
-    "design",
-    "example",
-    "interact",
-    "levels",
-    "look",
-    "mean_interval",
-    "numbers",
-    "open",
-    "parse_yaml",
-    "pressure",
-    "question",
-    "read_study",
-    "show",
-    "topology",
-    "unstated",
-    "verdict_look",
-    "verdicts",
-]
 
 #: Show a chart at the end of a cell.
 show = Picture

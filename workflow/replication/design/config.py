@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from replication.engines.catalogue import ENGINES, available, chosen_engine
+from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION, PREFIX, Ns3Version
 from replication.study.errors import InputError, describe
@@ -218,7 +218,7 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
             )
         return list(ENGINES if config.engines == "available" else config.engines)
     if config.engines == "available":
-        return available(root, config.ns3_version)
+        return [name for name in ENGINES if config.engine(name).is_available(root)]
     for name in config.engines:
         config.engine(name).require(root)
     return list(config.engines)

@@ -396,11 +396,6 @@ def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
     return ns3(ns3_version) if name == "ns3" else ENGINES[name]
 
 
-def available(root: Path, ns3_version: str) -> list[str]:
-    """Return the names of the available engines."""
-    return [name for name in ENGINES if chosen_engine(name, ns3_version).is_available(root)]
-
-
 #: The packages of the released results, below the project's folder.
 LOCK = Path("workflow/engines/packages.yaml")
 #: Cached, since a kernel's sources are large.
