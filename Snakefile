@@ -15,17 +15,17 @@ REPO = Path(workflow.basedir)
 # The code that runs is this folder's own, whoever made the environment.
 sys.path.insert(0, str(REPO / "workflow"))
 from replication.simulate.environment import enter_workflow
-from replication.study.errors import InputError, leave
+from replication.study.errors import InputError, exit_with_error
 
 try:
     enter_workflow(REPO)
 except InputError as error:
-    leave(error)
+    exit_with_error(error)
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.engines.ns3 import WHEEL_VERSIONS
 from replication.simulate.runtime import image_file
-from replication.simulate.store import write_goal
+from replication.simulate.store import write_totals
 from replication.design.pipeline import Pipeline
 from replication.explore.regions.region_model import load_region, regions_or_exit
 from replication.explore.modern_kernel import load_modern, modern_studies
@@ -43,7 +43,7 @@ if workflow.scheduling_settings:
 try:
     PIPE = Pipeline.load(REPO, config, workflow.deployment_settings.deployment_method)
 except InputError as error:
-    leave(error)
+    exit_with_error(error)
 PATHS = PIPE.paths
 
 
@@ -86,6 +86,6 @@ rule engines:
 onstart:
     # The plan is the report's: the sensitivity analysis and the regions choose as they go.
     if not {"explain", "regions"} & set(workflow.dag_settings.targets):
-        write_goal(PATHS.goal, PIPE.plan.goal(PIPE.stores))
+        write_totals(PATHS.totals, PIPE.plan.totals(PIPE.stores))
         for line in PIPE.summary():
             print(line, file=sys.stderr)

@@ -8,7 +8,8 @@ from replication.design.config import load_study
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity
-from replication.study.published import Cell, PublishedError
+from replication.study.errors import InputError
+from replication.study.published import Cell
 from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import shortest_duration_s
 from replication.verdicts.cell import judge_cell, replicate_means
@@ -146,7 +147,7 @@ def test_a_printed_standard_deviation_judges_its_own_mean(world, published, prin
     assert rows[0]["verdict"] == verdict
     assert ("of 5 published runs and our 3" in rows[0]["reason"]) == printed
     columns["throughput"]["tolerance"]["spread"]["column"] = "throughput"
-    with pytest.raises(ValueError, match="is no column of standard deviations"):
+    with pytest.raises(ValueError, match="has no standard deviations"):
         world.table(columns)
 
 
@@ -236,5 +237,5 @@ def test_a_replicate_that_drew_a_shorter_run_is_whole():
     ],
 )
 def test_a_number_that_maps_to_nothing_is_named(world, row, message):
-    with pytest.raises(PublishedError, match=message):
+    with pytest.raises(InputError, match=message):
         world.mapped(world.table(), row)

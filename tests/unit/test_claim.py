@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.design.study_check import ClaimError, check_claims
+from replication.design.study_check import check_claims
 from replication.study.claim_model import Condition, PublishedRun, ShareTest, ValueTest
+from replication.study.errors import InputError
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
 from replication.verdicts.comparison import Comparison, crossing
@@ -520,8 +521,8 @@ def test_figures_have_four_digits_and_no_exponent(value, shown):
 
 def test_a_trend_needs_numbers_on_its_axis(world):
     test = {**KINDS["trend"][0], "over": "variant"}
-    with pytest.raises(ClaimError, match="level 'cubic' of factor 'variant' has no value"):
+    with pytest.raises(InputError, match="level 'cubic' of factor 'variant' has no value"):
         check_claims(world.claim(test))
-    with pytest.raises(ClaimError, match="no factor 'colour'"):
+    with pytest.raises(InputError, match="no factor 'colour'"):
         check_claims(world.claim({**test, "over": "colour"}))
     check_claims(world.claim(KINDS["trend"][0]))

@@ -81,7 +81,7 @@ def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(pr
     [
         ({"text": "It is {other}."}, "{other} is no fact"),
         ({"facts": {"rate": {"ours": value(1), "region": "any"}}}, "give exactly one of"),
-        ({"chart": None}, "rests on the defaults alone and names a chart"),
+        ({"chart": None}, "must rest on the defaults alone and name a chart"),
     ],
 )
 def test_a_wrong_finding_is_named(tmp_path, change, named):

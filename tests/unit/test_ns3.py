@@ -127,7 +127,7 @@ def test_the_images_are_built_with_what_the_lock_names():
 def test_results_of_another_simulator_are_kept_apart_and_warned_of(root, monkeypatch):
     plain = dataclasses.replace(NS2, machine=lambda root: "")
     assert NS2.fingerprint(root) != plain.fingerprint(root)
-    monkeypatch.setattr(catalogue, "_installed", lambda package: "2.36-1")
+    monkeypatch.setattr(catalogue, "_installed_version", lambda package: "2.36-1")
     said = package_warning(find_package(root, "ns2"))
     assert "Debian's ns2 is 2.36-1 here, the lock has 2.35+dfsg-5" in said
     assert find_package(root, "ns3") is None

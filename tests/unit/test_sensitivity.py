@@ -29,7 +29,7 @@ from replication.explore.robustness import (
 from replication.study.errors import InputError
 from replication.study.parameter import Assumed
 from replication.study.study import Study
-from replication.study.variation import Assumption, check_ledger, without_effect
+from replication.study.variation import Assumption, check_parameters_used, without_effect
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Explanations, check_explanations, load_explanations
 
@@ -90,9 +90,9 @@ def test_a_value_stands_where_it_was_drawn(one, position, value):
 
 
 def test_a_parameter_that_no_template_reads_is_refused():
-    check_ledger(studied())
-    with pytest.raises(InputError, match="'idle' is read by no template"):
-        check_ledger(studied(idle={"value": 1, "published": PUBLISHED}))
+    check_parameters_used(studied())
+    with pytest.raises(InputError, match="'idle' is used by no template"):
+        check_parameters_used(studied(idle={"value": 1, "published": PUBLISHED}))
 
 
 def test_an_assumption_that_levels_always_set_has_no_effect():
@@ -104,7 +104,7 @@ def test_an_assumption_that_levels_always_set_has_no_effect():
 @pytest.mark.parametrize("name", study_ids(ROOT))
 def test_a_study_has_no_dead_entries_and_scores_nothing_that_is_held_out(name):
     found = load_explanations(ROOT, name)
-    check_ledger(load_study(ROOT, name))
+    check_parameters_used(load_study(ROOT, name))
     for stage in found.stages:
         for table, rows in stage.rows.items():
             assert not set(rows) & set(found.held_out.rows.get(table, []))

@@ -33,10 +33,10 @@ def write(folder, *rows, header=HEADER):
     ("rows", "message"),
     [
         ((*ROWS[:2], '1,fast,throughput,bit/s,990000,0.99,"Table 1\n'), "line 4"),
-        ((ROWS[0].replace(' 1"', ""), *ROWS[1:], '"\n'), "line 2: place: holds"),
+        ((ROWS[0].replace(' 1"', ""), *ROWS[1:], '"\n'), "line 2: place: contains"),
         ((ROWS[0].replace("0.80", ""),), "line 2: printed: '' is empty"),
         ((ROWS[0].replace("bit/s", "Mbit/s"),), "line 2: unit: 'Mbit/s' is none of"),
-        ((ROWS[0].replace("0.80", "0.81"),), "line 2: .*what is printed says 0.81"),
+        ((ROWS[0].replace("0.80", "0.81"),), "line 2: .*the printed text means 0.81"),
         ((ROWS[0], ROWS[1].replace("900000", "9000000")), "line 3: .*in line 2 it is 1e.06 times"),
         ((ROWS[0], ROWS[0]), "line 3: .*there twice, first in line 2"),
     ],
@@ -100,9 +100,9 @@ def value(**quantity):
 @pytest.mark.parametrize(
     ("quantity", "message"),
     [
-        ({"flows": {"start_order": 3}}, "claim c1: flows: start_order 3, but .* has 2 tcp flows"),
-        ({"flows": ["tcp3"]}, "claim c1: flows: 'tcp3' is no flow of experiment sweep.*tcp1, tcp2"),
-        ({"window_s": [5.0, 10.5]}, r"claim c1: window_s: ends at 10.5 s.*lasts 10 s"),
+        ({"flows": {"start_order": 3}}, "claim c1, .*flows: start_order is 3 of 2 tcp"),
+        ({"flows": ["tcp3"]}, "claim c1, .*flows: 'tcp3' is unknown; there are tcp1, tcp2"),
+        ({"window_s": [5.0, 10.5]}, r"claim c1, .*window_s: ends at 10.5 s.*lasts 10 s"),
     ],
 )
 def test_a_claim_about_what_no_run_has_is_named(world, tmp_path, quantity, message):
@@ -126,7 +126,7 @@ def test_a_metric_of_queues_needs_a_monitor(world, tmp_path):
     document = study_document()
     document["experiments"][0]["topology"]["monitors"] = []
     claim = value(metric="queue_mean_packets")
-    with pytest.raises(InputError, match="queue_mean_packets needs a monitored queue"):
+    with pytest.raises(InputError, match="queue_mean_packets needs a queue in topology"):
         check_study(world.claim(claim, experiments=document["experiments"]), write(tmp_path))
 
 
@@ -138,7 +138,7 @@ def test_links_are_those_that_a_point_monitors(world, tmp_path):
         check_study(world.table({"throughput": cell}), write(tmp_path, *rows))
 
     check(metric="queue_drops", links=["bottleneck:ab"])
-    with pytest.raises(InputError, match="links: 'bottleneck:ba' is no monitored link"):
+    with pytest.raises(InputError, match="'bottleneck:ba' is unknown; there are bottleneck:ab"):
         check(metric="queue_drops", links=["bottleneck:ab", "bottleneck:ba"])
     with pytest.raises(InputError, match="metric 'throughput_bps' is not taken over links"):
         check(links=["bottleneck:ab"])

@@ -50,7 +50,7 @@ def test_references_products_and_sums_resolve(value, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("$large * 2.5", "is too large a number"),
+        ("$large * 2.5", "the number is too large"),
         ("$nothing", "unknown parameter $nothing"),
         ("$a", "circular reference: a -> b -> a"),
         ("$text * 2", "is not a number"),

@@ -5,6 +5,5 @@ cli, report, explore, compare, verdicts, design, simulate, metrics, engines, stu
 
 import os
 
-# No array of ours is large enough for NumPy's threads, and starting them takes a good part of the
-# start of a batch; nor may results hang on how many there are.
+# NumPy's threads slow down the start of a batch, and results must not depend on their number.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,15 +1,14 @@
-"""The lab: what the notebooks import, in one place.
+"""The functions that the notebooks import.
 
-    from replication import lab
+from replication import lab
 
-    replication = lab.open(data, root)
-    flows = replication.flows("saxena")
-
-What is particular to one paper's question stands in its notebook; here is what they share.
+replication = lab.open(data, root)
+flows = replication.flows("saxena")
 """
 
 from __future__ import annotations
 
+# ruff: noqa: F401  (notebooks use these names)
 from replication.design.new_study import example
 from replication.report.charts.figure import PUBLISHED_MARK as PUBLISHED
 from replication.report.notebooks.collection import (
@@ -34,39 +33,17 @@ from replication.report.notebooks.session import go_on, interact, prepare
 from replication.report.notebooks.trial import design, pressure
 from replication.study.files import parse_yaml
 
-__all__ = [
-    "PUBLISHED",
-    "column_of",
-    "design",
-    "example",
-    "interact",
-    "levels",
-    "look",
-    "mean_interval",
-    "numbers",
-    "open",
-    "parse_yaml",
-    "pressure",
-    "question",
-    "read_study",
-    "show",
-    "topology",
-    "unstated",
-    "verdict_look",
-    "verdicts",
-]
-
-#: Shows a chart at the end of a cell.
+#: Show a chart at the end of a cell.
 show = Picture
 
 
 def open(data: str, root: str = "") -> Collection:
     """Open the collection on a folder of results, in a notebook.
 
-    `data` is relative to the project's folder: data/release, or data/reproduced. `root` is that
-    folder; empty: the nearest one at or above the working folder. InputError says what to do where
-    something is missing or stale, or papermill was given a parameter that there is not. On other
-    results than the release a cell that they do not support says so, and the notebook goes on.
+    `data` is relative to the project's folder: data/release or data/reproduced. `root` is the
+    project's folder, by default the nearest at or above the working folder. InputError, with the
+    remedy, for missing or outdated results and unknown papermill parameters. On results other than
+    the release a cell that lacks data prints a message, and the notebook continues.
     """
     prepare()
     collection = open_collection(data, root)

@@ -56,7 +56,7 @@ rule simulate_batch:
         fingerprint=lambda wildcards: PIPE.fingerprint(
             PIPE.batches[wildcards.batch].engine
         ),
-        goal=PATHS.goal,
+        totals=PATHS.totals,
     script:
         "../scripts/simulate_batch.py"
 

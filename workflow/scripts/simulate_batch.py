@@ -1,4 +1,4 @@
-"""Run the scenarios of a batch that are not yet in the store, and gather their tables."""
+"""Run those scenarios of a batch that are not in the store, and write the tables of all."""
 
 from pathlib import Path
 
@@ -12,4 +12,5 @@ with job(snakemake):
     launch, store, limits = start(given.machine)
     batch = open_job(ROOT, launch, scenarios, store, limits)
     tables = Path(made.flows), Path(made.series)
-    run_batch(batch, given.fingerprint, Path(made.usage), tables, Progress.load(Path(given.goal)))
+    progress = Progress.load(Path(given.totals))
+    run_batch(batch, given.fingerprint, Path(made.usage), tables, progress)

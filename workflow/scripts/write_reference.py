@@ -1,9 +1,8 @@
-"""Write configs/reference.md: every key of every file, and what each engine takes of a scenario.
+"""Write configs/reference.md: every key of every file, and what each engine supports.
 
     python workflow/scripts/write_reference.py
 
-Both come from the code: keys from the typed models, and an engine's answers from `Engine.refusal`,
-which is asked about one small scenario after another.
+Keys come from the models, and support from `Engine.refusal` of many small scenarios.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from replication.study.scenario import CONGESTION_CONTROLS, Scenario
 _HEAD = """\
 # What can and cannot be expressed
 
-`workflow/scripts/write_reference.py` writes this page from the models and what engines refuse.
-[What the engines take](#what-the-engines-take) compares the engines; [keys](#keys) has each key of
-each file with its form, default and meaning (* must be given).
+`workflow/scripts/write_reference.py` writes this page from the models and the engines' refusals.
+[What the engines take](#what-the-engines-take) compares the engines; [keys](#keys) lists each key
+of each file with its form, default and meaning (* required).
 
 ## What the engines take
 
-`yes`, or what the engine says. What has no row is taken by all engines.
+`yes`, or the engine's refusal. All engines support what has no row.
 """
 Keys = Mapping[str, Any]
-#: A link, a flow and hosts that all engines take, but for what variants and options add; and values
-#: of keys that a queue, loss or shaper must have.
+#: A link, a flow and hosts that all engines support; and required keys of queues, losses and
+#: shapers.
 _BASE = parse_yaml("""
 link: {id: l, a: a, b: b, rate_bps: 1e7, delay_s: 0.01, jitter_s: 0, frame_bytes: 0,
   queue_ab: {kind: droptail, limit_packets: 100}, queue_ba: {kind: droptail, limit_packets: 100}}
@@ -49,7 +48,7 @@ given: {limit_packets: 100, target_s: 0.005, interval_s: 0.1, update_interval_s:
   burst_bytes: 3000, line_rate_bps: 1e8}
 """)
 _LINK, _FLOW, _HOST = _BASE["link"], _BASE["flow"], _BASE["host"]
-#: What a variant may need: an engine takes it if it takes it with any of these.
+#: Options that a congestion control may require; it is supported if any combination is.
 _OPTIONS: Mapping[str, Sequence[Any]] = {
     **dict.fromkeys(("sack", "limited_transmit", "timestamps"), (True, False)),
     "recovery": ("classic", "prr"),
@@ -83,8 +82,8 @@ def _engines() -> Iterator[str]:
     rows = []
     for key, value in _probes(flow, _FLOW):
         own = [c for c in CONGESTION_CONTROLS if key.startswith(f"{c}_")] or CONGESTION_CONTROLS
-        asked = [{"flow": {"congestion_control": control, key: value}} for control in own]
-        rows.append((_said(key, value), asked))
+        tried = [{"flow": {"congestion_control": control, key: value}} for control in own]
+        rows.append((_said(key, value), tried))
     yield from _table("TCP flows", rows)
 
 
@@ -104,11 +103,11 @@ def _each(options: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _table(title: str, rows: Iterable[tuple[str, list[Keys]]]) -> Iterator[str]:
-    """Yield a table: a row a kind, and one for each key of it that an engine takes otherwise."""
+    """Yield a table: a row for each kind, and for each key with a different answer."""
     yield f"### {title}\n\n|  | {' | '.join(ENGINES)} |\n|---|{'---|' * len(ENGINES)}"
     known = ["yes"] * len(ENGINES)
-    for label, asked in rows:
-        answers = [_answer(engine, asked) for engine in ENGINES.values()]
+    for label, tried in rows:
+        answers = [_answer(engine, tried) for engine in ENGINES.values()]
         is_kind = ":" not in label
         if is_kind or answers != known:
             yield f"| {label} | {' | '.join(answers)} |"
@@ -116,63 +115,63 @@ def _table(title: str, rows: Iterable[tuple[str, list[Keys]]]) -> Iterator[str]:
     yield ""
 
 
-def _answer(engine: Engine, asked: Sequence[Keys]) -> str:
-    """Return `yes`, or what the engine refuses; of several variants those that it has at all."""
-    taken, refused = set(), dict[str, str]()
-    for one in asked:
-        control = one.get("flow", {}).get("congestion_control", "cubic")
-        options = _accepted(engine, control) or [{}] * (len(asked) == 1)
-        reasons = [_refusal(engine, control, one, with_) for with_ in options]
+def _answer(engine: Engine, tried: Sequence[Keys]) -> str:
+    """Return `yes`, or the engine's refusals, without congestion controls that it never has."""
+    supported, refused = set(), dict[str, str]()
+    for keys in tried:
+        control = keys.get("flow", {}).get("congestion_control", "cubic")
+        options = _accepted(engine, control) or [{}] * (len(tried) == 1)
+        reasons = [_refusal(engine, control, keys, with_) for with_ in options]
         if not all(reasons):
-            taken.add(control)
+            supported.add(control)
         elif reasons:
             refused.setdefault(control, reasons[0].removeprefix(f"{engine.name} has no "))
     alike: dict[str, list[str]] = {}
-    for control in sorted(refused.keys() - taken):
+    for control in sorted(refused.keys() - supported):
         alike.setdefault(refused[control].removeprefix(f"{control} with"), []).append(control)
     found = []
     for words, own in alike.items():
-        names = "TCP" if not taken and len(refused) > 1 else ", ".join(own)
+        names = "TCP" if not supported and len(refused) > 1 else ", ".join(own)
         found.append(f"no {names} with{words}" if words[0] in " o" else f"no {words}")
     return "; ".join(found) or "yes"
 
 
 @functools.cache
 def _accepted(engine: Engine, control: str) -> list[dict[str, Any]]:
-    """Return the options with which an engine has a congestion control."""
+    """Return the options with which an engine supports a congestion control."""
     return [options for options in _each(_OPTIONS) if not _refusal(engine, control, {}, options)]
 
 
-def _refusal(engine: Engine, control: str, asked: Keys, options: Keys) -> str:
-    # DCTCP is nothing without marks.
+def _refusal(engine: Engine, control: str, keys: Keys, options: Keys) -> str:
+    # DCTCP needs marks.
     own = {"congestion_control": control, "ecn": control == "dctcp"}
     document = {
         "duration_s": 10.0,
         "sampling_interval_s": 1.0,
         "seed": 1,
         "nodes": ["a", "b"],
-        "links": [_LINK | asked.get("link", {})],
-        "flows": [_FLOW | own | options | asked.get("flow", {})],
-        "host": _HOST | asked.get("host", {}),
+        "links": [_LINK | keys.get("link", {})],
+        "flows": [_FLOW | own | options | keys.get("flow", {})],
+        "host": _HOST | keys.get("host", {}),
     }
     return engine.refusal(Scenario.model_validate(document))
 
 
 def _minimal(model: Keys, kind: str) -> dict[str, Any]:
-    """Return a queue, loss or shaper with no more keys than it must have."""
+    """Return a queue, loss or shaper with only its required keys."""
     keys = [*model.get("required", []), *(["limit_packets"] if kind == "droptail" else [])]
     return {"kind": kind, **{key: _BASE["given"][key] for key in keys}}
 
 
 def _kinds(form: Keys) -> Iterator[tuple[str, str]]:
-    """Yield kind and model of each document that a key may hold."""
+    """Yield kind and model of each document that a key may have."""
     for one in form.get("anyOf", [form]):
         for kind, place in one.get("discriminator", {}).get("mapping", {}).items():
             yield kind, place.rpartition("/")[2]
 
 
 def _probes(model: Keys, base: Keys) -> Iterator[tuple[str, Any]]:
-    """Yield each key that has a choice with its values: all, or a number that is not the base's."""
+    """Yield keys with their possible values, or with a number that differs from the base's."""
     for key, form in model["properties"].items():
         if key in ("kind", "congestion_control", "limit_bytes"):
             continue
@@ -201,7 +200,7 @@ def _said(key: str, value: Any) -> str:
 
 
 def _keys() -> Iterator[str]:
-    """Yield a section a file, and in it a table of the keys of each document."""
+    """Yield a section for each file, with a table of keys for each document."""
     written: set[str] = set()
     for file, model in {"study": MODELS["study"], **MODELS}.items():
         schema = schema_of(model)
@@ -223,7 +222,7 @@ def _keys() -> Iterator[str]:
 
 
 def _form(form: Keys, known: Keys) -> str:
-    """Return what a key takes, in words; `known` are the documents of its file."""
+    """Return the type of a key for readers; `known` are the documents of its file."""
     for key in ("anyOf", "oneOf"):
         if key in form:
             return " or ".join(dict.fromkeys(_form(one, known) for one in form[key]))

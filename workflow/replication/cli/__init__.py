@@ -1,5 +1,4 @@
-"""The command line `replicate`: options and messages, no logic.
+"""The command line `replicate`: options and messages.
 
-In: words of the command line. Out: calls of the other rooms. To add a command, add a function to
-`main.py`.
+In: the command line. Out: calls of the other rooms. A command is a function in `main.py`.
 """

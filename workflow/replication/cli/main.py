@@ -42,14 +42,14 @@ Examples:
   replicate run 0123456789abcdef --engine ns3 --output /tmp/look
   replicate release --check""",
 )
-#: The project's folder: that in which the command is called.
+#: The project's folder, in which the command is called.
 ROOT = Path()
 CONFIG = ROOT / "configs" / "config.yaml"
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
 DATA = Path("data/reproduced")
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
-#: Columns of the printed table: what they are called, in flows.csv and here, and their unit in SI.
+#: Columns of the printed table: names in flows.csv and in the table, and units in SI.
 _SHOWN = (
     ("throughput_bps", "throughput Mbit/s", 1e6),
     ("goodput_bps", "goodput Mbit/s", 1e6),
@@ -66,9 +66,9 @@ _SHOWN = (
 
 @app.command()
 def validate(studies: Studies = None) -> None:
-    """Check configuration, tiers, studies, published numbers and regions; change nothing.
+    """Check configuration, tiers, studies, published numbers and regions.
 
-    Of each study also say what can be judged in the tiers quick and paper on each engine.
+    Also print what can be judged of each study in the tiers quick and paper on each engine.
 
     Example: replicate validate --studies saxena
     """
@@ -99,15 +99,15 @@ def _validated(study: Study) -> Iterator[str]:
     from replication.study.variation import without_effect
 
     runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
-    judged = [*judgeable_lines(study, ("quick", "paper"), [*ENGINES])]
+    judged = [*_judgeable(study, ("quick", "paper"), [*ENGINES])]
     points = {(run.experiment, run.point) for run in runs}
     yield (
         f"{study.id}: {len(study.experiments)} experiments, {len(points)} points, "
         f"{len(study.tables)} tables, {len(study.claims)} claims: valid"
     )
     yield from judged
-    if left := repr(study).count(TO_FILL_IN):
-        yield f"warning: {study.id}, {left} texts are {TO_FILL_IN!r}"
+    if count := repr(study).count(TO_FILL_IN):
+        yield f"warning: {study.id}, {count} texts are {TO_FILL_IN!r}"
     for warning in repeat_warnings(runs):
         yield f"warning: {study.id}, {warning}"
     for key in without_effect(study):
@@ -122,7 +122,7 @@ def plan(
     ns3_version: Ns3 = None,
     runtime: Annotated[str | None, typer.Option(help="native, docker or podman.")] = None,
 ) -> None:
-    """Say what would run, how many scenarios, and the expected cost; change nothing.
+    """Print what would run, how many scenarios, and the expected cost.
 
     Example: replicate plan --tier quick --studies saxena,nishitha
     """
@@ -132,14 +132,11 @@ def plan(
     pipeline = Pipeline.load(ROOT, given)
     print(*pipeline.summary(), sep="\n")
     for study in pipeline.documents.values():
-        print(*judgeable_lines(study, [pipeline.config.tier], pipeline.engines), sep="\n")
+        print(*_judgeable(study, [pipeline.config.tier], pipeline.engines), sep="\n")
 
 
-def judgeable_lines(study: Study, tiers: Sequence[str], engines: list[str]) -> Iterator[str]:
-    """Yield what tiers can judge of a study on each engine; InputError where the study is wrong.
-
-    Its possible causes are checked too: a search builds kernels before it reads them.
-    """
+def _judgeable(study: Study, tiers: Sequence[str], engines: list[str]) -> Iterator[str]:
+    """Check a study and its possible causes; yield what tiers can judge of it on each engine."""
     from replication.design.design import design_study
     from replication.design.study_check import check_study
     from replication.study.published import published_path
@@ -157,14 +154,14 @@ def judgeable_lines(study: Study, tiers: Sequence[str], engines: list[str]) -> I
 
 @app.command()
 def new_study(
-    study: Annotated[str, typer.Argument(help="Its id, the name of its folder, like smith_2004.")],
-    title: Annotated[str, typer.Option(help="Its short title.")] = "",
-    engine: Annotated[str, typer.Option(help="What the paper ran: ns3, ns2 or linux.")] = "ns2",
-    like: Annotated[str, typer.Option(help="A study whose set-up it starts from.")] = "",
+    study: Annotated[str, typer.Argument(help="Id and folder of the study, like smith_2004.")],
+    title: Annotated[str, typer.Option(help="Short title.")] = "",
+    engine: Annotated[str, typer.Option(help="The paper's system: ns3, ns2 or linux.")] = "ns2",
+    like: Annotated[str, typer.Option(help="A study whose set-up is copied.")] = "",
 ) -> None:
     """Write a valid study and its published numbers, to be filled in.
 
-    It is an example of the engine, or the set-up of another study without its paper's words.
+    Start from an example of the engine, or from the set-up of another study without its quotes.
 
     Example: replicate new-study smith_2004 --engine linux
     """
@@ -201,12 +198,12 @@ def run(
         names = (*TABLES, SCENARIO_FILE, INPUT_FILE)
         for name in names:
             shutil.copyfile(work / name, output / name)
-    print(flow_table(tables["flows.csv"].to_pylist()))
+    print(_flow_table(tables["flows.csv"].to_pylist()))
     print(f"{output}: {', '.join(names)} ({used.cpu_s:.2f} s of CPU)")
 
 
 def find_scenario(data: Path, scenario: str) -> Scenario:
-    """Return the scenario in a file, or the one with an id, designed or explored."""
+    """Return the scenario in a file, or that with an id in a design or other results."""
     if scenario.endswith(".json") or Path(scenario).is_file():
         return read_model(Path(scenario), Scenario)
     designed, explained = "design/scenarios/*.json", "sensitivity/*/explained_scenarios.json"
@@ -220,8 +217,7 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     )
 
 
-def flow_table(flows: list[dict[str, Any]]) -> str:
-    """Return the flows as a table of text, a line each."""
+def _flow_table(flows: list[dict[str, Any]]) -> str:
     import pandas as pd
 
     table = pd.DataFrame(flows)
@@ -237,9 +233,9 @@ def render(
     data: Data = DATA,
     output: Annotated[Path | None, typer.Option(help="Default: reports/html.")] = None,
 ) -> None:
-    """Render the HTML report from existing results; nothing is simulated.
+    """Render the HTML report from existing results, without simulations.
 
-    Where there are none, the released ones are rendered, into reports/html-release.
+    Without results render the released ones into reports/html-release.
     """
     from replication.report.release import RENDERED_TO, released_results
     from replication.report.render import DOWNLOADS
@@ -251,7 +247,7 @@ def render(
         print(f"{RENDERED_TO}/index.html: the released results; `make report` makes your own")
         return
     if data != DATA and not output:
-        raise InputError(f"--output: is needed, as reports/html is not for the pages of {data}")
+        raise InputError(f"--output: give a folder for the pages of {data}, not reports/html")
     notebooks = Path("reports/notebooks") if data == DATA else data / "none"
     render_report(ROOT, data, notebooks, output or Path("reports/html"))
 
@@ -259,13 +255,13 @@ def render(
 @app.command()
 def release(
     data: Data = DATA,
-    check: Annotated[bool, typer.Option("--check", help="Verify the one that is there.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Verify the existing release.")] = False,
 ) -> None:
-    """Write finished results to data/release and their pages to reports/release, to be committed.
+    """Write finished results to data/release and their pages to reports/release, for a commit.
 
-    The series of every run are packed into data/series-<hash>.zip, which is not. With --check:
-    verify the release that is there, judge its features and flows again, and end with code 2 if
-    anything is not what was made.
+    Also pack the series of all runs into data/series-<hash>.zip, which is not committed. With
+    --check verify the existing release, judge its features and flows again, and end with code 2 if
+    anything differs.
 
     Example: replicate release --check
     """
@@ -278,12 +274,12 @@ def release(
 @app.command()
 def compare(
     before: Annotated[Path, typer.Argument(help="Folder of results, of a release or a clone.")],
-    after: Annotated[Path, typer.Argument(help="What it is compared with.")],
-    output: Annotated[Path, typer.Option(help="Table of what moved.")] = Path(
+    after: Annotated[Path, typer.Argument(help="The folder to compare with.")],
+    output: Annotated[Path, typer.Option(help="Table of the differences.")] = Path(
         "reports/compare/differences.csv"
     ),
 ) -> None:
-    """Say which numbers and verdicts moved between two results, and whether beyond noise.
+    """Print numbers and verdicts that differ between two results by more than their noise.
 
     Example: replicate compare data/release data/reproduced
     """
@@ -306,7 +302,7 @@ def fetch_results(
         str | None, typer.Argument(help="https:// or file://; default: that of archive.yaml.")
     ] = None,
 ) -> None:
-    """Fetch the series of every released run, verify them and unpack them into data/series."""
+    """Download, verify and unpack the series of all released runs into data/series."""
     from replication.report.release import fetch_results as fetch
 
     print(fetch(ROOT, address))
@@ -319,7 +315,7 @@ def fetch_traces(
         typer.Option("--from", help="A clone of the authors' repository, instead of GitHub."),
     ] = None,
 ) -> None:
-    """Fetch the traces that authors published, verify them and put them into data/traces."""
+    """Download and verify the traces that authors published, into data/traces."""
     from replication.metrics.trace import fetch_traces as fetch
 
     print(fetch(ROOT, source))
@@ -327,7 +323,7 @@ def fetch_traces(
 
 @app.command(hidden=True)
 def refresh_notebooks() -> None:
-    """Execute every notebook on the release, store its outputs in it, and write its page."""
+    """Execute every notebook on the release, store its outputs, and write its page."""
     from replication.report.notebooks.notebook import execute, to_html
     from replication.report.pages.page import ran
     from replication.report.release import NOTEBOOK_PAGES, PROVENANCE, RELEASED
@@ -341,7 +337,7 @@ def refresh_notebooks() -> None:
 
 @app.command()
 def engines(ns3_version: Ns3 = None) -> None:
-    """List the engines: which are installed, in which version, and what the others lack."""
+    """List the engines with their versions, and the missing packages."""
     from replication.simulate.process import written_version
 
     config = load_config(CONFIG, {"ns3_version": ns3_version} if ns3_version else None)
@@ -370,19 +366,19 @@ def engines(ns3_version: Ns3 = None) -> None:
 def install_engines(
     engines: Annotated[str, typer.Option(help="Comma-separated engines.")] = "all",
 ) -> None:
-    """Install what the engines need from Debian; `make engines` then builds them.
+    """Install the Debian packages that engines require, for `make engines`.
 
     Example: replicate install-engines --engines ns2
     """
     names = list(ENGINES) if engines in ("all", "available") else listed(engines)
     for name in names:
         _require_engine(name)
-    lacking = {name: ENGINES[name].missing(ROOT) for name in names}
-    if wanted := sorted({package for packages in lacking.values() for package in packages}):
-        print(f"installing {', '.join(wanted)}", flush=True)
-        _install(wanted)
-    for name, packages in lacking.items():
-        did = f"installed {', '.join(packages)}" if packages else "all packages are installed"
+    missing = {name: ENGINES[name].missing(ROOT) for name in names}
+    if packages := sorted({package for needed in missing.values() for package in needed}):
+        print(f"installing {', '.join(packages)}", flush=True)
+        _install(packages)
+    for name, needed in missing.items():
+        did = f"installed {', '.join(needed)}" if needed else "all packages are installed"
         print(f"{name}: {did}")
 
 
@@ -403,13 +399,13 @@ def _install(packages: list[str]) -> None:
     for words in (["apt-get", "update", "--quiet"], command):
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or ["(it said nothing)"])[-1]
+            last = (done.stderr.strip().splitlines() or ["(it printed nothing)"])[-1]
             raise InputError(f"engines: `{' '.join(words)}` failed: {last}")
 
 
 @app.command()
 def metrics() -> None:
-    """List the metrics that cells and claims can use, with units and definitions."""
+    """List the metrics of cells and claims, with units and definitions."""
     from replication.metrics.metric_model import METRICS
 
     for name, metric in METRICS.items():
@@ -418,14 +414,14 @@ def metrics() -> None:
 
 @app.command()
 def schemas() -> None:
-    """Write the JSON schema of studies, by which editors complete their keys."""
+    """Write the JSON schema of studies, for editors."""
     from replication.cli.schema import write_study_schema
 
     print(write_study_schema(ROOT / "configs"))
 
 
 def main() -> None:
-    """Run `replicate`; bad input is one line and exit code 2, a failed run exit code 1."""
+    """Run `replicate`: exit code 2 for wrong input, 1 for a failed run, with a one-line message."""
     try:
         enter(ROOT)
         app()

@@ -1,4 +1,4 @@
-"""JSON schemas of the documents people write, from the typed models."""
+"""JSON schemas of the documents that users write, from their models."""
 
 from __future__ import annotations
 
@@ -31,22 +31,20 @@ MODELS: dict[str, type[BaseModel]] = {
     "study": Study,
     "tier": Tier,
 }
-#: The one that is committed: below `configs`.
-STUDY = Path("schemas") / "study.schema.json"
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of `model`, with the meaning of each key."""
     schema = model.model_json_schema()
     if model is Study:
-        # Its files have some of the keys each; `replicate validate` misses the others.
+        # Each of a study's files has some of the keys; `replicate validate` requires all.
         del schema["required"]
         _explain_templates(schema["$defs"])
     return schema
 
 
 def _explain_templates(definitions: dict[str, Any]) -> None:
-    """Give the templates of links, flows and hosts the meanings of a scenario's keys."""
+    """Add the meanings of a scenario's keys to the templates of links, flows and hosts."""
     known = schema_of(Scenario)["$defs"]
     experiment = definitions["Experiment"]["properties"]
     links = definitions["Topology"]["properties"]["links"]
@@ -63,7 +61,7 @@ def _explain_templates(definitions: dict[str, Any]) -> None:
 
 
 def schema_text(model: type[BaseModel]) -> str:
-    """Return the schema of `model` as the file holds it: a line a definition."""
+    """Return the schema of `model` as text, one definition per line."""
     schema = schema_of(model)
     definitions = ",\n".join(
         f"  {json.dumps(name)}: {json.dumps(one, sort_keys=True)}"
@@ -74,6 +72,7 @@ def schema_text(model: type[BaseModel]) -> str:
 
 
 def write_study_schema(configs: Path) -> Path:
-    """Write the schema of the studies, for editors, below `configs`; return its path."""
-    write_text(configs / STUDY, schema_text(Study))
-    return configs / STUDY
+    """Write the schema of studies below `configs`; return its path."""
+    path = configs / "schemas" / "study.schema.json"
+    write_text(path, schema_text(Study))
+    return path

@@ -1,4 +1,4 @@
-"""What the scripts of the rules share: where their output goes, and how errors end them."""
+"""Shared code of the rules' scripts: output to logs, errors to the terminal."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class _Both(io.TextIOBase):
 
 @contextlib.contextmanager
 def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
-    """Send output to the rule's log; `doing` (else `sys.stderr`) and errors to the terminal too."""
+    """Send output to the rule's log; also print errors, and `doing` or else `sys.stderr`."""
     terminal = os.fdopen(os.dup(2), "w", buffering=1)
     with Path(str(snakemake.log)).open("w", encoding="utf-8") as log:
-        # What the job starts writes there, too.
+        # Processes that the job starts write to the log too.
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
     if doing:
@@ -56,7 +56,7 @@ def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
 
 
 def start(machine: dict[str, Any]) -> tuple[Launch, Path, Limits]:
-    """Return how an engine is started, its store and its limits, as `Pipeline.machine` says."""
+    """Return how an engine is started, its store and its limits, from `Pipeline.machine`."""
     from replication.simulate.process import Limits
     from replication.simulate.runtime import Launch
 

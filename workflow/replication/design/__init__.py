@@ -1,5 +1,5 @@
-"""Decides what is run: configuration, designs, batches, and the names of all files.
+"""Decide what is run: configuration, designs, batches, and the names of files.
 
-In: `configs/`, the engines that are there. Out: the `Pipeline` that the Snakefile asks. To add a
-setting of `config.yaml`, open `config.py`; a rule's names and hashes are in `pipeline.py`.
+In: `configs/` and the installed engines. Out: the `Pipeline` that the Snakefile reads. Settings of
+`config.yaml` are in `config.py`, names and hashes of rules in `pipeline.py`.
 """

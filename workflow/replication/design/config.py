@@ -1,4 +1,4 @@
-"""Settings of a run and of the sensitivity analysis, and where their files are."""
+"""Settings of a run and of the sensitivity analysis, and the paths of input files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from replication.engines.catalogue import ENGINES, available, chosen_engine
+from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION, PREFIX, Ns3Version
 from replication.study.errors import InputError, describe
@@ -19,37 +19,37 @@ from replication.study.parameter import unique
 from replication.study.study import ALL_STUDIES, Study
 
 STUDIES = Path("configs") / "studies"
-RuntimeName = Literal["native", "docker", "podman"]
+_RuntimeName = Literal["native", "docker", "podman"]
 
 
 class Replicates(Document):
-    """How many replicates a run gets whose expected cost lies below `cost_below_s`."""
+    """Number of replicates of a run that costs less than `cost_below_s`."""
 
     cost_below_s: PositiveSeconds | None = None
     count: Annotated[int, Field(ge=1, le=1000)]
 
 
 class Tier(Document):
-    """How much is run: see configs/README.md."""
+    """A tier: how much is run (configs/README.md)."""
 
     id: Identifier
-    """The file's name."""
+    """Name of the file."""
     title: str
-    """Shown in the plan and the report."""
+    """Title in the plan and the report."""
     replicates: Annotated[list[Replicates], Field(min_length=1)]
     """List of `{cost_below_s, count}`: a run whose expected cost is below `cost_below_s` (s of
-    CPU) gets `count` replicates; the first step that fits counts, and the last has no
-    `cost_below_s`. Intervals need three."""
+    CPU) has `count` replicates. The first entry that fits counts; the last has no `cost_below_s`.
+    Intervals need three replicates."""
     heeds_replicates_at_least: bool = False
-    """Whether an experiment's own `replicates_at_least` raises their number."""
+    """Whether an experiment's `replicates_at_least` applies."""
     levels: Literal["all", "quick"]
-    """`all`, or `quick`: of each factor the levels flagged `quick: true`; without flags all of
+    """`all`, or `quick`: the levels of each factor with `quick: true`; if there are none, all of
     up to three levels, else the first, middle and last."""
     cost_limit_s: PositiveSeconds | None = None
-    """A run whose expected CPU time is higher is shortened in proportion, but not below what the
-    windows and counts of published numbers need."""
+    """Longest CPU time of a run. A longer run is shortened, but not below the windows and counts
+    of published numbers."""
     batch_cost_s: PositiveSeconds
-    """Runs are packed into jobs of about this CPU time; doubled until a plan has at most 400."""
+    """CPU time of a job of several scenarios; doubled until a plan has at most 400 jobs."""
 
     @model_validator(mode="after")
     def _last_is_open(self) -> Tier:
@@ -65,28 +65,28 @@ class Tier(Document):
 
 
 class Config(Document):
-    """configs/config.yaml, with what the command line sets laid over it."""
+    """configs/config.yaml, which the command line may override."""
 
     tier: Identifier = "paper"
     """Name of a file in `tiers/`."""
     engines: Annotated[list[EngineName], Field(min_length=1)] | Literal["available"] = "available"
-    """Simulators or kernels to run on: a list of `ns3`, `ns2` and `linux`, or `available` for
-    those that are there (`replicate engines` tells; `make engines` gets the others)."""
+    """Engines to run on: a list of `ns3`, `ns2` and `linux`, or `available` for those that are
+    installed (`replicate engines` lists them; `make engines` installs the others)."""
     ns3_version: Ns3Version = NS3_VERSION
-    """Which ns-3 the engine `ns3` is: a pinned wheel (`3.39.post2`, `3.44.post0`), or the release
-    that is installed in the folder `NS3_PREFIX` (`3.37` for Debian 12's package `libns3-dev`)."""
+    """Version of ns-3: a pinned wheel (`3.39.post2`, `3.44.post0`), or the release that is
+    installed in the folder `NS3_PREFIX` (`3.37` for Debian 12's package `libns3-dev`)."""
     studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
     """`all`, or a list of study ids."""
-    runtime: RuntimeName = "native"
-    """What starts the simulators: `native`, or in [containers](../containers/README.md)
-    by `docker` or `podman`."""
+    runtime: _RuntimeName = "native"
+    """How simulators run: `native`, or in [containers](../containers/README.md) of `docker` or
+    `podman`."""
     batch_cost_s: PositiveSeconds | None = None
-    """Runs are packed into jobs of about this CPU time; without it the tier's.
-    [Clusters](../workflow/profiles/README.md) want minutes."""
+    """CPU time of a job, which runs several scenarios; by default that of the tier.
+    [Clusters](../workflow/profiles/README.md) need minutes."""
     memory_limit_bytes: Annotated[int, Field(ge=2**28)] = 4 * 2**30
-    """Most memory of one run; at least 268435456."""
+    """Memory limit of one run, at least 268435456."""
     time_limit_s: PositiveSeconds = 1800.0
-    """Longest wall time of one run."""
+    """Limit of one run's wall time."""
 
     @model_validator(mode="after")
     def _unique_names(self) -> Config:
@@ -97,64 +97,63 @@ class Config(Document):
         return self
 
     def engine(self, name: str) -> Engine:
-        """Return an engine by its name, in the version chosen."""
+        """Return an engine by its name, in the configured version."""
         return chosen_engine(name, self.ns3_version)
 
 
 class Scale(Document):
-    """How much of each design point is run; runs are whole."""
+    """How much of each design point is run, with runs of full length."""
 
     levels: Literal["all", "quick"]
-    """`all` or `quick`."""
+    """`all` or `quick`, as in a tier."""
     experiments: Annotated[list[Identifier], Field(min_length=1)] | None = None
-    """Those that are run; without it all are."""
+    """Experiments to run; without it all."""
     cpu_budget_s: PositiveSeconds
-    """Expected CPU time of all its runs; points of the space-filling design beyond it are left
-    out. The defaults and single changes always run."""
+    """Expected CPU time of all runs. Points of the space-filling design beyond it are left out; the
+    defaults and single changes always run."""
     reason: Text
-    """What that costs in validity; shown in the report."""
+    """Effect on the validity of the results; shown in the report."""
 
 
 class StudyScale(Document):
-    """The scale of a study's exploration."""
+    """Scale of a study's sensitivity analysis."""
 
     exploration: Scale
-    """A scale."""
     held: dict[str, Text] = {}
-    """Assumption to reason: these stay at their defaults."""
+    """Map of assumption that stays at its default to the reason."""
 
 
 class ExplanationSearch(Document):
-    """How far the search for each study's best explanation looks (`explore.search`)."""
+    """Extent of the search for each study's best explanation (`explore.search`)."""
 
     paired_causes: Annotated[int, Field(ge=2, le=40)]
-    """Best causes of which all pairs are tried."""
+    """Number of best causes whose pairs are all tried."""
     depth: Annotated[int, Field(ge=1, le=12)]
     """Most causes of a configuration."""
     finalists: Annotated[int, Field(ge=1, le=50)]
-    """Configurations that are scored on all that may be seen."""
+    """Number of configurations that are scored on all data that are not held out."""
     permutations: Annotated[int, Field(ge=20, le=10000)]
-    """Of the permutation test."""
+    """Number of permutations of the permutation test."""
 
 
 class Sensitivity(Document):
-    """configs/sensitivity.yaml; see configs/README.md."""
+    """configs/sensitivity.yaml (configs/README.md)."""
 
     engine: EngineName
-    """On which a study runs whose paper's own engine is not there (not installed, or not among
-    `engines` of config.yaml)."""
+    """Engine of studies whose primary engine is not installed, or not in `engines` of
+    config.yaml."""
     points: Annotated[int, Field(ge=8, le=4096)]
-    """Design points a study."""
+    """Number of design points of a study."""
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
-    """Of the space-filling design."""
+    """Seed of the space-filling design."""
     replicates_at_default: Annotated[int, Field(ge=3, le=100)]
-    """Seeds at the defaults, to know what chance does."""
+    """Number of seeds at the defaults, for run-to-run variation."""
     explanation: ExplanationSearch
     """The search for explanations."""
     studies: dict[Identifier, StudyScale]
-    """Study to its scales."""
+    """Map of study to its scale."""
     other_studies: StudyScale
-    """The scales of all other studies."""
+    """The scale of all other studies."""
 
     @model_validator(mode="after")
     def _power_of_two(self) -> Sensitivity:
@@ -163,22 +162,22 @@ class Sensitivity(Document):
         return self
 
     def of(self, study: str) -> StudyScale:
-        """Return a study's scale; a study without one of its own has that of `other_studies`."""
+        """Return a study's scale, by default that of `other_studies`."""
         return self.studies.get(study, self.other_studies)
 
     def engine_note(self, study: Study, engine: str) -> str:
-        """Return why `engine` is not the paper's own system; empty if it is."""
+        """Return a sentence if `engine` is not the study's primary engine, else an empty text."""
         own = study.original_system.engine
-        return "" if engine == own else f"{own}, the paper's own system, was not there."
+        return "" if engine == own else f"{own}, the paper's own system, was not available."
 
 
 def listed(text: str) -> list[str]:
-    """Return the names in a comma-separated text; blanks around them are no part of them."""
+    """Return the names in a comma-separated text."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
-    """Read `path` and lay `overrides` over it; InputError names an unknown key or a wrong value."""
+    """Read `path` with some keys overridden; InputError names an unknown key or a wrong value."""
     document = read_yaml(path) or {}
     if not isinstance(document, dict):
         raise InputError(f"{path}: must be a mapping of configuration keys")
@@ -196,30 +195,30 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
 
 
 def _listed(key: str, value: Any, word: str) -> Any:
-    """Return a list of names, written as a list or between commas; `word` alone stays a text."""
+    """Return names as a list, from a list or a comma-separated text; a single `word` as text."""
     names = listed(value) if isinstance(value, str) else value
     names = names if isinstance(names, list) else [names]
     if any(isinstance(name, bool | float) for name in names):
-        # What YAML and Snakemake's command line make of 1e5 and true; 2001 is its text again.
+        # From names such as 1e5 and true; a name such as 2001 is unambiguous.
         raise InputError(
-            f"{key}: {value!r} was read as a number or truth value; put the name in quotes in a "
-            f"file, or a comma behind it on the command line ({key}=name,)"
+            f"{key}: {value!r} was read as a number or truth value; quote the name in a file, or "
+            f"add a comma on the command line ({key}=name,)"
         )
     names = [str(name) if isinstance(name, int) else name for name in names]
     return word if names == [word] else names
 
 
 def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:
-    """Return the engines to run: those asked for, or all that are there; else InputError."""
+    """Return the configured or all available engines; InputError if one cannot be run."""
     if inside or config.runtime != "native":
         if config.ns3_version != NS3_VERSION or os.environ.get(PREFIX):
             raise InputError(
-                f"ns3_version: images hold the wheel {NS3_VERSION} alone: run another ns-3 "
-                f"natively, or leave ns3_version and {PREFIX} out"
+                f"ns3_version: images contain only the wheel {NS3_VERSION}: run another ns-3 "
+                f"natively, or remove ns3_version and unset {PREFIX}"
             )
         return list(ENGINES if config.engines == "available" else config.engines)
     if config.engines == "available":
-        return available(root, config.ns3_version)
+        return [name for name in ENGINES if config.engine(name).is_available(root)]
     for name in config.engines:
         config.engine(name).require(root)
     return list(config.engines)
@@ -235,7 +234,7 @@ def load_tier(root: Path, name: str) -> Tier:
 
 
 def load_sensitivity(root: Path) -> Sensitivity:
-    """Read configs/sensitivity.yaml; InputError names each wrong field."""
+    """Read configs/sensitivity.yaml."""
     return read_model(root / "configs" / "sensitivity.yaml", Sensitivity)
 
 
@@ -245,18 +244,18 @@ def explanations_path(root: Path, study: str) -> Path:
 
 
 def study_ids(root: Path) -> list[str]:
-    """Return the ids of all studies, the folders of configs/studies, sorted."""
+    """Return the ids of all studies, which are the folders of configs/studies."""
     return sorted(path.parent.name for path in (root / STUDIES).glob("*/study.yaml"))
 
 
 def study_files(root: Path, name: str) -> list[Path]:
-    """Return the files of a study: its set-up, and its claims and changes where they are apart."""
+    """Return the files of a study: study.yaml, and claims.yaml and changes.yaml if they exist."""
     files = [root / STUDIES / name / part for part in ("study.yaml", "claims.yaml", "changes.yaml")]
     return [path for path in files if path.is_file()]
 
 
 def load_study(root: Path, name: str) -> Study:
-    """Read the files of configs/studies/<name>; the study's id must be the folder's name."""
+    """Read the study in the folder configs/studies/<name>."""
     known = study_ids(root)
     if name not in known:
         raise InputError(f"studies: {name!r} is unknown; there are {', '.join(known)}")
@@ -269,12 +268,10 @@ def load_study(root: Path, name: str) -> Study:
 
 @dataclass(frozen=True)
 class Paths:
-    """Where things are, relative to the working folder; rules and commands share these names."""
+    """Folders and files of the workflow, relative to the project's folder."""
 
     data: Path = Path("data/reproduced")
-    #: What there is to do in a run, for its jobs; a folder for each study that is explored, and for
-    #: each region.
-    goal: Path = Path("data/reproduced/goal.json")
+    totals: Path = Path("data/reproduced/progress_totals.json")
     sensitivity: Path = Path("data/reproduced/sensitivity")
     regions: Path = Path("data/reproduced/regions")
     published: Path = Path("data/published")

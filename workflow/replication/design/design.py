@@ -1,4 +1,4 @@
-"""The design: which points, replicates and scenarios a study needs, and how they are batched."""
+"""The design: the points, replicates and scenarios of a study, and its batches."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, instantiate, replicate_seed
 from replication.study.variation import drawn
 
-#: Keeps a DAG under 500 jobs: above that Snakemake's own time grows faster than their number.
-MAXIMUM_BATCHES = 400
+#: Snakemake's time grows faster than the number of jobs if there are more than about 500.
+_MAXIMUM_BATCHES = 400
 
 
 @dataclass(frozen=True)
 class Run:
-    """One row of the design: a point, a replicate and an engine, and the scenario they need.
+    """One row of the design: the scenario of a point and replicate on an engine.
 
-    `replicates` is how many the point has on the engine, `whole_s` how long the study's run lasts.
+    `replicates` is the point's number of replicates on the engine, `whole_s` the length of a run
+    that the tier does not shorten.
     """
 
     study: str
@@ -53,13 +54,13 @@ class Run:
 
     @property
     def point(self) -> str:
-        """Return the point as text, for people and for file names."""
+        """The point as text, for readers and for file names."""
         return ",".join(f"{factor}={key}" for factor, key in self.levels.items())
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Scenarios that one job runs, one process each."""
+    """The scenarios of one job."""
 
     id: str
     study: str
@@ -69,7 +70,7 @@ class Batch:
 
 
 def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
-    """Return the levels that `tier` runs; a quick one those flagged, else first, middle, last."""
+    """Return the levels that `tier` runs (see `Tier.levels`)."""
     levels = factor.levels
     flagged = [level for level in levels if level.quick]
     if tier.levels == "all" or (len(levels) <= 3 and not flagged):
@@ -80,7 +81,7 @@ def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
 def combinations(
     factors: Iterable[Factor], tier: Tier | None = None
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """Yield level keys by factor, and the parameters they set, for each combination in `tier`."""
+    """Yield each combination of levels in `tier`: level keys by factor, and the values they set."""
     axes = [
         [(factor.id, level) for level in (chosen_levels(factor, tier) if tier else factor.levels)]
         for factor in factors
@@ -99,9 +100,9 @@ def scenario_at(
     limit_s: float | None = None,
     engine: str = "",
 ) -> Scenario:
-    """Return the scenario of a point, whose levels set `values`; InputError names the point.
+    """Return the scenario of a point whose levels set `values`; InputError names the point.
 
-    With an `engine` it has what that runs in the place of values that it cannot have.
+    With `engine` the engine's substitutions apply.
     """
     substitution = study.substituted(engine)
     parameters = {
@@ -126,12 +127,11 @@ def design_study(
     whole_averages: bool = True,
     first_alone: bool = False,
 ) -> list[Run]:
-    """Return every run of `study` in the order of experiments, points, replicates and engines.
+    """Return every run of `study`; InputError names a point without a valid scenario.
 
-    Each level of an averaged factor is run in as many replicates as any other; without
-    `whole_averages` there are no more replicates than the tier asks for, with what levels they can.
-    With `first_alone` only the first replicate is designed.
-    InputError names the point whose template does not resolve.
+    All levels of averaged factors have equally many replicates; with `whole_averages=False` there
+    are no more replicates than the tier has. With `first_alone` only the first replicate is
+    designed.
     """
     runs: list[Run] = []
     chosen = [chosen_engine(name, ns3_version) for name in engines]
@@ -154,10 +154,10 @@ def design_study(
 
 
 def _averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
-    """Return what the averaged factors' levels set, an entry a replicate; at least one."""
+    """Return the values that levels of averaged factors set, one entry per replicate."""
     place = f"{study.id}/{experiment.id}"
     found = {
-        # An order without meaning, so that the first of them are no end of a range.
+        # Ordered by hash, so that few replicates do not all lie at one end of a range.
         hashlib.sha256(f"{place}/{canonical_json(levels)}".encode()).digest(): values
         for levels, values in combinations([f for f in experiment.factors if f.averaged], tier)
     }
@@ -166,21 +166,23 @@ def _averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dic
 
 @dataclass(frozen=True)
 class _Point:
-    """One point of an experiment; its scenarios are made when they are needed."""
+    """One point of an experiment.
+
+    `averaged` has the values that averaged factors set in each replicate, `counts` the number of
+    replicates by engine.
+    """
 
     study: Study
     experiment: Experiment
     tier: Tier
     levels: dict[str, str]
     values: dict[str, Any]
-    #: What the averaged factors set, replicate by replicate.
     averaged: list[dict[str, Any]]
-    #: Engine to the number of its replicates.
     counts: dict[str, int] = field(default_factory=dict)
     _made: dict[tuple[int, str], Scenario] = field(default_factory=dict)
 
     def scenario(self, replicate: int = 0, engine: str = "") -> Scenario:
-        """Return a replicate's scenario; engines share those without substitutions."""
+        """Return a replicate's scenario; engines without a substitution share it."""
         key = replicate, engine if self.study.substituted(engine) else ""
         if key not in self._made:
             self._made[key] = self._make(replicate, self._limit_s, engine)
@@ -193,7 +195,7 @@ class _Point:
 
     @cached_property
     def _limit_s(self) -> float | None:
-        # The same on every engine, and for all that is averaged.
+        # The same for all engines and averaged levels.
         needed_s = _needed_s(self.study, self.experiment)
         whole = map(self._make, range(len(self.averaged)))
         limits = [_duration_limit(scenario, self.tier, needed_s) for scenario in whole]
@@ -201,7 +203,7 @@ class _Point:
         return max(known) if len(known) == len(limits) else None
 
     def runs(self, engines: list[Engine], first_alone: bool) -> Iterator[Run]:
-        """Yield the runs on each engine, or the first alone."""
+        """Yield the runs on each engine, with `first_alone` only of the first replicate."""
         first = self.scenario()
         crossings = link_crossings(first)
         whole_s = (self._make(0) if self._limit_s else first).duration_s
@@ -234,7 +236,7 @@ def _least_count(engine: Engine, points: list[_Point]) -> int:
 
 
 def _needed_s(study: Study, experiment: Experiment) -> float:
-    """Return how long runs have to last for the windows and counts of published numbers."""
+    """Return the least length of runs for the windows and counts of published numbers."""
     needed_s = [0.0]
     for table in study.tables:
         others = [row.experiment for row in (table.rows or {}).values()]
@@ -248,7 +250,7 @@ def _needed_s(study: Study, experiment: Experiment) -> float:
 
 
 def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | None:
-    """Return how long a run may last in `tier`, in whole intervals; None for no limit."""
+    """Return the longest run in `tier`, in whole sampling intervals; None without a limit."""
     cost_s = ENGINES["ns3"].nominal_cost_s(scenario)
     if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:
         return None
@@ -263,12 +265,12 @@ def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | 
 def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -> list[Batch]:
     """Pack the distinct scenarios of one study's runs into batches of about `target_s` each.
 
-    Longest first into the emptiest batch. A batch is named by its scenarios and the engine's
-    fingerprint: what changed is another batch.
+    The longest runs come first, each into the emptiest batch. A batch's name has a hash of its
+    scenarios and the engine's fingerprint.
     """
     batches: list[Batch] = []
     for engine, distinct in distinct_runs(runs).items():
-        # Each bin is its cost so far, its number and its scenarios; the emptiest comes first.
+        # A heap of bins: cost, number, scenarios.
         bins: list[tuple[float, int, list[str]]]
         bins = [(0.0, number, []) for number in range(_batch_count(distinct, target_s))]
         for run in sorted(distinct, key=lambda r: (-r.cost_s, r.scenario_id)):
@@ -284,17 +286,19 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
     return batches
 
 
-def batch_cost(studies: Iterable[list[Run]], wanted_s: float) -> float:
-    """Return `wanted_s`, doubled until all fit: a plan that grows a little keeps its batches."""
+def batch_cost(studies: Iterable[list[Run]], target_s: float) -> float:
+    """Return `target_s`, doubled until there are at most 400 batches.
+
+    Doubling keeps the batches of a plan that grows a little.
+    """
     engines = [runs for study in studies for runs in distinct_runs(study).values()]
-    target_s = wanted_s
-    while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > MAXIMUM_BATCHES:
+    while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > _MAXIMUM_BATCHES:
         target_s *= 2
     return target_s
 
 
 def distinct_runs(runs: list[Run]) -> dict[str, list[Run]]:
-    """Return a run for each scenario that an engine has to run, by engine."""
+    """Return one run for each scenario that is not refused, by engine."""
     distinct: dict[str, dict[str, Run]] = {}
     for run in runs:
         if not run.refusal:
@@ -303,13 +307,13 @@ def distinct_runs(runs: list[Run]) -> dict[str, list[Run]]:
 
 
 def _batch_count(runs: list[Run], target_s: float) -> int:
-    # Summed exactly, so that no order of runs can tip the rounding.
-    wanted = round(math.fsum(run.cost_s for run in runs) / target_s)
-    return min(len(runs), max(1, wanted))
+    # An exact sum does not depend on the order of runs.
+    count = round(math.fsum(run.cost_s for run in runs) / target_s)
+    return min(len(runs), max(1, count))
 
 
 def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path) -> None:
-    """Write <study>.csv, the runs with their batches, and scenarios/<study>.json into `folder`."""
+    """Write runs and their batches to <study>.csv, and scenarios/<study>.json, in `folder`."""
     import pandas as pd
 
     batch_of = {(batch.engine, name): batch.id for batch in batches for name in batch.scenarios}
@@ -332,21 +336,20 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
 
 
 def write_scenarios(scenarios: Mapping[str, Scenario], study: str, folder: Path) -> None:
-    """Write scenarios/<study>.json into `folder`: scenarios by their ids."""
-    # From texts: as values, those of a large study would fill the memory. A line each, so that a
-    # batch needs to parse its own alone.
+    """Write scenarios by their ids to scenarios/<study>.json in `folder`."""
+    # One line per scenario, so that a batch parses only its own.
     lines = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
     write_text(folder / "scenarios" / f"{study}.json", "{\n" + ",\n".join(lines) + "\n}\n")
 
 
-#: Disciplines that decide by chance which packet to drop, or in which queue it waits.
+#: Disciplines that drop packets, or choose their queue, at random.
 _RANDOM_QUEUES = {"red", "pie", "fq_codel", "fq_pie", "cake"}
-#: BBR draws the phase of its gain cycle; ns-2 that of every sender's clock, whatever is run.
+#: BBR draws the phase of its gain cycle, and ns-2 the phase of every sender's clock.
 _RANDOM_CONTROL, _RANDOM_ENGINE = "bbr", "ns2"
 
 
 def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
-    """Yield a sentence for each experiment with points whose replicates repeat each other."""
+    """Yield a sentence for each experiment with points whose replicates are identical."""
     replicates: dict[tuple[str, str, str], list[Scenario]] = defaultdict(list)
     for run in runs:
         if run.engine != _RANDOM_ENGINE and not run.refusal:
@@ -367,9 +370,7 @@ def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
 
 def _repeat(scenarios: list[Scenario]) -> bool:
     first = scenarios[0]
-    if any(
-        flow.kind == "tcp" and flow.congestion_control == _RANDOM_CONTROL for flow in first.flows
-    ):
+    if any(getattr(flow, "congestion_control", "") == _RANDOM_CONTROL for flow in first.flows):
         return False
     for link in first.links:
         drawn_from = link.jitter_s, link.random_loss("ab"), link.random_loss("ba")

@@ -1,7 +1,7 @@
-"""Hashes of what results are made from: our code, by rooms, and what people write.
+"""Hashes of the inputs of results: code by rooms, studies, published numbers, settings.
 
-Those of optional results are over the values that decide them, not over files: a file that is only
-laid out differently leaves an hour of results current.
+Hashes of studies and settings are over values, not files, so that a new layout of a file does not
+make hours of results outdated.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from replication.study.files import digest_of, read_json, sha256_of
 from replication.study.published import published_path, read_published
 from replication.study.scenario import canonical_json
 
-#: What of a study decides its runs and verdicts; the rest is prose.
-_DECIDES = {"parameters", "substitutions", "experiments", "tables", "claims"}
+#: Keys of a study that determine its runs and verdicts.
+_DECISIVE = {"parameters", "substitutions", "experiments", "tables", "claims"}
 PACKAGE = Path(__file__).parents[1]
 _SIMULATE = ("study", "engines", "simulate", "design/config.py", "design/design.py")
 _JUDGE = (*_SIMULATE, "metrics", "verdicts", "compare", "explore")
@@ -28,7 +28,7 @@ _REPORT = ("report", "lab.py")
 
 
 class Code(NamedTuple):
-    """What decides runs and their tables, verdicts, and notebooks and pages."""
+    """Hashes of the code of runs, of verdicts, and of notebooks and pages."""
 
     simulate: str
     judge: str
@@ -37,7 +37,7 @@ class Code(NamedTuple):
 
 @functools.cache
 def code() -> Code:
-    """Return the hashes of the code that is here."""
+    """Return the hashes of this code."""
     return Code(*(_hash(rooms) for rooms in (_SIMULATE, _JUDGE, _REPORT)))
 
 
@@ -47,16 +47,16 @@ def _hash(rooms: tuple[str, ...]) -> str:
 
 
 def value_hash(value: Any) -> str:
-    """Return the hash of what JSON can hold."""
+    """Return the hash of plain data."""
     return digest_of(canonical_json(value).encode())[:16]
 
 
 def input_hashes(root: Path, study: str, engine: Engine, **values: Any) -> dict[str, str]:
-    """Return the hashes of a study, its numbers, an engine and other `values`, as they are now."""
+    """Return the current hashes of a study, its published numbers, an engine and other `values`."""
     path = published_path(root, study)
     numbers = read_published(path) if path.is_file() else []
     values |= {
-        "study": load_study(root, study).model_dump(mode="json", include=_DECIDES),
+        "study": load_study(root, study).model_dump(mode="json", include=_DECISIVE),
         "published": [[n.table, n.row, n.column, n.unit, n.value, n.printed] for n in numbers],
     }
     return {
@@ -69,7 +69,7 @@ def input_hashes(root: Path, study: str, engine: Engine, **values: Any) -> dict[
 def is_same(
     data: Path, then: Mapping[str, str], now: Callable[[Engine], Mapping[str, str]]
 ) -> bool:
-    """Return whether a result with the hashes `then` is what would be made `now` on its engine."""
+    """Return whether a result's hashes `then` are those of its engine `now`."""
     if then.get("engine") not in ENGINES:
         return False
     provenance = data / "provenance.json"

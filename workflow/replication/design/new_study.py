@@ -1,4 +1,4 @@
-"""A new study: an engine's worked example, or the set-up of a study that is there, to fill in."""
+"""Start a new study from an engine's example, or from the set-up of another study."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from replication.study.published import published_path
 from replication.study.storage.table import PUBLISHED_COLUMNS
 from replication.study.study import Study
 
-#: An example for each engine, as YAML and CSV; `head.txt` comes before each.
-TEMPLATES = Path("configs") / "templates"
-#: What stands for the paper's own words in a copied set-up; `replicate validate` counts it.
+#: An example for each engine, as YAML and CSV; `head.txt` has the first lines of each study.
+_TEMPLATES = Path("configs") / "templates"
+#: Placeholder of the paper's words in a copied set-up; `replicate validate` counts it.
 TO_FILL_IN = "to fill in"
 _ID = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -28,7 +28,10 @@ _ID = re.compile(r"[a-z][a-z0-9_]*")
 def new_study(
     root: Path, study: str, title: str = "", engine: str = "ns2", like: str = ""
 ) -> list[Path]:
-    """Write a valid study, an example of `engine` or a set-up `like` a study's; else InputError."""
+    """Write a valid study and its numbers, from an engine's example or a set-up; return the files.
+
+    InputError for an id, title, engine or study (`like`) that cannot be used.
+    """
     title = title or f"Study {study}"
     if not _ID.fullmatch(study):
         raise InputError(
@@ -45,11 +48,10 @@ def new_study(
         engine, what = model.original_system.engine, f"the set-up of {like} with its reasons"
     else:
         document, numbers = example(root, engine)
-        # JSON's quotes are YAML's.
         lines = {"id": f"id: {study}", "title": f"title: {json.dumps(title, ensure_ascii=False)}"}
         document = re.sub(r"(?m)^(id|title): .*$", lambda found: lines[found[1]], document)
         what = f"an example for the engine {engine}, of an imagined paper"
-    head = read_text(root / TEMPLATES / "head.txt")
+    head = read_text(root / _TEMPLATES / "head.txt")
     head = head.format(title=title, what=what, id=study, engine=engine)
     made = {
         root / STUDIES / study / "study.yaml": head + document,
@@ -70,7 +72,7 @@ def example(root: Path, engine: str = "ns2") -> tuple[str, str]:
     """Return an engine's example: a study as YAML, and its published numbers as CSV."""
     if engine not in ENGINES:
         raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
-    study, numbers = (read_text(root / TEMPLATES / f"{engine}.{end}") for end in ("yaml", "csv"))
+    study, numbers = (read_text(root / _TEMPLATES / f"{engine}.{end}") for end in ("yaml", "csv"))
     return study, numbers
 
 
@@ -95,7 +97,7 @@ def _set_up_of(root: Path, like: Study, study: str, title: str) -> str:
 
 
 def _forget_paper(part: Any) -> None:
-    """Put `to fill in` for each place and quote of the paper that a document was made for."""
+    """Replace each place and quote of the other paper by `to fill in`."""
     if isinstance(part, dict):
         if "published" in part:
             part["published"] = {"place": TO_FILL_IN}

@@ -1,4 +1,4 @@
-"""The pipeline as the rules see it: configuration, plan, names of files, how to start engines."""
+"""The pipeline, which the rules read: configuration, plan, file names, how to start engines."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ from replication.study.files import digest_of, sha256_of
 from replication.study.scenario import Scenario
 from replication.study.study import CONFORMANCE, REGIONS_TABLE, Study
 
-#: What gathering the tables of a batch may take on top of a simulator, in units of 2^20 bytes.
-WORKER_MB = 1024
-#: CPU seconds, as measured: what is done for each study besides its runs, and what builds take.
-STUDY_COST_S, NS3_PROGRAM_COST_S, KERNEL_COST_S = 40.0, 25.0, 600.0
+#: Memory to gather the tables of a batch, in MiB.
+_GATHER_MB = 1024
+#: Measured CPU seconds: to judge and show a study, to compile ns-3's program, to build a kernel.
+_STUDY_COST_S, _NS3_PROGRAM_COST_S, _KERNEL_COST_S = 40.0, 25.0, 600.0
 
-#: By type of experiment, the study whose paper its notebook tells of; others have `ANY_STUDY`.
+#: Type of experiment to the study that its notebook was written for; others use `ANY_STUDY`.
 WRITTEN_FOR = {
     "cbr_sweep": "liang_shen",
     "pairwise_fairness": "liang_shen",
@@ -66,26 +66,26 @@ WRITTEN_FOR = {
     "cwnd_traces": "kapadia",
 }
 ANY_STUDY = "any_study"
-#: What `make explain` executes, and the notebooks on no study, which the report does not have.
+#: The notebook that `make explain` executes, and those that the report does not contain.
 SENSITIVITY = "sensitivity"
 GUIDES = ("start_here", "your_paper", "regions")
 
 
 def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
-    """Return a study's notebooks: by types of experiment, then those that have a condition here."""
+    """Return the names of a study's notebooks."""
     types = dict.fromkeys(
         experiment.type if WRITTEN_FOR.get(experiment.type) == study.id else ANY_STUDY
         for experiment in study.experiments
     )
     further = {"engines": len(engines) > 1, "trace_comparison": has_traces(study)}
-    return [*types, *(name for name, is_wanted in further.items() if is_wanted)]
+    return [*types, *(name for name, is_included in further.items() if is_included)]
 
 
 @dataclass(frozen=True)
 class Start:
     """How the engines of a configuration are started.
 
-    `inside` is the hash of the sources of the image that the whole workflow runs in, if it does.
+    `inside` is the source hash of the image that the whole workflow runs in, if any.
     """
 
     root: Path
@@ -96,17 +96,17 @@ class Start:
 
     @property
     def is_native(self) -> bool:
-        """Return whether programs are built here, and run without a container."""
+        """Whether programs are built here and run without a container."""
         return self.config.runtime == "native" and self.inside is None
 
     def fingerprint(self, engine: str) -> str:
-        """Return the fingerprint of an engine's version and sources, which are read once."""
+        """Return the fingerprint of an engine's version and sources."""
         if engine not in self._fingerprints:
             self._fingerprints[engine] = self.config.engine(engine).fingerprint(self.root)
         return self._fingerprints[engine]
 
     def image(self, engine: str) -> str:
-        """Return the id of the image of an engine, for a runtime that is not native."""
+        """Return the id of an engine's image, for a container runtime."""
         return find_image(self.root, self.config.runtime, engine)
 
     def program(self, engine: str) -> Path:
@@ -116,15 +116,15 @@ class Start:
         return self.config.engine(engine).program(self.root, self.paths.data)
 
     def program_of(self, engine: str) -> list[Path]:
-        """Return what has to be built of an engine; none if images hold it."""
+        """Return the program that must be built for an engine; none if images contain it."""
         return [self.program(engine)] if self.is_native else []
 
     def package(self, engine: str) -> dict[str, Any] | None:
-        """Return Debian's package of this machine that decides an engine's results, if one does."""
+        """Return the Debian package that an engine's results depend on, if any."""
         return find_package(self.root, engine) if self.is_native else None
 
     def place(self, engine: str) -> str:
-        """Return what tells an engine's runs in an image from others; nothing for native ones."""
+        """Return the suffix that distinguishes an engine's runs in an image from native ones."""
         if self.is_native:
             return ""
         if self.inside is not None:
@@ -132,12 +132,12 @@ class Start:
         return f"@{self.config.runtime}-{self.image(engine)[7:19]}"
 
     def store_of(self, engine: str) -> Path:
-        """Return the store of an engine's runs: what ran elsewhere never stands in for them."""
+        """Return the store of an engine's runs, which no other image or version shares."""
         name = f"{engine}-{self.fingerprint(engine)}{self.place(engine)}"
         return self.paths.data / "store" / name
 
     def machine(self, engine: str) -> dict[str, Any]:
-        """Return how an engine is started."""
+        """Return how an engine is started, as plain data for a rule's parameter."""
         native = self.config.runtime == "native"
         image = f"source:{self.inside}" if self.inside else None
         return {
@@ -154,7 +154,7 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline(Start):
-    """Everything the rules ask for; `documents` are the chosen studies by their ids."""
+    """Everything that the rules read; `documents` are the chosen studies by their ids."""
 
     engines: list[str]
     documents: dict[str, Study]
@@ -165,23 +165,22 @@ class Pipeline(Start):
     def load(
         cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()
     ) -> Pipeline:
-        """Validate the configuration, every chosen study and its numbers, and plan the run.
+        """Check the configuration and the chosen studies, and plan the run.
 
-        `deployment` is how Snakemake deploys software (`--sdm`): by Apptainer, or not at all.
-        InputError says what is wrong, or that the runtime or an image is not there.
+        `deployment` is Snakemake's `--sdm`. InputError names what is wrong or missing.
         """
         config = load_config(root / "configs" / "config.yaml", overrides)
         start = Start(root, config, find_inside(root, deployment))
         if start.inside is not None and config.runtime != "native":
             raise InputError(
                 f"runtime: {config.runtime} cannot start containers in the image that the workflow "
-                "runs in: leave it native"
+                "runs in: use native"
             )
         engines = chosen_engines(root, config, start.inside is not None)
         names = study_ids(root) if config.studies == "all" else sorted(config.studies)
         documents = {name: load_study(root, name) for name in names}
-        # What gathers a batch's tables is in its name: Snakemake looks at no rule's parameters
-        # where it remakes an `ancient` input, the design.
+        # A batch's name has the hash of the code that gathers its tables, because Snakemake ignores
+        # changed parameters of a rule whose `ancient` input, the design, is made again.
         named = {
             engine: f"{start.fingerprint(engine)}+{code().simulate}{start.place(engine)}"
             for engine in engines
@@ -196,17 +195,17 @@ class Pipeline(Start):
 
     @property
     def studies(self) -> list[str]:
-        """Return the ids of the chosen studies."""
+        """Ids of the chosen studies."""
         return list(self.documents)
 
     @property
     def code(self) -> Code:
-        """Return the hashes of our code: a rule's `code` parameter, which reruns it."""
+        """Hashes of the code; a change of one reruns the rules that have it as parameter."""
         return code()
 
     @functools.cached_property
     def batches(self) -> dict[str, Batch]:
-        """Return every batch by its id."""
+        """Batches by id."""
         return {b.id: b for study in self.plan.studies.values() for b in study.batches}
 
     def batch_ids(self, *studies: str) -> list[str]:
@@ -214,41 +213,41 @@ class Pipeline(Start):
         return [batch.id for study in studies for batch in self.plan.studies[study].batches]
 
     def runtime_min(self, batch: str) -> int:
-        """Return the minutes to grant a batch: twice its cost, and one run up to its own limit."""
+        """Return a scheduler's time limit for a batch: twice its cost, and the limit of one run."""
         return math.ceil((2 * self.batches[batch].cost_s + self.config.time_limit_s) / 60)
 
     @property
     def memory_mb(self) -> int:
-        """Return the memory that a scheduler should grant a batch: one run's limit, and ours."""
-        return math.ceil(self.config.memory_limit_bytes / 2**20) + WORKER_MB
+        """A scheduler's memory limit for a batch, in MiB."""
+        return math.ceil(self.config.memory_limit_bytes / 2**20) + _GATHER_MB
 
     def explored_on(self, study: str) -> str:
-        """Return the engine that a study's sensitivity runs on: its paper's own, if it is there."""
+        """Return the engine of a study's sensitivity analysis: the primary one if available."""
         own = self.documents[study].original_system.engine
         return own if own in self.engines else self.sensitivity.engine
 
     @property
     def explained(self) -> list[str]:
-        """Return the studies whose best explanation is searched: those with possible causes."""
+        """Studies with possible causes, whose best explanation is searched."""
         return [one for one in self.studies if explanations_path(self.root, one).is_file()]
 
     def features(self, study: str) -> str:
-        """Return a hash over what of a study is read off series when its runs are collected."""
-        wanted = wanted_quantities(self.documents[study])
-        return digest_of("".join(one.model_dump_json() for one in wanted).encode())[:16]
+        """Return a hash of the features that are computed when a study's runs are collected."""
+        quantities = wanted_quantities(self.documents[study])
+        return digest_of("".join(one.model_dump_json() for one in quantities).encode())[:16]
 
     @functools.cached_property
     def traced(self) -> list[str]:
-        """Return the ids of the chosen studies with published traces."""
+        """Ids of the chosen studies with published traces."""
         return [name for name, study in self.documents.items() if has_traces(study)]
 
     @property
     def traces(self) -> str:
-        """Return a hash over the raw traces; empty where there are none."""
+        """Hash of the raw traces; empty without any."""
         return traces_hash(self.root, self.traced)
 
     def executed(self) -> list[Path]:
-        """Return the executed notebooks of the report."""
+        """Return the paths of the report's executed notebooks."""
         return [
             self.paths.executed / f"{name}.{notebook}.ipynb"
             for name, study in self.documents.items()
@@ -257,24 +256,24 @@ class Pipeline(Start):
 
     @property
     def runs_live(self) -> bool:
-        """Return whether notebooks can run the engine ns3 themselves, as this run has it."""
+        """Whether notebooks can run the engine ns3 themselves, in the same version."""
         is_pinned = self.config.ns3_version == NS3_VERSION
         return "ns3" in self.engines and self.config.runtime == "native" and is_pinned
 
     @property
     def live_program(self) -> list[Path]:
-        """Return what has to be built for notebooks that run the engine ns3."""
+        """The program that notebooks run."""
         return self.program_of("ns3") if self.runs_live else []
 
     @property
     def shown(self) -> str:
-        """Return a hash over what the report shows if it is there, and never waits for."""
+        """Hash of optional results, which the report shows but does not wait for."""
         explored = [*self.paths.sensitivity.glob("*/*.csv"), *self.paths.regions.glob("*/*.json")]
         return self.content(*sorted([*explored, self.paths.data / REGIONS_TABLE, CONFORMANCE]))
 
     @staticmethod
     def content(*paths: Path) -> str:
-        """Return a hash over those of the files that exist: for what is used if it is there."""
+        """Return a hash of the optional files that exist."""
         return sha256_of(*paths)[:16]
 
     @staticmethod
@@ -284,7 +283,7 @@ class Pipeline(Start):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Return what a run's provenance has of its configuration and engines."""
+        """Configuration and engines of the run, for its provenance."""
         is_native = self.config.runtime == "native"
         engines: dict[str, dict[str, Any]] = {}
         for name in self.engines:
@@ -292,7 +291,7 @@ class Pipeline(Start):
             engines[name] = {"version": engine.version, "fingerprint": self.fingerprint(name)}
             if found := self.package(name):
                 engines[name]["package"] = found
-            # A whole workflow in an image runs the program of that image, which its id names.
+            # In an image the workflow runs the image's program.
             if self.is_native and (own := engine.own_program(self.root)):
                 engines[name]["installed"] = {"build": own.build, "as_pinned": own.as_pinned}
         return {
@@ -304,11 +303,11 @@ class Pipeline(Start):
 
     @property
     def stores(self) -> dict[str, Path]:
-        """Return the store of each engine."""
+        """Store of each engine."""
         return {engine: self.store_of(engine) for engine in self.engines}
 
     def summary(self) -> list[str]:
-        """Return what would run, a line a study, and the expected cost."""
+        """Return lines on the tier, the engines, the runs of each study, and the expected cost."""
         tier = load_tier(self.root, self.config.tier)
         engines = f"engines: {', '.join(self.engines)}"
         others = " and ".join(name for name in ENGINES if name not in self.engines)
@@ -320,27 +319,27 @@ class Pipeline(Start):
             engines,
             *(f"warning: {warning}" for warning in warnings if warning),
             *self.plan.summary(self.stores),
-            self._fixed_costs(),
+            self._other_costs(),
         ]
 
-    def _fixed_costs(self) -> str:
-        costs = {"judging, notebooks and pages": STUDY_COST_S * len(self.studies)}
+    def _other_costs(self) -> str:
+        costs = {"judging, notebooks and pages": _STUDY_COST_S * len(self.studies)}
         if "ns3" in self.engines and any(not path.is_file() for path in self.program_of("ns3")):
-            costs["compiling the program of ns3"] = NS3_PROGRAM_COST_S
+            costs["compiling the program of ns3"] = _NS3_PROGRAM_COST_S
         if "linux" in self.engines and self.is_native:
             for hz in kernels_to_build(self.root, self.plan.timer_hz()):
-                costs[f"building the kernel of {hz} Hz"] = KERNEL_COST_S
+                costs[f"building the kernel of {hz} Hz"] = _KERNEL_COST_S
         parts = ", ".join(f"{what} ({cost_s / 60:.1f})" for what, cost_s in costs.items())
-        return f"besides, about {sum(costs.values()) / 60:.1f} CPU minutes: {parts}"
+        return f"other work: about {sum(costs.values()) / 60:.1f} CPU minutes: {parts}"
 
 
 def run_single(
     root: Path, data: Path, scenario: Scenario, engine: str, work: Path
 ) -> tuple[Usage, RunTables]:
-    """Run a scenario in the folder `work`, which is made; return what it used, and its tables.
+    """Run a scenario in the new folder `work`; return its usage and tables.
 
-    Engines are built below `data`, the folder of results. InputError where the engine is not built
-    or refuses the scenario, RunError where the run failed.
+    `data` is the folder of results, which contains built engines. InputError if the engine is not
+    built or refuses the scenario, RunError if the run failed.
     """
     config = load_config(root / "configs" / "config.yaml")
     start = Start(root, config, find_inside(root, ()), Paths(data=data))

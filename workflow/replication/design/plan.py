@@ -20,24 +20,22 @@ from replication.design.design import (
 )
 from replication.design.input_hashes import code, value_hash
 from replication.design.study_check import check_study
-from replication.simulate.store import count
+from replication.simulate.store import Totals, count_runs
 from replication.study.files import sha256_of, write_text
 from replication.study.published import published_path
 from replication.study.scenario import Host
 from replication.study.study import Study
 
-#: Where the last plan is kept, below the project's folder.
+#: The kept plan, below the project's folder.
 KEPT = Path("data/reproduced/plan.json")
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What is run of a study."""
+    """The runs of a study: costs in CPU seconds by engine and scenario."""
 
     points: int
-    #: Engine to scenario to its expected CPU seconds.
     costs: dict[str, dict[str, float]]
-    #: Of the kernels that it runs on.
     timer_hz: list[int]
     warnings: list[str]
     batches: list[Batch]
@@ -45,43 +43,44 @@ class StudyPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a configuration runs."""
+    """The runs of a configuration.
 
-    #: Hash of all that decides it.
+    `key` is a hash of its inputs, `named` the part of a batch's name by engine, and `batch_cost_s`
+    the CPU time that batches aim at.
+    """
+
     key: str
-    #: Engine to what its batches are named by.
     named: dict[str, str]
-    #: CPU time that batches aim at.
     batch_cost_s: float
     studies: dict[str, StudyPlan]
 
     def timer_hz(self) -> list[int]:
-        """Return the timer frequencies of the kernels that the plan runs, and the default one."""
+        """Return the timer frequencies of the plan's kernels, and the default one."""
         used = {hz for study in self.studies.values() for hz in study.timer_hz}
         return sorted({Host().timer_hz, *used})
 
-    def goal(self, stores: Mapping[str, Path]) -> dict[Path, dict[str, float]]:
-        """Return the expected CPU seconds of each scenario, by the store it goes to."""
-        goal: dict[Path, dict[str, float]] = {}
+    def totals(self, stores: Mapping[str, Path]) -> Totals:
+        """Return the expected CPU seconds of each scenario, by its engine's store."""
+        totals: Totals = {}
         for study in self.studies.values():
             for engine, costs in study.costs.items():
-                goal.setdefault(stores[engine], {}).update(costs)
-        return goal
+                totals.setdefault(stores[engine], {}).update(costs)
+        return totals
 
     def summary(self, stores: Mapping[str, Path]) -> list[str]:
-        """Return what is to be run, a line a study and its warnings, and how much in all."""
+        """Return a line for each study and each warning, and one for the total."""
         lines = []
         for name, study in self.studies.items():
             own = {stores[engine]: costs for engine, costs in study.costs.items()}
-            done, total, left_s = count(own)
+            done, total, remaining_s = count_runs(own)
             lines.append(
                 f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
-                f"batches, {done} done; about {left_s:.0f} s of CPU left"
+                f"batches, {done} done; about {remaining_s:.0f} s of CPU remaining"
             )
             lines += [f"warning: {name}, {warning}" for warning in study.warnings]
-        done, total, left_s = count(self.goal(stores))
-        left = f"about {left_s / 60:.1f} CPU minutes left"
-        return [*lines, f"total: {total} scenarios, {done} done; {left}"]
+        done, total, remaining_s = count_runs(self.totals(stores))
+        remaining = f"about {remaining_s / 60:.1f} CPU minutes remaining"
+        return [*lines, f"total: {total} scenarios, {done} done; {remaining}"]
 
 
 _FORMAT = TypeAdapter(Plan)
@@ -90,7 +89,7 @@ _FORMAT = TypeAdapter(Plan)
 def load_plan(
     root: Path, config: Config, studies: Mapping[str, Study], named: Mapping[str, str]
 ) -> Plan:
-    """Return the kept plan if nothing that decides it has changed, else make and keep one."""
+    """Return the kept plan if its inputs are unchanged, else make and keep a new one."""
     inputs = [root / "configs" / "tiers" / f"{config.tier}.yaml"]
     for name in studies:
         inputs += [*study_files(root, name), published_path(root, name)]
@@ -115,7 +114,7 @@ def make_plan(
     named: Mapping[str, str],
     key: str = "",
 ) -> Plan:
-    """Design and batch every study for the engines of `named`."""
+    """Design and batch every study for the engines in `named`."""
     tier = load_tier(root, config.tier)
     runs = {
         name: design_study(study, tier, list(named), config.ns3_version)

@@ -1,4 +1,4 @@
-"""Checks of a study with its published numbers: all that can be known before anything runs."""
+"""Checks of a study and its published numbers before anything runs."""
 
 from __future__ import annotations
 
@@ -21,22 +21,18 @@ from replication.study.published import read_published
 from replication.study.scenario import Scenario
 from replication.study.storage.table import COMPLETION, SOCKET_NUMBERS
 from replication.study.study import Experiment, Study
-from replication.study.variation import check_ledger
+from replication.study.variation import check_parameters_used
 
-#: Sampling times are sums of intervals; an end that rounding moves is no other end.
+#: Tolerance of window ends: sampling times are sums of intervals, which have rounding errors.
 _SLACK_S = 1e-9
 
 
-class ClaimError(InputError):
-    """A claim's test does not fit the study; the message names claim and remedy."""
-
-
 def check_study(study: Study, published: Path) -> list[MappedCell]:
-    """Check all that can be checked before a run; return the study's cells, else InputError."""
+    """Return the study's cells; InputError for whatever can be found wrong before a run."""
     where = f"configs/studies/{study.id}"
     if not study.tables and not study.claims:
-        raise InputError(f"{where}: has neither tables nor claims: nothing to judge; add one")
-    check_ledger(study)
+        raise InputError(f"{where}: has neither tables nor claims, so nothing to judge; add one")
+    check_parameters_used(study)
     validate_study_metrics(study)
     check_claims(study)
     cells = map_cells(study, read_published(published))
@@ -46,7 +42,7 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
 
 
 def check_claims(study: Study) -> None:
-    """Check that axes of trends, steps and crossovers are there, with numbers; else ClaimError."""
+    """Raise InputError unless the axes of trends, steps and crossovers are factors of numbers."""
     for claim in study.claims:
         for test in claim.tests():
             if isinstance(test, TrendTest | StepsTest | CrossoverTest):
@@ -58,9 +54,9 @@ def check_claims(study: Study) -> None:
 def _check_axis(where: str, experiment: Experiment, over: str) -> None:
     levels = next((axis.levels for axis in experiment.axes if axis.id == over), None)
     if levels is None:
-        raise ClaimError(f"{where}: experiment {experiment.id} has no factor {over!r} to run over")
+        raise InputError(f"{where}: over: experiment {experiment.id} has no factor {over!r}")
     if without := sorted(level.key for level in levels if level.value is None):
-        raise ClaimError(
+        raise InputError(
             f"{where}: level {without[0]!r} of factor {over!r} has no value; "
             "a trend or crossover needs a number for each level"
         )
@@ -74,70 +70,55 @@ def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None
         ]
         for experiment in study.experiments
     }
-    wanted = [(f"claim {claim.id}", one) for claim in study.claims for one in claim.quantities()]
-    wanted += [
+    named = [(f"claim {claim.id}", one) for claim in study.claims for one in claim.quantities()]
+    named += [
         (f"table {cell.table}, row {cell.row}, column {cell.column}", cell.quantity)
         for cell in cells
     ]
-    for name, quantity in wanted:
+    for name, quantity in named:
         own = points[quantity.experiment]
         runs = [scenario for levels, scenario in own if covers(quantity.where, levels)]
-        _check_quantity(f"{where}: {name}", quantity, runs)
+        try:
+            _check_flows(quantity, runs)
+            _check_metric(quantity, runs)
+        except InputError as error:
+            experiment = quantity.experiment
+            raise InputError(f"{where}: {name}, experiment {experiment}: {error}") from None
 
 
-def _check_quantity(where: str, wanted: Quantity, runs: list[Scenario]) -> None:
-    _check_flows(where, wanted, runs)
-    needed = "stop_after_bytes" if wanted.metric == COMPLETION else ""
-    if not is_total(wanted) and METRICS[wanted.metric].column in SOCKET_NUMBERS:
+def _check_flows(quantity: Quantity, runs: list[Scenario]) -> None:
+    flows, kinds = quantity.flows, [[flow.kind for flow in run.flows] for run in runs]
+    if isinstance(flows, list):
+        _check_known("flows", flows, {flow.id for run in runs for flow in run.flows})
+    elif isinstance(flows, StartOrder):
+        fewest = min((own.count("tcp") for own in kinds), default=0)
+        if flows.start_order > fewest:
+            raise InputError(f"flows: start_order is {flows.start_order} of {fewest} tcp flows")
+    elif flows != "all" and not any(flows in own for own in kinds):
+        raise InputError(f"flows: there is no {flows} flow")
+
+
+def _check_metric(quantity: Quantity, runs: list[Scenario]) -> None:
+    metric = METRICS[quantity.metric]
+    needed = "stop_after_bytes" if quantity.metric == COMPLETION else ""
+    if not is_total(quantity) and metric.column in SOCKET_NUMBERS:
         needed = "socket_samples"
     if needed and not all(any(getattr(f, needed, None) for f in run.flows) for run in runs):
-        raise InputError(
-            f"{where}: metric: {wanted.metric} needs a flow with {needed} at every point of "
-            f"experiment {wanted.experiment} there"
-        )
-    if METRICS[wanted.metric].source == "queue":
-        _check_links(where, wanted, runs)
+        raise InputError(f"metric: {quantity.metric} needs a flow with {needed} at every point")
+    if metric.source == "queue":
+        if not all(run.monitors for run in runs):
+            raise InputError(f"metric: {quantity.metric} needs a queue in topology.monitors")
+        monitored = {f"{one.link}:{one.direction}" for run in runs for one in run.monitors}
+        _check_known("links of topology.monitors", quantity.links or [], monitored)
     shortest_s = min((run.duration_s for run in runs), default=0.0)
-    if wanted.window_s is not None and wanted.window_s[1] > shortest_s + _SLACK_S:
+    if quantity.window_s is not None and quantity.window_s[1] > shortest_s + _SLACK_S:
         raise InputError(
-            f"{where}: window_s: ends at {wanted.window_s[1]:g} s, after the run, which lasts "
-            f"{shortest_s:g} s"
+            f"window_s: ends at {quantity.window_s[1]:g} s, but the run lasts {shortest_s:g} s"
         )
 
 
-def _check_flows(where: str, wanted: Quantity, runs: list[Scenario]) -> None:
-    if isinstance(wanted.flows, list):
-        known = {flow.id for run in runs for flow in run.flows}
-        if unknown := [flow for flow in wanted.flows if flow not in known]:
-            raise InputError(
-                f"{where}: flows: {unknown[0]!r} is no flow of experiment {wanted.experiment} "
-                f"there; it has {', '.join(sorted(known)[:20])}"
-            )
-        return
-    kinds = [[flow.kind for flow in run.flows] for run in runs]
-    if isinstance(wanted.flows, StartOrder):
-        fewest = min((own.count("tcp") for own in kinds), default=0)
-        if wanted.flows.start_order > fewest:
-            raise InputError(
-                f"{where}: flows: start_order {wanted.flows.start_order}, but experiment "
-                f"{wanted.experiment} has {fewest} tcp flows there"
-            )
-    elif wanted.flows != "all" and not any(wanted.flows in own for own in kinds):
+def _check_known(field: str, names: list[str], known: set[str]) -> None:
+    if unknown := [name for name in names if name not in known]:
         raise InputError(
-            f"{where}: flows: experiment {wanted.experiment} has no {wanted.flows} flow there"
-        )
-
-
-def _check_links(where: str, wanted: Quantity, runs: list[Scenario]) -> None:
-    if not all(run.monitors for run in runs):
-        raise InputError(
-            f"{where}: metric: {wanted.metric} needs a monitored queue; add one to "
-            f"topology.monitors of experiment {wanted.experiment}"
-        )
-    known = {f"{monitor.link}:{monitor.direction}" for run in runs for monitor in run.monitors}
-    if unknown := [link for link in wanted.links or [] if link not in known]:
-        raise InputError(
-            f"{where}: links: {unknown[0]!r} is no monitored link of experiment "
-            f"{wanted.experiment} there; it monitors {', '.join(sorted(known)[:20])}; add it to "
-            "topology.monitors"
+            f"{field}: {unknown[0]!r} is unknown; there are {', '.join(sorted(known)[:20])}"
         )

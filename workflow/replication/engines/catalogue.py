@@ -1,4 +1,4 @@
-"""The engines: what each simulator or kernel supports, costs and needs, and Debian's packages."""
+"""The engines, the scenarios that they refuse, and Debian's packages that they require."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from replication.engines.model import Engine, knows_no_host
+from replication.engines.model import Engine, refuse_host_settings
 from replication.engines.ns3 import NS3_VERSION, installed, own_program
 from replication.study.files import file_sha256, read_yaml
 from replication.study.link import (
@@ -32,18 +32,18 @@ def _named(names: str) -> frozenset[str]:
 
 
 def _first(checks: Mapping[str, bool]) -> str:
-    """Return what is said of the first condition that is met, or an empty string."""
-    return next((said for said, is_met in checks.items() if is_met), "")
+    """Return the text of the first condition that is met, or an empty text."""
+    return next((text for text, is_met in checks.items() if is_met), "")
 
 
-#: CUBIC's Reno-friendly region came with ns-3.41 (its release notes, #1001).
+#: The ns-3 release with CUBIC's Reno-friendly region (release notes of 3.41, #1001).
 _NS3_CUBIC_FRIENDLINESS = 41
 
 
 def _ns3_refuses_flow(version: str, flow: TcpFlow) -> str:
     control = flow.congestion_control
     is_old = int(version.split(".")[1]) < _NS3_CUBIC_FRIENDLINESS
-    ours = control in ("tahoe", "reno")  # classes of our own, older than these
+    ours = control in ("tahoe", "reno")  # classes of this project
     return _first(
         {
             "with SACK or PRR": ours and (flow.sack or flow.recovery != "classic"),
@@ -67,7 +67,7 @@ def _limit_in_bytes(queue: Queue) -> bool:
 
 
 def _ns3_refuses_scenario(scenario: Scenario) -> str:
-    if refused := knows_no_host(scenario):
+    if refused := refuse_host_settings(scenario):
         return refused
     for link in scenario.links:
         shapers = (link.shaper_ab, link.shaper_ba)
@@ -81,9 +81,9 @@ def _ns3_refuses_scenario(scenario: Scenario) -> str:
 
 
 _MANY_SEGMENTS = "with an acknowledgement for more than two segments"
-#: ns-2's agents that run Linux's own modules, on a scoreboard that always uses SACK.
+#: ns-2's agents that run modules of Linux, with a scoreboard that always uses SACK.
 _NS2_LINUX = _named("bic cubic htcp hybla illinois linuxreno scalable veno westwood_plus yeah")
-#: Its module is that of Linux 2.6.22: 819/1024, before HyStart (2.6.29).
+#: ns-2's module is that of Linux 2.6.22: beta is 819/1024, and HyStart (2.6.29) is missing.
 _NS2_CUBIC_BETA = 0.8
 
 
@@ -94,7 +94,7 @@ def _ns2_refuses_flow(flow: TcpFlow) -> str:
     is_cubic, beta = control == "cubic", round(1024 * _NS2_CUBIC_BETA)
     return _first(
         {
-            # Its agents send the first segment on the SYN's acknowledgement.
+            # These agents send the first segment when the SYN is acknowledged.
             "with a connection before its data": flow.connects_early and shakes_hands,
             "with PRR": flow.recovery != "classic",
             "with ECN": flow.ecn and control == "vegas",
@@ -113,7 +113,7 @@ def _ns2_refuses_flow(flow: TcpFlow) -> str:
 
 
 def _in_1024ths(flow: TcpFlow) -> int:
-    """Return CUBIC's beta as Linux's module has it (BICTCP_BETA_SCALE of tcp_cubic.c)."""
+    # CUBIC's beta in units of Linux's module (BICTCP_BETA_SCALE of tcp_cubic.c).
     return round(1024 * (flow.cubic_beta or 0))
 
 
@@ -127,7 +127,7 @@ def _ns2_refuses_queue(queue: Queue) -> str:
 
 def _ns2_refuses_scenario(scenario: Scenario) -> str:
     links = scenario.links
-    return knows_no_host(scenario) or _first(
+    return refuse_host_settings(scenario) or _first(
         {
             "shaper": any(link.shaper_ab or link.shaper_ba for link in links),
             "jitter": any(link.jitter_s for link in links),
@@ -140,16 +140,16 @@ def _ns2_refuses_scenario(scenario: Scenario) -> str:
 _LINUX_INITIAL_RTO_S = 1.0
 _LINUX_DELAYED_ACK_S = 0.04
 _LINUX_LEAST_TUNED_WINDOW_BYTES = 3 << 20
-#: Bounds of its TCP_MAXSEG, of windows that hold two such segments, and of TCP_RTO_MAX.
+#: Limits of TCP_MAXSEG, of windows, and of TCP_RTO_MAX.
 _LINUX_SEGMENT_BYTES = (88, 32755)
 _LINUX_WINDOW_BYTES = (1200, 1 << 28)
 _LINUX_MOST_RTO_S = 120.0
-#: Half of it is a signed number of 32 bits (`tabledist` of sch_netem.c).
+#: netem's half jitter is a signed number of 32 bits (`tabledist` of sch_netem.c).
 _LINUX_MOST_JITTER_S = 4.0
 _ETHERNET_BYTES = 14
-#: More links would not be up in time (guest/common.h); more rows would not fit the guest's memory.
+#: Limits of the time to set up links (guest/common.h), and of the guest's memory.
 _LINUX_MOST_FLOWS, _LINUX_MOST_LINKS, _LINUX_MOST_ROWS = 5000, 4000, 10**7
-#: A module's parameters, of which the kernel has one set.
+#: Module parameters, which all flows of a kernel share.
 _LINUX_SHARED = {
     "vegas": ("vegas_alpha_packets", "vegas_beta_packets", "vegas_gamma_packets"),
     "cubic": ("cubic_tcp_friendliness", "cubic_fast_convergence", "cubic_beta", "cubic_hystart"),
@@ -161,7 +161,7 @@ def _linux_refuses_flow(flow: TcpFlow) -> str:
     late = flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S
     segment, window = flow.segment_bytes, flow.maximum_window_bytes
     least, most = _LINUX_SEGMENT_BYTES
-    # A sender keeps its segments to half of the window.
+    # A sender's segments are at most half of the window.
     least_window, most_window = max(_LINUX_WINDOW_BYTES[0], 2 * segment), _LINUX_WINDOW_BYTES[1]
     return _first(
         {
@@ -205,12 +205,11 @@ def _linux_refuses_size(scenario: Scenario) -> str:
 
 
 def _linux_refuses_scenario(scenario: Scenario) -> str:
-    """Return what does not fit the one kernel: a flow's timers or windows, or the hosts."""
     if refused := _linux_refuses_size(scenario):
         return refused
     tcp = [LINUX.resolved(flow) for flow in scenario.flows if isinstance(flow, TcpFlow)]
     windows = {flow.maximum_window_bytes for flow in tcp}
-    # The kernel tunes these itself, for which it has one bound.
+    # The kernel tunes such windows, with one limit for all.
     if len({w for w in windows if w is None or w >= _LINUX_LEAST_TUNED_WINDOW_BYTES}) > 1:
         return "flows whose maximum windows, from 3145728 bytes on, differ"
     host = scenario.host_or_default()
@@ -220,7 +219,7 @@ def _linux_refuses_scenario(scenario: Scenario) -> str:
         for name in names:
             if len({getattr(f, name) for f in tcp if f.congestion_control == control}) > 1:
                 return f"flows of {control} that differ in {name}"
-    # Routes hold the minimum RTO in milliseconds, and the kernel in ticks.
+    # Routes store the minimum RTO in milliseconds, and the kernel in ticks.
     step_ms = 1000 // math.gcd(1000, host.timer_hz)
     for flow in tcp:
         tick_s, step_s = f"{1 / host.timer_hz:g} s", f"{step_ms / 1000:g} s"
@@ -235,13 +234,13 @@ def _linux_refuses_scenario(scenario: Scenario) -> str:
 def _linux_refuses_shapers(scenario: Scenario, merges: bool) -> str:
     largest_bytes = max(flow.packet_bytes for flow in scenario.flows)
     for link in scenario.links:
-        # TBF drops what its bucket cannot hold, and counts Ethernet's header at least.
+        # TBF drops packets larger than its bucket; it counts at least Ethernet's header.
         least_bytes = largest_bytes + max(link.frame_bytes, _ETHERNET_BYTES)
         for queue, shaper in ((link.queue_ab, link.shaper_ab), (link.queue_ba, link.shaper_ba)):
             if isinstance(shaper, TokenBucketFilter):
                 if shaper.burst_bytes < least_bytes:
                     return f"shaper 'tbf' with a burst below a packet of {least_bytes} bytes"
-                # What it cuts has the length of Ethernet's frames, whatever the size table says.
+                # Packets that TBF cuts count as Ethernet frames, whatever the size table says.
                 if merges and link.frame_bytes != _ETHERNET_BYTES:
                     return "shaper 'tbf' with segmentation offload and frame_bytes other than 14"
             elif merges and isinstance(queue, Red):
@@ -251,7 +250,7 @@ def _linux_refuses_shapers(scenario: Scenario, merges: bool) -> str:
 
 def _linux_refuses_red(red: Red) -> str:
     power, high = -math.log2(red.queue_weight), red.maximum_threshold_packets
-    # What red_check_params of the kernel wants to fit into 31 bits.
+    # Values must fit into 31 bits (red_check_params of the kernel).
     fits = power <= 31 and high <= 1e6 and high * red.mean_packet_bytes * 2.0**power < 2**31
     return _first(
         {
@@ -283,12 +282,12 @@ def _linux_refuses_queue(queue: Queue) -> str:
 
 
 def linux_cache(root: Path) -> Path:
-    """Return the folder of built kernels, which outlives `make clean`."""
+    """Return the folder of built kernels, which `make clean` keeps."""
     return root / ".cache" / "linux"
 
 
 def kernels_to_build(root: Path, timer_hz: Iterable[int]) -> list[int]:
-    """Return the timer frequencies of the kernels that are not in the cache yet."""
+    """Return the timer frequencies of kernels that are not built yet."""
     keys = {hz: _ask_linux_build(root, "--hz", str(hz), "--key") for hz in timer_hz}
     return [hz for hz, key in keys.items() if not (linux_cache(root) / key / "linux").is_file()]
 
@@ -306,13 +305,13 @@ def _linux_lacks(root: Path) -> list[str]:
 
 @functools.cache
 def _linux_key(root: Path) -> str:
-    """Return the hash of all the kernel is made of; empty where it cannot be made."""
+    """Return the hash of the kernel's sources and compiler; empty if it cannot be built."""
     return "" if _linux_lacks(root) else _ask_linux_build(root, "--key")
 
 
 @functools.cache
 def ns3(version: str) -> Engine:
-    """Return the engine ns3 in a version, on a wheel or on what NS3_PREFIX names."""
+    """Return the engine ns3 in a version of a wheel or of the folder NS3_PREFIX."""
 
     def built(root: Path) -> bool:
         installed(version)
@@ -358,7 +357,7 @@ NS2 = Engine(
     nominal_cost=(0.13, 1e-6),
     shared=True,
     missing=lambda root: [] if shutil.which("ns") else ["ns2"],
-    machine=lambda root: other_build(root, "ns2"),
+    machine=lambda root: _other_build(root, "ns2"),
 )
 LINUX = Engine(
     name="linux",
@@ -377,7 +376,7 @@ LINUX = Engine(
     cost_per_crossing_s=12e-6,
     nominal_cost=(0.35, 10e-6),
     refuse_scenario=_linux_refuses_scenario,
-    # A Linux host sends with a time to live of 64.
+    # Linux's default time to live is 64.
     most_hops=60,
     shared=True,
     missing=_linux_lacks,
@@ -388,28 +387,23 @@ ENGINES: dict[str, Engine] = {engine.name: engine for engine in (NS3, NS2, LINUX
 
 
 def family_of(name: str) -> str:
-    """Return an engine's family as people write it; of an unknown engine its name."""
+    """Return an engine's title for readers; for an unknown engine its name."""
     return ENGINES[name].title if name in ENGINES else name
 
 
 def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
-    """Return an engine by its name, ns3 in the version asked for."""
+    """Return an engine by its name, ns3 in the given version."""
     return ns3(ns3_version) if name == "ns3" else ENGINES[name]
 
 
-def available(root: Path, ns3_version: str) -> list[str]:
-    """Return the names of the engines that are there, the default engine first."""
-    return [name for name in ENGINES if chosen_engine(name, ns3_version).is_available(root)]
-
-
-#: The packages that the released results were made with, below the project's folder.
+#: The packages of the released results, below the project's folder.
 LOCK = Path("workflow/engines/packages.yaml")
-#: Once a process: a kernel's sources are large.
+#: Cached, since a kernel's sources are large.
 _sha256 = functools.cache(file_sha256)
 
 
 def package_warning(found: dict[str, Any] | None) -> str:
-    """Return how the package of a provenance differs from the lock; nothing if it does not."""
+    """Return how a package of a provenance differs from the lock; empty if it does not."""
     if not found or found.get("as_locked"):
         return ""
     here, locked = str(found.get("version")), str(found.get("locked_version"))
@@ -421,28 +415,28 @@ def package_warning(found: dict[str, Any] | None) -> str:
 
 
 def find_package(root: Path, engine: str) -> dict[str, Any] | None:
-    """Return the package that decides an engine's results here; None if none does or is there."""
+    """Return the installed package that an engine's results depend on, if any."""
     locked = _lock(root / LOCK).get(engine)
     if locked is None:
         return None
-    # Where the build of the linux engine looks too.
-    elsewhere = os.environ.get("REPLICATION_LINUX_SOURCE") if engine == "linux" else None
-    file = Path(elsewhere or locked["file"])
+    # The build of the linux engine reads this variable too.
+    source = os.environ.get("REPLICATION_LINUX_SOURCE") if engine == "linux" else None
+    file = Path(source or locked["file"])
     if not file.is_file():
         return None
     name, version, sha256 = locked["package"], locked["version"], _sha256(file)
     as_locked = sha256 == locked["sha256"]
     return {
         "package": name,
-        "version": version if as_locked else _installed(name),
+        "version": version if as_locked else _installed_version(name),
         "sha256": sha256,
         "locked_version": version,
         "as_locked": as_locked,
     }
 
 
-def other_build(root: Path, engine: str) -> str:
-    """Return the hash of a package's file; nothing if it is the locked one or not there."""
+def _other_build(root: Path, engine: str) -> str:
+    """Return the hash of an engine's package; empty if it is the locked one or not installed."""
     found = find_package(root, engine)
     return "" if found is None or found["as_locked"] else str(found["sha256"])
 
@@ -452,8 +446,7 @@ def _lock(path: Path) -> dict[str, dict[str, str]]:
     return dict(read_yaml(path))
 
 
-def _installed(package: str) -> str:
-    """Return the version that Debian's package manager has; `unknown` where it has none."""
+def _installed_version(package: str) -> str:
     command = ["dpkg-query", "--show", "--showformat=${Version}", package]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""What the workflow needs to know of an engine: support, cost, sources, needs."""
+"""The model of an engine: supported scenarios, cost of a run, sources, required packages."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from replication.study.files import sha256_of
 from replication.study.link import Link, Queue
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario, TcpFlow
 
-#: The modules that write a program's input file, as imported, wherever the root is.
+#: The code that writes the program's input file.
 _INPUT_FILE = tuple(Path(__file__).with_name(name) for name in ("input_file.py", "routing.py"))
 
 
-def knows_no_host(scenario: Scenario) -> str:
-    """Return the first setting of a scenario's hosts: a simulator has none."""
+def refuse_host_settings(scenario: Scenario) -> str:
+    """Return why a simulator, which has no host settings, refuses a scenario's; else nothing."""
     settings = list(scenario.host_settings())
     return f"host setting {settings[0]!r}" if settings else ""
 
@@ -29,48 +29,43 @@ def knows_no_host(scenario: Scenario) -> str:
 class OwnProgram:
     """An engine's program on a simulator that the user installed.
 
-    `path` is below the project's folder, `build` the hash of the simulator's libraries. It is
-    `as_pinned` if it writes the pinned simulator's bytes in the canonical scenarios.
+    `path` is below the project's folder, `build` the hash of the simulator's libraries. `as_pinned`
+    says whether its results in the canonical scenarios are those of the pinned simulator.
     """
 
     path: Path
     build: str
     as_pinned: bool
 
-    @property
-    def machine(self) -> str:
-        """Return what its results are named after: nothing if they are the pinned simulator's."""
-        return "" if self.as_pinned else self.build
-
 
 @dataclass(frozen=True)
 class Engine:
-    """What the workflow needs to know of one engine.
+    """A simulator or kernel.
 
     Attributes
     ----------
-    released : str
-        When its version came out, where readers judge by that whether it is modern.
     congestion_controls, queues, losses : frozenset of str
-        What is supported; anything else is refused by name.
+        Supported kinds; others are refused by name.
     refuse_flow, refuse_queue, refuse_scenario : callable
-        Say what of a supported flow, queue or scenario is refused all the same; empty for nothing.
-    cubic_beta, cubic_hystart : float, bool
-        What CUBIC has where a flow does not say.
-    most_hops : int
-        How many links a path may have, by the time to live of its packets.
-    shared : bool
-        Whether `workflow/engines/common` is a part of its program.
-    missing, built : callable
-        Debian packages that it lacks, and whether what takes minutes to build is there already.
-    machine : callable
-        What else of this machine decides its results (a compiler, a kernel's sources), as text.
-    own_program : callable
-        Its program on a simulator that the user installed; None where the workflow builds it.
+        Why a flow, queue or scenario of supported kinds is refused; empty if it is not.
     cost_base_s, cost_per_crossing_s : float
-        Linear cost model of CPU seconds, from measured runs; high rather than low.
+        Expected CPU seconds of a run and of a packet on a link, measured; high rather than low.
     nominal_cost : tuple of float
-        Seconds a run and a nominal crossing by which tiers choose, see `nominal_cost_s`.
+        The same for `nominal_cost_s`.
+    cubic_beta, cubic_hystart : float, bool
+        Defaults of CUBIC.
+    released : str
+        Release date of the version, for readers.
+    most_hops : int
+        Most links of a path, limited by the time to live of packets.
+    shared : bool
+        Whether `workflow/engines/common` is part of the program.
+    missing, built : callable
+        Missing Debian packages; whether everything that takes minutes to build is built.
+    machine : callable
+        A text on whatever else of this machine determines results (a compiler, kernel sources).
+    own_program : callable
+        The program on a simulator that the user installed; None if the workflow builds it.
     """
 
     name: str
@@ -84,7 +79,7 @@ class Engine:
     cost_base_s: float
     cost_per_crossing_s: float
     nominal_cost: tuple[float, float]
-    refuse_scenario: Callable[[Scenario], str] = knows_no_host
+    refuse_scenario: Callable[[Scenario], str] = refuse_host_settings
     cubic_beta: float = 0.7
     cubic_hystart: bool = True
     released: str = ""
@@ -97,57 +92,53 @@ class Engine:
 
     @property
     def full_title(self) -> str:
-        """Return name and version, with when that came out."""
+        """Title and version, with the release date if known."""
         return f"{self.title} {self.version}" + (f" ({self.released})" if self.released else "")
 
     def source_folder(self, root: Path) -> Path:
-        """Return the folder with what runs inside the engine."""
+        """Return the folder of the engine's program."""
         return root / "workflow" / "engines" / self.name
 
     def sources(self, root: Path) -> list[Path]:
-        """Return the files that decide the results of this engine's runs."""
+        """Return the files that determine the results of this engine's runs."""
         return [*self.program_sources(root), *_INPUT_FILE]
 
     def program_sources(self, root: Path) -> list[Path]:
-        """Return the files that its program is made of."""
+        """Return the source files of the program, with the lock of this version only."""
         folder = self.source_folder(root)
         folders = [folder, folder.with_name("common")] if self.shared else [folder]
+        found = (p for folder in folders for p in folder.rglob("*") if p.is_file())
         return sorted(
             p
-            for folder in folders
-            for p in folder.rglob("*")
-            if p.is_file()
-            and p.name != "README.md"
-            # What tools leave behind decides nothing.
-            and not any(
-                part == "__pycache__" or part.startswith(".")
-                for part in p.relative_to(folder).parts[:-1]
-            )
-            # A lock that is named by another version pins nothing of this one.
+            for p in found
+            if p.name != "README.md"
+            and not _is_cached(p.relative_to(folder.parent))
             and (p.suffix != ".lock" or p.stem == self.version)
         )
 
     def fingerprint(self, root: Path) -> str:
-        """Return 12 hex digits over version and sources; results of others are never reused."""
-        own = self.own_program(root)
-        machine = own.machine if own else self.machine(root)
+        """Return a hash of the sources and the version; only runs with the same one are reused."""
+        if own := self.own_program(root):
+            machine = "" if own.as_pinned else own.build
+        else:
+            machine = self.machine(root)
         return _fingerprint(self.version, tuple(self.sources(root)), machine)
 
     def program(self, root: Path, data: Path) -> Path:
-        """Return its program below `root`: on the user's simulator, or built below `data`."""
+        """Return the program below `root`: on the user's simulator, or built in folder `data`."""
         own = self.own_program(root)
         folder = data / "engines" / f"{self.name}-{self.fingerprint(root)}"
         return own.path if own else folder / f"replicate-{self.name}"
 
     def exact_version(self, written: str, fingerprint: str) -> str:
-        """Return the version that results carry: what its builder wrote, else with our hash."""
+        """Return the version in results: `written` by the program's build, or with the hash."""
         if written:
             return "+".join(written.split())
         digest, _, version = fingerprint.partition("-")
         return f"{version}+{digest}"
 
     def resolved(self, flow: TcpFlow) -> TcpFlow:
-        """Return a flow that says what this engine has where the flow left it to the engine."""
+        """Return a flow with this engine's defaults of CUBIC filled in."""
         own = {"cubic_beta": self.cubic_beta, "cubic_hystart": self.cubic_hystart}
         return flow.model_copy(update={k: v for k, v in own.items() if getattr(flow, k) is None})
 
@@ -174,7 +165,7 @@ class Engine:
         return f"{self.name} has no {refused}" if refused else ""
 
     def require(self, root: Path) -> None:
-        """Raise InputError, saying what to do, unless the engine can be built and run."""
+        """Raise InputError with the remedy unless the engine can be built and run."""
         self.own_program(root)
         if packages := self.missing(root):
             raise InputError(
@@ -183,17 +174,21 @@ class Engine:
             )
 
     def is_available(self, root: Path) -> bool:
-        """Return whether the engine runs here without installing or building for minutes."""
+        """Return whether the engine can run here without an installation or a long build."""
         return not self.missing(root) and self.built(root)
 
     def cost_s(self, crossings: float) -> float:
-        """Return the expected CPU seconds of a run in which packets cross so many links."""
+        """Return the expected CPU seconds of a run with this number of `link_crossings`."""
         return self.cost_base_s + self.cost_per_crossing_s * crossings
 
     def nominal_cost_s(self, scenario: Scenario) -> float:
-        """Return the frozen cost by which tiers shorten runs and choose how many there are."""
+        """Return the fixed cost by which tiers choose lengths and numbers of runs."""
         base_s, crossing_s = self.nominal_cost
         return base_s + crossing_s * nominal_crossings(scenario)
+
+
+def _is_cached(path: Path) -> bool:
+    return any(part == "__pycache__" or part.startswith(".") for part in path.parts[:-1])
 
 
 @functools.cache
@@ -204,24 +199,24 @@ def _fingerprint(version: str, sources: tuple[Path, ...], machine: str) -> str:
     return f"{digest[:8]}-{version}"
 
 
-#: The least share of a link that TCP is counted with beside CBR.
+#: Smallest share of a link for TCP when CBR takes the rest.
 _LEAST_SHARE = 0.1
-#: The least round trip that a window is divided by.
+#: Shortest round trip in the rate of a window.
 _LEAST_RTT_S = 1e-3
-#: Senders whose rate at random loss is known in a formula; others may send what the path allows.
+#: Senders whose rate at random loss follows Mathis's formula.
 _RENO = {"tahoe", "reno", "newreno", "linuxreno", "vegas"}
-#: How much more than the formula's mean is counted: a cost is high rather than low.
+#: Margin over the formula's mean rate: costs are estimated high rather than low.
 _LOSS_MARGIN = 2.0
-#: Segments that segmentation offload has merged in a packet that is lost, about.
+#: Typical number of segments in a lost packet with segmentation offload.
 _MERGED = 8
-#: The kernel's bound of merged packets where a host states none (GSO_LEGACY_MAX_SIZE).
+#: The kernel's default limit of merged packets (GSO_LEGACY_MAX_SIZE).
 _LARGEST_MERGED_BYTES = 1 << 16
 
 
-def loss_bound_bps(flow: TcpFlow, rtt_s: float, loss: float) -> float:
-    """Return what a flow sends at most at a random loss of packets, in the long run.
+def _loss_bound_bps(flow: TcpFlow, rtt_s: float, loss: float) -> float:
+    """Return the rate of a flow at random packet loss, with a margin.
 
-    Mathis and others 1997 for Reno and what is no faster, RFC 9438 (section 5.1) for CUBIC.
+    Mathis et al. 1997 for Reno and slower senders, RFC 9438 (section 5.1) for CUBIC.
     """
     control = flow.congestion_control
     if not loss or (control not in _RENO and control != "cubic"):
@@ -234,7 +229,7 @@ def loss_bound_bps(flow: TcpFlow, rtt_s: float, loss: float) -> float:
 
 
 class FlowPaths:
-    """The routes of a scenario, between its nodes by name."""
+    """The routes between the nodes of a scenario."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._links = scenario.links
@@ -243,20 +238,20 @@ class FlowPaths:
         self._routes = Routes(len(self._place), ends)
 
     def hops(self, source: str, destination: str) -> list[int]:
-        """Return the hops from one node to another, as `Routes` numbers them."""
+        """Return the hops from one node to another, numbered as in `Routes`."""
         return self._routes.path(self._place[source], self._place[destination])
 
     def links(self, source: str, destination: str) -> list[tuple[Link, str]]:
-        """Return the links from one node to another, each with the direction: ab or ba."""
+        """Return the links from one node to another, each with its direction, ab or ba."""
         hops = self.hops(source, destination)
         return [(self._links[hop // 2], "ba" if hop % 2 else "ab") for hop in hops]
 
 
 def link_crossings(scenario: Scenario) -> float:
-    """Return an estimate of how often a packet or an acknowledgement crosses a link.
+    """Estimate how often packets and acknowledgements cross a link.
 
-    CBR sends at its rate; TCP has what its window or the links of its path allow, shares a link
-    with the other TCP flows in proportion to that, and leaves CBR its part.
+    CBR sends at its rate. TCP sends as its window or path allows; where a link cannot carry all,
+    TCP flows share what CBR does not use, in proportion.
     """
     routes = FlowPaths(scenario)
     rates = [link.rate_bps for link in scenario.links for _ in "ab"]
@@ -264,7 +259,7 @@ def link_crossings(scenario: Scenario) -> float:
     flows = []
     for flow in scenario.flows:
         path = routes.hops(flow.source, flow.destination)
-        bps = _wanted_bps(scenario, flow, path)
+        bps = _offered_bps(scenario, flow, path)
         flows.append((flow, path, bps))
         for hop in path:
             (cbr_bps if isinstance(flow, CbrFlow) else tcp_bps)[hop] += bps
@@ -288,10 +283,10 @@ def link_crossings(scenario: Scenario) -> float:
 
 
 def _merged_segments(scenario: Scenario, flow: TcpFlow, bps: float) -> float:
-    """Return how many segments a packet of a flow is, about.
+    """Estimate the number of segments in a packet of a flow.
 
-    With segmentation offload it holds what is sent in a millisecond, two segments at least
-    (`tcp_tso_autosize`); on short paths it holds more, which costs less.
+    With segmentation offload a packet has the data of a millisecond, but at least two segments
+    (`tcp_tso_autosize`). On short paths it has more, which costs less.
     """
     offload = scenario.host_or_default().segmentation_offload
     if not offload:
@@ -301,8 +296,8 @@ def _merged_segments(scenario: Scenario, flow: TcpFlow, bps: float) -> float:
     return max(1.0, min(most_bytes, max(2 * segment_bytes, bps / 8 / 1024)) / segment_bytes)
 
 
-def _wanted_bps(scenario: Scenario, flow: Flow, path: list[int]) -> float:
-    """Return what a flow would send alone, as a mean over the whole run."""
+def _offered_bps(scenario: Scenario, flow: Flow, path: list[int]) -> float:
+    """Return the mean rate over the whole run at which a flow would send alone."""
     active = max(0.0, min(flow.stop_s, scenario.duration_s) - flow.start_s) / scenario.duration_s
     if isinstance(flow, CbrFlow):
         return flow.rate_bps * active
@@ -311,7 +306,7 @@ def _wanted_bps(scenario: Scenario, flow: Flow, path: list[int]) -> float:
     rtt_s = max(2 * sum(link.delay_s for link in links), _LEAST_RTT_S)
     if flow.maximum_window_bytes is not None:
         bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
-    bps = min(bps, loss_bound_bps(flow, rtt_s, _random_loss(scenario, path))) * active
+    bps = min(bps, _loss_bound_bps(flow, rtt_s, _random_loss(scenario, path))) * active
     return min(bps, _transfer_bps(flow, scenario))
 
 
@@ -320,7 +315,7 @@ def _transfer_bps(flow: TcpFlow, scenario: Scenario) -> float:
 
 
 def _random_loss(scenario: Scenario, path: Sequence[int]) -> float:
-    """Return the share of events of random loss among the segments on the hops of a path."""
+    """Return the probability of random loss of a segment on a path."""
     kept = 1.0
     for hop in path:
         kept *= 1 - scenario.links[hop // 2].random_loss("ba" if hop % 2 else "ab")
@@ -328,12 +323,12 @@ def _random_loss(scenario: Scenario, path: Sequence[int]) -> float:
 
 
 def nominal_crossings(scenario: Scenario) -> float:
-    """Return the estimate by which tiers shorten runs and choose how many replicates there are.
+    """Return the fixed estimate by which tiers choose lengths and numbers of runs.
 
-    It is frozen: were it to follow a better one, so would what is simulated. Every flow crosses
-    three links, the slowest of the whole graph bounds TCP, and CBR takes nothing of it. Random loss
-    bounds TCP since 2026-11-26, when no study of the collection had any: runs of 180 s were cut to
-    10 s for packets that loss never lets go.
+    A better estimate would change what is simulated. Every flow crosses three links, the slowest
+    link of the network limits TCP, and CBR does not reduce TCP. Random loss limits TCP since
+    2026-11-26, when no study of the collection had any: without that, runs of 180 s were shortened
+    to 10 s.
     """
     routes = FlowPaths(scenario)
     slowest_bps = min(link.rate_bps for link in scenario.links)
@@ -350,7 +345,7 @@ def nominal_crossings(scenario: Scenario) -> float:
         demand_bps = slowest_bps if window is None else min(slowest_bps, 8 * window / rtt_s)
         if any(link.loss_ab or link.loss_ba for link in scenario.links):
             loss = _random_loss(scenario, routes.hops(flow.source, flow.destination))
-            demand_bps = min(demand_bps, loss_bound_bps(flow, rtt_s, loss))
+            demand_bps = min(demand_bps, _loss_bound_bps(flow, rtt_s, loss))
         tcp_bps += min(demand_bps * active_s / scenario.duration_s, _transfer_bps(flow, scenario))
         segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
     # An acknowledgement costs about as much as the data packet it answers.

@@ -1,7 +1,7 @@
-"""Which ns-3 the engine ns3 is: a pinned wheel, or the installed one that NS3_PREFIX names.
+"""The ns-3 of the engine ns3: a pinned wheel, or an installation in the folder NS3_PREFIX.
 
-An installed ns-3 stands for the wheel if our program on it writes the wheel's bytes in the
-canonical scenarios below; otherwise its results are named after it.
+If an installation gives the wheel's results in the canonical scenarios, its results are stored as
+the wheel's; otherwise under the hash of its libraries.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,52 +32,48 @@ from replication.study.scenario import Scenario
 #: A wheel's version, or the release of an installed ns-3.
 Ns3Version = Annotated[str, Field(pattern=r"^3\.\d+(\.post\d+)?$")]
 NS3_VERSION = "3.44.post0"
-#: Each is pinned by its hash in workflow/engines/ns3/wheels/<version>.lock.
+#: Wheels with a hash in workflow/engines/ns3/wheels/<version>.lock.
 WHEEL_VERSIONS = ("3.39.post2", NS3_VERSION)
-#: The variable that names the folder of an installed ns-3.
+#: Variable with the folder of an installed ns-3.
 PREFIX = "NS3_PREFIX"
 PROGRAM = "replicate-ns3"
-#: The canonical scenarios, and the digest of what our program on the wheel writes in them.
+#: The canonical scenarios, and the hash of the wheel's tables in them.
 CANONICAL = Path("workflow/engines/ns3_canonical.yaml")
 
-#: The wheel's tags: what is used of it, C++ headers and libraries, is the same for any Python.
+#: Tags of one wheel; its C++ headers and libraries are the same for any Python.
 _TAGS = (
     *("--python-version", "311", "--implementation", "cp", "--abi", "cp311"),
     *("--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:"),
 )
-#: Modules that our program links, and all that it needs of ns-3.
+#: Modules that our program links, and those that they require.
 LINKED = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
-MODULES = (*LINKED, "stats", "bridge", "flow-monitor")
-#: Where a wheel says which version it is; most of what is in it says "dev".
+_MODULES = (*LINKED, "stats", "bridge", "flow-monitor")
+#: The file with a wheel's version.
 _METADATA = "ns3-*.dist-info/METADATA"
-#: Members to unpack: of the headers ns-3's own, of the libraries the modules and what comes from
-#: elsewhere, which has a hash in its name. Left out are Boost's headers and the other modules.
-_WANTED = (
+#: Files to unpack: ns-3's headers, the modules, and bundled libraries, whose names have a hash.
+_UNPACKED = (
     _METADATA,
     "ns3/include/ns3/*",
-    *(f"ns3/lib64/libns3*[0-9v]-{module}.so" for module in MODULES),
-    "ns3/lib64/lib*-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f].so*",
+    *(f"ns3/lib64/libns3*[0-9v]-{module}.so" for module in _MODULES),
+    f"ns3/lib64/lib*-{'[0-9a-f]' * 8}.so*",
 )
 
 
 def fetch_wheel(lock: Path, output: Path) -> None:
-    """Let pip fetch the wheel that `lock` pins, and unpack what is wanted of it to `output`.
-
-    `output` is replaced as a whole. RunError where the wheel cannot be fetched.
-    """
+    """Download the wheel that `lock` pins, and replace the folder `output` by its files."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *_TAGS]
         command += ["--require-hashes", "--dest", folder, "-r", str(lock)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or ["pip gave nothing"]
+            lines = done.stderr.strip().splitlines() or ["pip printed nothing"]
             raise RunError(f"{lock}: the wheel cannot be fetched: {lines[-1]}")
         work = Path(folder)
         (wheel,) = work.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
-            archive.extractall(work, [n for w in _WANTED for n in fnmatch.filter(names, w)])
+            archive.extractall(work, [n for u in _UNPACKED for n in fnmatch.filter(names, u)])
         (metadata,) = work.glob(_METADATA)
         metadata.rename(work / "ns3" / metadata.name)
         shutil.rmtree(output, ignore_errors=True)
@@ -85,10 +82,10 @@ def fetch_wheel(lock: Path, output: Path) -> None:
 
 @dataclass(frozen=True)
 class Prefix:
-    """An ns-3 that can be linked: an unpacked wheel, or what a user or Debian installed.
+    """An unpacked wheel or an installed ns-3, which our program can link.
 
-    `folder` has its headers in include/ns3. `core` is the library of the module core; the others
-    have its name but for the module. `release` is as its package states it: "3.44".
+    `folder` has the headers in include/ns3, `core` is the library of the module core, and `release`
+    the version that its package states: "3.44".
     """
 
     folder: Path
@@ -97,14 +94,14 @@ class Prefix:
 
     @classmethod
     def find(cls, folder: Path) -> Prefix:
-        """Return the ns-3 in a folder; InputError without headers, libraries or a version."""
+        """Return the ns-3 in a folder; InputError without headers, libraries or version."""
         found = [
             path
             for below in ("lib64", "lib", "lib/*")
             for path in sorted(folder.glob(f"{below}/libns3*.so"))
             if re.fullmatch(r"libns3[\w.]*(-dev)?-core(-[a-z]+)?\.so", path.name)
         ]
-        # Of several builds in one folder the one that ns-3 calls optimized, else a release.
+        # Prefer an optimized build or a release to a debug build.
         found.sort(key=lambda path: not path.name.endswith(("-optimized.so", "-core.so")))
         stated = [folder / "METADATA", *(path.parent / "pkgconfig" for path in found[:1])]
         texts = [
@@ -116,7 +113,7 @@ class Prefix:
         release = re.search(r"^Version: *(3[.-]\w+)", "\n".join(texts), re.MULTILINE)
         if not (folder / "include/ns3/core-module.h").is_file() or not found or not release:
             raise InputError(
-                f"{PREFIX}: {folder}: holds no installed ns-3 (include/ns3, libns3*-core.so below "
+                f"{PREFIX}: {folder}: is not an installed ns-3 (include/ns3, libns3*-core.so below "
                 "lib or lib64, and its pkgconfig): name the folder that ns-3's `./ns3 install` "
                 f"wrote to, or unset {PREFIX} to use the wheel"
             )
@@ -124,12 +121,12 @@ class Prefix:
 
     @functools.cached_property
     def libraries(self) -> list[Path]:
-        """Return the libraries that our program links."""
+        """The libraries that our program links."""
         return [self.core.with_name(self.core.name.replace("-core", f"-{m}")) for m in LINKED]
 
     @functools.cached_property
     def build(self) -> str:
-        """Return 12 hex digits over the libraries: two builds of one release differ."""
+        """Hash of the libraries, which distinguishes builds of one release."""
         missing = [path.name for path in self.libraries if not path.is_file()]
         if missing:
             raise InputError(
@@ -139,7 +136,7 @@ class Prefix:
         return sha256_of(*self.libraries)[:12]
 
     def make_settings(self) -> list[str]:
-        """Return what the engine's Makefile has to know to link it."""
+        """Return the settings of the engine's Makefile for this ns-3."""
         names = [path.name.removeprefix("lib").removesuffix(".so") for path in self.libraries]
         return [
             f"NS3_PREFIX={self.folder}",
@@ -150,7 +147,7 @@ class Prefix:
 
 
 def installed(version: str) -> Prefix | None:
-    """Return the installed ns-3 that is to be `version`, else InputError; None for the wheel."""
+    """Return the installed ns-3, None for a wheel; InputError unless it has this version."""
     named = os.environ.get(PREFIX)
     release = ".".join(version.split(".")[:2])
     if not named:
@@ -163,7 +160,7 @@ def installed(version: str) -> Prefix | None:
     found = Prefix.find(Path(named))
     if found.release != release:
         raise InputError(
-            f"{PREFIX}: {named}: holds ns-3 {found.release}, but ns3_version is {version}: install "
+            f"{PREFIX}: {named}: is ns-3 {found.release}, but ns3_version is {version}: install "
             f"ns-3 {release} and name its folder, set ns3_version to {found.release}, or unset "
             f"{PREFIX} to use the wheel"
         )
@@ -171,7 +168,7 @@ def installed(version: str) -> Prefix | None:
 
 
 def own_program(root: Path, engine: Engine) -> OwnProgram | None:
-    """Return our program on the ns-3 that NS3_PREFIX names, compiled once; None for a wheel."""
+    """Return our program on the ns-3 in NS3_PREFIX, compiled once; None for a wheel."""
     prefix = installed(engine.version)
     return None if prefix is None else _compiled(root.absolute(), engine, prefix)
 
@@ -184,15 +181,15 @@ def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
     folder = (root / own).parent
     if not folder.is_dir():
         print(
-            f"ns-3 {prefix.release} in {prefix.folder}: compiling our program, and comparing it "
-            "with the wheel (once, about a minute)",
+            f"ns-3 {prefix.release} in {prefix.folder}: compiling our program, and comparing its "
+            "results with the wheel's (once, about a minute)",
             file=sys.stderr,
         )
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".built.") as made:
             build = Path(made) / key
             compile_program(root, prefix, build)
-            # Other releases have other results, by which the wheel is not known.
+            # The digest is that of the pinned release.
             is_pinned = engine.version == NS3_VERSION
             digest = canonical_digest(root, build / PROGRAM, engine) if is_pinned else ""
             write_text(build / "canonical", digest)
@@ -214,10 +211,10 @@ def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
 
 
 def canonical_digest(root: Path, program: Path, engine: Engine) -> str:
-    """Return a hash over the tables that our program writes in the canonical scenarios."""
+    """Return a hash of the tables that our program writes in the canonical scenarios."""
     digest = hashlib.sha256()
     with tempfile.TemporaryDirectory(prefix="canonical-") as name:
-        for number, scenario in enumerate(canonical_scenarios(read_yaml(root / CANONICAL), engine)):
+        for number, scenario in enumerate(_canonical_scenarios(root, engine)):
             work = Path(name) / str(number)
             write_inputs(work, scenario, engine)
             files = ["--input", work / INPUT_FILE, "--output", work / "out"]
@@ -230,22 +227,18 @@ def canonical_digest(root: Path, program: Path, engine: Engine) -> str:
     return digest.hexdigest()
 
 
-def canonical_scenarios(document: dict[str, Any], engine: Engine) -> list[Scenario]:
-    """Return the scenarios of CANONICAL, each with a flow of every congestion control."""
+def _canonical_scenarios(root: Path, engine: Engine) -> Iterator[Scenario]:
+    """Yield the canonical scenarios, each with a flow of every congestion control."""
+    document = read_yaml(root / CANONICAL)
     controls = sorted(engine.congestion_controls - {"dctcp"})  # which needs ECN
-    flows = [document["flow"] | _own_settings(n, control) for n, control in enumerate(controls)]
+    flows = [document["flow"] | _flow_settings(n, control) for n, control in enumerate(controls)]
     access, bottleneck = document["links"]
-    return [
-        Scenario.model_validate(
-            document["scenario"]
-            | {"flows": flows, "links": [access, bottleneck | {"queue_ab": queue}]}
-        )
-        for queue in document["queues"]
-    ]
+    for queue in document["queues"]:
+        links = [access, bottleneck | {"queue_ab": queue}]
+        yield Scenario.model_validate(document["scenario"] | {"flows": flows, "links": links})
 
 
-def _own_settings(number: int, control: str) -> dict[str, Any]:
-    """Return what no two flows have alike."""
+def _flow_settings(number: int, control: str) -> dict[str, Any]:
     modern = control not in ("tahoe", "reno")
     return {
         "id": control,

@@ -19,7 +19,7 @@ from replication.design.design import Run, design_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
 from replication.explore.machine import Costs, Machine, by_replicate, write_json
-from replication.study.errors import InputError, leave
+from replication.study.errors import InputError, exit_with_error
 from replication.study.files import read_json, read_model
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.study import Study
@@ -77,7 +77,7 @@ def modern_studies(root: Path, studies: Collection[str], engines: Collection[str
     try:
         modern = load_modern(root)
     except InputError as error:
-        leave(error)
+        exit_with_error(error)
     return sorted(set(modern.studies) & set(studies)) if modern.engine in engines else []
 
 

@@ -8,15 +8,9 @@ from dataclasses import dataclass
 
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Quantity
+from replication.study.errors import InputError
 from replication.study.parameter import Level
-from replication.study.published import (
-    DERIVED,
-    Cell,
-    PublishedError,
-    PublishedNumber,
-    Table,
-    half_ulp,
-)
+from replication.study.published import DERIVED, Cell, PublishedNumber, Table, half_ulp
 from replication.study.study import Study
 
 #: Tables of published files without a mapping: results in prose, and figures of the set-up.
@@ -67,14 +61,14 @@ class MappedCell:
 
 
 def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCell]:
-    """Map each published number of the study's tables; PublishedError names one without a cell."""
+    """Map each published number of the study's tables; InputError names one of no cell."""
     tables = {table.id: table for table in study.tables}
     cells = []
     for number in numbers:
         if number.table in tables:
             cells.append(_map_cell(study, tables[number.table], number))
         elif number.table not in UNMAPPED:
-            raise PublishedError(
+            raise InputError(
                 f"{number.where}: study {study.id} has no table {number.table!r}; it has "
                 f"{', '.join([*tables, *UNMAPPED])}"
             )
@@ -84,7 +78,7 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
 def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell:
     def check_known(what: str, key: str, known: Collection[str]) -> None:
         if key not in known:
-            raise PublishedError(
+            raise InputError(
                 f"{number.where}: study {study.id} maps no such {what}; it knows {', '.join(known)}"
             )
 
@@ -107,7 +101,7 @@ def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell
             where[factor] = [key]
     unit = "1" if cell.aggregate == "jain" else check_metric(cell.metric).unit
     if unit != number.unit:
-        raise PublishedError(
+        raise InputError(
             f"{number.where}: the number is in {number.unit!r}, metric {cell.metric} in "
             f"{unit!r}; convert the published value or map another metric"
         )
@@ -153,7 +147,7 @@ def _label(study: Study, table: Table, factor: str | None, key: str) -> str:
 
 
 def check_complete(study: Study, cells: Sequence[MappedCell], published: str) -> None:
-    """Check that each cell of the tables has a number or is `not_printed`, or PublishedError."""
+    """Check that each cell of the tables has a number or is `not_printed`; else InputError."""
     given = {cell.key for cell in cells}
     for table in study.tables:
         where = f"configs/studies/{study.id}/claims.yaml: table {table.id}"
@@ -164,28 +158,28 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
         for row, column in absent:
             if row not in rows or column not in columns:
                 problem = f"no row {row!r}" if row not in rows else f"no column {column!r}"
-                raise PublishedError(f"{where}: not_printed.{row}: {problem}; remove it")
+                raise InputError(f"{where}: not_printed.{row}: {problem}; remove it")
             if (table.id, row, column) in given:
-                raise PublishedError(
+                raise InputError(
                     f"{where}: not_printed.{row}: {published} has a number for {column}; remove "
                     "one of them"
                 )
         for row, column in _keys(table.not_comparable):
             if (row, column) not in printed:
-                raise PublishedError(
+                raise InputError(
                     f"{where}: not_comparable.{row}.{column}: no number is printed; remove it"
                 )
         missing = [key for key in printed if (table.id, *key) not in given]
         if missing:
             row, column = missing[0]
-            raise PublishedError(
+            raise InputError(
                 f"{published}: table {table.id}, row {row}, column {column}: has no number, one of "
                 f"{len(missing)} in the table; add it, or name it under not_printed of the table "
                 f"in configs/studies/{study.id}/claims.yaml"
             )
         for what, keys, place in (("row", rows, 0), ("column", columns, 1)):
             if empty := set(keys) - {key[place] for key in printed}:
-                raise PublishedError(
+                raise InputError(
                     f"{where}: not_printed: leaves {what} {min(empty)!r} without a number; "
                     "remove it from the table"
                 )

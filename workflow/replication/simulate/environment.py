@@ -1,7 +1,6 @@
-"""The environment that the project runs in, and the folder that it can run in.
+"""Restrict the environment to configs/environment.yaml, and check the project's folder.
 
-configs/environment.yaml lists what of the caller's environment reaches the project. Everything else
-stays outside, and HOME is a folder of the project's own.
+Other variables of the caller do not reach the project, and HOME is a folder of the project.
 """
 
 from __future__ import annotations
@@ -19,34 +18,33 @@ from replication.study.errors import InputError
 from replication.study.files import read_yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-#: Where the caller's own HOME is kept, for the programs that have their settings and data there.
-CALLERS_HOME = "REPLICATION_HOME"
+#: The variable that keeps the caller's HOME.
+_CALLERS_HOME = "REPLICATION_HOME"
 _PACKAGE = Path(__file__).resolve().parents[1]
-#: What runs write to.
+#: Folders that runs write to.
 _WRITTEN = (".", ".snakemake", ".cache", "data/reproduced", "reports")
 
 
 def enter(root: Path) -> None:
-    """Let only the list's environment reach this process; InputError where other code would run."""
+    """Restrict this process's environment; InputError if another folder's code would run."""
     own = root / "workflow" / _PACKAGE.name
     if (own / "__init__.py").is_file() and not own.samefile(_PACKAGE):
         raise InputError(
-            f"folder {root.resolve()}: has code of its own, but this command is that of "
-            f"{_PACKAGE.parents[1]}: run it by make, or in its own environment (make setup)"
+            f"folder {root.resolve()}: contains a copy of this project, but this command is that "
+            f"of {_PACKAGE.parents[1]}: run it by make, or in its environment (make setup)"
         )
     for path in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         if Path(path).resolve() != _PACKAGE.parent:
             raise InputError(f"PYTHONPATH: {path!r} would replace locked packages: unset it")
-    home = os.environ.get(CALLERS_HOME) or os.environ.get("HOME", "")
-    _replace(_kept() | {CALLERS_HOME: home})
+    _replace(_kept() | {_CALLERS_HOME: _callers_home("")})
 
 
 def enter_workflow(root: Path) -> None:
-    """Let only the project's environment reach the workflow; InputError if it cannot run here."""
+    """Restrict the workflow's environment; InputError if it cannot run in folder `root`."""
     if profile := os.environ.get("SNAKEMAKE_PROFILE"):
         raise InputError(
-            f"SNAKEMAKE_PROFILE: {profile!r} is a profile from elsewhere: unset it; those of "
-            "the project are in workflow/profiles (--workflow-profile)"
+            f"SNAKEMAKE_PROFILE: {profile!r} is not a profile of the project: unset it; the "
+            "project's profiles are in workflow/profiles (--workflow-profile)"
         )
     enter(root)
     require_usable(root)
@@ -59,12 +57,16 @@ def core() -> dict[str, str]:
 
 def with_callers_home() -> dict[str, str]:
     """Return our environment with the caller's HOME, where container engines keep their images."""
-    return os.environ | {"HOME": os.environ.get(CALLERS_HOME) or os.environ.get("HOME", "/")}
+    return os.environ | {"HOME": _callers_home("/")}
+
+
+def _callers_home(default: str) -> str:
+    return os.environ.get(_CALLERS_HOME) or os.environ.get("HOME", default)
 
 
 @contextlib.contextmanager
 def environment_of_notebooks(home: str) -> Iterator[None]:
-    """Give what is started in the block the core and the project's own settings, and a HOME."""
+    """Give processes of the block the variables of `core` and `own`, and this HOME."""
     before = dict(os.environ)
     _replace(_kept("core", "own") | {"HOME": home})
     try:
@@ -79,7 +81,7 @@ def _replace(environment: dict[str, str]) -> None:
 
 
 def _kept(*purposes: str) -> dict[str, str]:
-    """Return what the list lets in for these purposes (all, if none), and what it fixes."""
+    """Return the variables that the list allows for these purposes (default: all) or sets."""
     lists = read_yaml(ROOT / "configs" / "environment.yaml")
     fixed = {name: str(value) for name, value in lists.pop("fixed").items()}
     let_in = [pattern for purpose in purposes or lists for pattern in lists[purpose]]
@@ -95,13 +97,13 @@ def _kept(*purposes: str) -> dict[str, str]:
         "HOME": str(ROOT / ".cache" / "home"),
         "LOGNAME": account(os.getuid()),
         "PATH": path if path.split(os.pathsep)[0] == tools else f"{tools}{os.pathsep}{path}",
-        # Also in a copy that is run by the Python of the original.
+        # A copy of the project runs its own code, even by the original's Python.
         "PYTHONPATH": str(_PACKAGE.parent),
     }
 
 
 def account(uid: int) -> str:
-    """Return a user's name, or the number of one that has none."""
+    """Return a user's name, or the number of a user without a name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -109,17 +111,17 @@ def account(uid: int) -> str:
 
 
 def require_usable(root: Path) -> None:
-    """Raise InputError unless the workflow can run in a folder, by its name, owner and modes."""
+    """Raise InputError if name, owner or modes of a folder prevent the workflow from running."""
     if found := re.search(r"[^\w/.+@=~-]", str(root)):
         raise InputError(
-            f"folder {str(root)!r}: {found[0]!r} in its name means something to make or the "
-            "shell; move the project to a folder of letters, digits and . _ -"
+            f"folder {str(root)!r}: {found[0]!r} in its name has a meaning for make or the shell; "
+            "move the project to a folder of letters, digits and . _ -"
         )
     owner = root.stat().st_uid
     if os.geteuid() == 0 and owner != 0:
         raise InputError(
-            f"folder {root}: belongs to {account(owner)}, who could not write what root leaves "
-            f"there: run as {account(owner)}"
+            f"folder {root}: belongs to {account(owner)}, who could not change files that root "
+            f"writes: run as {account(owner)}"
         )
     for path in (root / name for name in _WRITTEN):
         if path.exists() and not os.access(path, os.W_OK):

@@ -1,13 +1,12 @@
 """The runner: a small process that runs the simulators of a batch, natively or in a container.
 
-It reads one line of JSON a run from standard input, {command, work, memory_bytes, time_s}, and
-answers with {status, wall_s, cpu_s, peak_memory_bytes} or {error}. It ends with its input: when the
-job that started it is gone, so are the runner, its container and the simulator.
+It reads one line of JSON per run from standard input, {command, work, memory_bytes, time_s}, and
+answers with {status, wall_s, cpu_s, peak_memory_bytes} or {error}. It exits when its input ends, so
+runner, container and simulator end with the job that started them.
 
-Programs in Python are imported once and forked for each run, because starting Python takes longer
-than many a run (measured on ns-2: 50 ms of CPU a run). The runner is a process of its own because a
-run's peak memory starts with that of what forked it. Standard library alone: the images hold this
-file, so that the same code starts, limits and measures a simulator there.
+Programs in Python are imported once and forked for each run, because starting Python takes 50 ms of
+CPU, longer than many runs. The runner is a separate process because a run's peak memory includes
+that of the process that forked it. It uses the standard library only: the images contain this file.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
-#: Where a program's standard error goes, in its working folder.
+#: Standard error of a program, in its working folder.
 STDERR = "stderr.txt"
-#: What a shell ends with where it cannot start a program.
+#: A shell's exit code if it cannot start a program.
 CANNOT_START = 127
 #: Takes the words of a command line, returns the exit code.
-Main = Callable[[list[str]], int]
+_Main = Callable[[list[str]], int]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one simulator process may use."""
+    """Limits of one run: its memory and its wall time."""
 
     memory_bytes: int
     time_s: float
@@ -52,14 +51,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Usage:
-    """What one simulator process used; wall and CPU seconds, peak resident bytes."""
+    """Wall time, CPU time and peak memory of one run."""
 
     wall_s: float
     cpu_s: float
     peak_memory_bytes: int
 
 
-def isolate() -> bool:
+def _isolate() -> bool:
     """Enter a new user and network namespace; return whether the kernel allowed that."""
     refused: int = _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)
     return not refused
@@ -69,28 +68,28 @@ def network_is_isolated() -> bool:
     """Return whether this kernel lets an unprivileged process give up its network."""
     child = os.fork()
     if child == 0:
-        os._exit(0 if isolate() else 1)
+        os._exit(0 if _isolate() else 1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def written_version(program: Path) -> str:
-    """Return what a program's builder wrote into the program's folder, or nothing."""
+    """Return the version file in a program's folder, which its build wrote; empty without one."""
     version = program.parent / "version"
     return version.read_text(encoding="utf-8") if version.is_file() else ""
 
 
 @functools.cache
-def _python_main(program: str) -> Main | None:
-    """Return the `main` of module `command` in the program's folder `program`, if it has one."""
+def _python_main(program: str) -> _Main | None:
+    """Return `main` of program/command.py next to a program, if that exists."""
     folder = Path(program).parent / "program"
-    # A runner serves one engine: another one's modules have the same names.
+    # A runner serves one engine: the modules of others have the same names.
     if "command" in sys.modules or not (folder / "command.py").is_file():
         return None
     sys.path.insert(0, str(folder))
     try:
-        main: Main = importlib.import_module("command").main
+        main: _Main = importlib.import_module("command").main
     except Exception:
-        # Executed, the program reports the error itself.
+        # The program reports the error itself when it is executed.
         return None
     return main
 
@@ -104,7 +103,7 @@ def _run(command: list[str], limits: Limits, work: Path) -> tuple[int, Usage]:
     ended = os.pidfd_open(child)
     ready, _, _ = select.select([0, ended], [], [], limits.time_s)
     if 0 in ready:
-        # Nothing but the end of the input comes while a run is on; the program dies with us.
+        # The input has ended, since no request comes during a run; the program dies with us.
         os._exit(1)
     if not ready:
         os.kill(child, signal.SIGKILL)
@@ -118,8 +117,8 @@ def _run(command: list[str], limits: Limits, work: Path) -> tuple[int, Usage]:
     return os.waitstatus_to_exitcode(status), usage
 
 
-def _be_program(command: list[str], limits: Limits, work: Path, main: Main | None) -> None:
-    """Become the program, in the forked child: confined, with a bare environment."""
+def _be_program(command: list[str], limits: Limits, work: Path, main: _Main | None) -> None:
+    """Become the program in the forked child, confined, with a minimal environment."""
     code = CANNOT_START
     try:
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -131,7 +130,7 @@ def _be_program(command: list[str], limits: Limits, work: Path, main: Main | Non
         os.chdir(work)
         environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
         if main is None:
-            # Python ignores these two.
+            # Python ignores these two signals, and a program would inherit that.
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
             try:
@@ -174,9 +173,9 @@ def _has_network() -> bool:
     return bool({line.split(":")[0].strip() for line in devices} - {"lo"})
 
 
-def serve(require_no_network: bool) -> None:
+def _serve(require_no_network: bool) -> None:
     """Answer requests until the input ends; refuse them all if runs would see a network."""
-    isolate()
+    _isolate()
     refused = require_no_network and _has_network()
     with os.fdopen(os.dup(0), "rb", buffering=0) as requests:
         for line in iter(requests.readline, b""):
@@ -185,11 +184,11 @@ def serve(require_no_network: bool) -> None:
             else:
                 answer = _answer(json.loads(line))
             print(json.dumps(answer), flush=True)
-            # As process 1 of a container we collect what finished programs left running.
+            # As process 1 of a container the runner reaps what finished programs left running.
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
 
 
 if __name__ == "__main__":
-    serve(require_no_network=sys.argv[1:] != ["native"])
+    _serve(require_no_network=sys.argv[1:] != ["native"])

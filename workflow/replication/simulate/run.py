@@ -1,7 +1,6 @@
-"""Batches: their scenarios are run into the store, and the tables of the runs checked and gathered.
+"""Run the scenarios of a batch into the store; check and gather their tables.
 
-A simulator that died half-way, or wrote something else, must not leave a result that looks like
-one. Plain Arrow, since every batch pays for what is imported here before its first simulation.
+Tables are plain Arrow: importing pandas would cost every batch a second.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ from replication.study.storage.table import (
 RunTables = dict[str, pa.Table]
 
 TEXT = pa.large_string()
-#: Columns of the engines' tables that are text; an empty field is a missing one.
 TEXTS = ("flow", "link", "kind")
 _NS = 1_000_000_000
 _WHERE_PACKETS_END = ("packets_received", "packets_dropped", "packets_in_flight")
@@ -49,7 +47,7 @@ _WHERE_PACKETS_END = ("packets_received", "packets_dropped", "packets_in_flight"
 
 @dataclass(frozen=True)
 class Job:
-    """The scenarios of a batch, and what is needed to run them."""
+    """The scenarios of a batch, their runtime and their store."""
 
     engine: str
     runtime: Runtime
@@ -59,7 +57,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished run: what it used, and its tables if they were read just now (else none)."""
+    """A finished run: time and memory used, and its tables unless they are in the store already."""
 
     usage: dict[str, Any]
     tables: RunTables
@@ -68,7 +66,7 @@ class Finished:
 def open_job(
     root: Path, launch: Launch, scenarios: dict[str, Scenario], store: Path, limits: Limits
 ) -> Job:
-    """Return the job that runs `scenarios` into the folder `store`, which is made."""
+    """Return a job that runs `scenarios` into the folder `store`, which is made if missing."""
     store.mkdir(parents=True, exist_ok=True)
     runtime = make_runtime(root, launch, store.resolve(), limits)
     return Job(launch.engine, runtime, scenarios, Store(store.resolve()))
@@ -81,7 +79,7 @@ def run_batch(
     tables: tuple[Path, Path],
     progress: Progress | None,
 ) -> None:
-    """Run what is not yet in the store; write the runs' usage, and flows and series as Parquet."""
+    """Run what is not in the store; write its usage, and `tables` (flows, series) as Parquet."""
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
     started = time.time()
     finished = run_job(job, progress.tick if progress else lambda: None)
@@ -103,7 +101,7 @@ def run_batch(
 
 
 def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
-    """Run and pack what is not in the store; return all runs by id. RunError names a failed one."""
+    """Run and pack what is not in the store; return all runs by id. RunError names a failed run."""
     finished = {}
     try:
         for scenario_id in sorted(job.scenarios):
@@ -134,8 +132,8 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
 
 
 def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
-    """Return engine and scenarios of a batch of `design`, a study's table of runs."""
-    # Only the batch's lines are parsed: a design may have ten thousands of runs.
+    """Return engine and scenarios of a batch; `design` is the study's table of runs."""
+    # Only the batch's lines are parsed: a design may have tens of thousands of runs.
     head, *lines = read_text(design).splitlines() or [""]
     rows = list(csv.DictReader([head, *(line for line in lines if batch in line)]))
     try:
@@ -145,7 +143,7 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     if not wanted:
         raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
-    # As `write_scenarios` writes them: "id":{...},
+    # The format of `write_scenarios`: "id":{...},
     texts = {line[1:17]: line[19:].rstrip(",") for line in read_text(path).splitlines()}
     return next(iter(wanted.values())), {name: _scenario(path, name, texts) for name in wanted}
 
@@ -163,15 +161,12 @@ def _scenario(path: Path, name: str, texts: Mapping[str, str]) -> Scenario:
 
 
 def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
-    # One thread: a batch is one of as many as there are cores.
+    # One thread: Snakemake runs as many batches as there are cores.
     reading = pyarrow.csv.ReadOptions(use_threads=False)
+    options = {"read_options": reading, "convert_options": _options(tuple(columns))}
     try:
-        # As a stream: a third of the time that `read_csv` takes for a small file.
-        with pyarrow.csv.open_csv(
-            pa.BufferReader(content),
-            read_options=reading,
-            convert_options=_options(tuple(columns)),
-        ) as stream:
+        # A stream takes a third of the time of `read_csv` for a small file.
+        with pyarrow.csv.open_csv(pa.BufferReader(content), **options) as stream:
             found = stream.read_all()
     except pa.ArrowInvalid as error:
         reason = " ".join(str(error).split())[:200]
@@ -191,10 +186,11 @@ def _options(columns: tuple[str, ...]) -> pyarrow.csv.ConvertOptions:
 
 
 def check_run(work: Path, scenario: Scenario) -> RunTables:
-    """Return the tables of `scenario` in folder `work`, which must be complete; else RunError.
+    """Return the tables that an engine wrote into `work`; RunError unless they are complete.
 
-    Every flow once, in the scenario's order; every sample of every flow and monitor; each packet
-    that was sent received, dropped or in flight; and the scenario's own name in run.json.
+    run.json names the scenario. flows.csv has every flow once, in the scenario's order; packets
+    sent are those received, dropped and in flight. series.csv has every sample of every flow and
+    monitor.
     """
     try:
         content = {name: (work / name).read_bytes() for name in TABLES}
@@ -225,17 +221,17 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
 
 def _check_flows(flows: pa.Table, scenario: Scenario) -> None:
     if flows["flow"].to_pylist() != [flow.id for flow in scenario.flows]:
-        raise RunError("flows.csv: its flows are not the scenario's")
+        raise RunError("flows.csv: its flows differ from the scenario's")
     _check_finite(flows, "flows.csv", FLOW_NUMBERS)
     for row in flows.select(["packets_sent", *_WHERE_PACKETS_END]).to_pylist():
         counts = [row[name] for name in _WHERE_PACKETS_END]
         if None in row.values() or row["packets_sent"] != sum(counts) or min(counts) < 0:
-            raise RunError("flows.csv: packets sent are not those received, dropped and in flight")
+            raise RunError("flows.csv: packets received, dropped and in flight do not sum to sent")
 
 
 def _check_finite(table: pa.Table, name: str, columns: Sequence[str]) -> None:
     for column in columns:
-        # Missing numbers are passed over; of a column without any number nothing is known.
+        # Missing numbers are allowed, and `all` of a column without numbers is None.
         if pc.all(pc.is_finite(table[column])).as_py() is False:
             raise RunError(f"{name}: {column} is not finite everywhere")
 
@@ -249,25 +245,25 @@ def read_runs(
     columns: Sequence[str],
     known: Mapping[str, RunTables] | None = None,
 ) -> pa.Table:
-    """Read a `table` of finished runs in the order of their ids, but for those `known`."""
+    """Read a `table` of finished runs in the order of their ids; `known` tables are not read."""
     tables, known = [], known or {}
     for scenario_id in sorted(scenario_ids):
         found = known.get(scenario_id, {}).get(table)
         if found is None:
             stored = store.tables(scenario_id)
             if stored is None:
-                raise RunError(f"{store.entry(scenario_id)}: is damaged or gone; {REMEDY}")
+                raise RunError(f"{store.entry(scenario_id)}: is damaged or missing; {REMEDY}")
             found = _read(table, stored[table], columns)
         names = {"scenario": scenario_id, "engine": engine, "engine_version": engine_version}
         for place, (name, value) in enumerate(names.items()):
             found = found.add_column(place, name, _repeated(value, len(found)))
         tables.append(found)
-    # Runs without a transfer, or without samples of sockets, lack their columns.
+    # Runs without a transfer or socket samples lack these columns.
     return pa.concat_tables(tables, promote_options="default")
 
 
 def _repeated(text: str, count: int) -> pa.Array:
-    """Return a column of `text` alone; Arrow's own way of making one imports pandas, a second."""
+    # `pa.array` of repeated text would import pandas, which takes a second.
     content = text.encode()
     offsets = np.arange(count + 1, dtype=np.int64) * len(content)
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content * count)]

@@ -1,4 +1,4 @@
-"""The runtime of a batch: one runner (see `process`), native or in a container of an image."""
+"""The runtime of a batch: one runner (see `process`), native or in a container."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from replication.simulate.environment import core, with_callers_home
 from replication.simulate.process import CANNOT_START, STDERR, Limits, Usage
 from replication.study.errors import REMEDIES, InputError, RunError
 
-#: How C++, Python, Tcl and the C library report that there is no more memory.
+#: Messages of C++, Python, Tcl and the C library when memory is exhausted.
 _NO_MEMORY = ("bad_alloc", "MemoryError", "unable to alloc", "unable to realloc", "allocate memory")
 _DAMAGED = (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, CANNOT_START)
 _REBUILD = "if it was built and is damaged, remove data/reproduced/engines and run again"
 #: A disk with less free space than this is full to a simulator.
 _ROOM_BYTES = 1 << 16
-#: How much later than the runner's own limit an answer may come.
+#: Extra time for an answer, after the runner's time limit.
 _GRACE_S = 60.0
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What to start: a native program, or in the image with this id (any, if None)."""
+    """The program to start: a native one, or that in an image (of the planned id, if given)."""
 
     runtime: str
     engine: str
@@ -49,11 +49,11 @@ class Launch:
 
 @dataclass
 class Runtime:
-    """Runs an engine's program on one input file after the other.
+    """Runs an engine's program on one input file after another.
 
-    `program` is its path as the runner sees it; `command` and `environment` start the runner, when
-    it is first needed. `image` is the id of the image that the runs are in; `seen` is a folder, and
-    where the runner sees it, unless it sees the same paths.
+    `program` is its path as the runner sees it; `command` and `environment` start the runner when
+    it is first needed. `image` is the id of the container's image, `mounted` a folder and its path
+    in the container.
     """
 
     name: str
@@ -62,22 +62,21 @@ class Runtime:
     environment: dict[str, str]
     limits: Limits
     image: str | None = None
-    seen: tuple[Path, Path] | None = None
+    mounted: tuple[Path, Path] | None = None
     _process: subprocess.Popen[bytes] | None = None
     _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
 
     def run(self, work: Path) -> Usage:
-        """Run the program on the input file in `work`, to its end; it writes its tables to `work`.
+        """Run the program on the input file in `work`; it writes its tables there.
 
-        RunError, with the program's last line, where it could not start, failed, or went over a
-        limit.
+        RunError has the program's last line if it could not start, failed or exceeded a limit.
         """
-        there = str(self.seen[1] / work.relative_to(self.seen[0]) if self.seen else work)
+        there = str(self.mounted[1] / work.relative_to(self.mounted[0]) if self.mounted else work)
         words = [self.program, "--input", f"{there}/{INPUT_FILE}", "--output", there]
         return self.run_command(words, work, there)
 
     def run_command(self, command: list[str], work: Path, there: str) -> Usage:
-        """Run any command in the folder `work`, which the runner sees as `there`; see `run`."""
+        """Run a command in the folder `work`, whose path for the runner is `there`."""
         answer = self._ask({"command": command, "work": there} | vars(self.limits))
         status = answer.pop("status")
         usage = Usage(**answer)
@@ -87,16 +86,16 @@ class Runtime:
         return usage
 
     def written_version(self) -> str:
-        """Return what the program's builder wrote into its folder, or nothing."""
+        """Return the version that the program's build wrote, as `process.written_version`."""
         return str(self._ask({"version_of": self.program})["version"])
 
     def close(self) -> None:
-        """End the runner, and its container: it ends with its input."""
+        """End the runner and its container."""
         runner, self._process = self._process, None
         if runner is None:
             return
         try:
-            # Closes the input first.
+            # This closes the runner's input, with which it ends.
             runner.communicate(timeout=_GRACE_S)
         except subprocess.TimeoutExpired:
             runner.kill()
@@ -127,7 +126,7 @@ class Runtime:
 
 
 def _reason(status: int, usage: Usage, limits: Limits, work: Path) -> str:
-    """Return why a run failed: its exit, the last line of its standard error, and what helps."""
+    """Return why a run failed: exit code, last line of standard error, remedy."""
     file = work / STDERR
     text = file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else ""
     end = f"exit code {status}" if status > 0 else f"killed by signal {-status}"
@@ -144,13 +143,13 @@ def _reason(status: int, usage: Usage, limits: Limits, work: Path) -> str:
 
 
 def native(program: Path, limits: Limits, image: str | None = None) -> Runtime:
-    """Return the runtime of a program of this machine."""
+    """Return the runtime of a program on this machine."""
     command = [sys.executable, "-ISB", str(Path(process.__file__)), "native"]
     return Runtime("native", str(program), command, core(), limits, image)
 
 
 def make_runtime(root: Path, launch: Launch, folder: Path, limits: Limits) -> Runtime:
-    """Return what runs the scenarios in the folders of `folder`; InputError without the image."""
+    """Return the runtime of runs below `folder`; InputError without the program or image."""
     if launch.runtime == "native":
         if launch.program is None:
             raise InputError("program: the native runtime needs the path of the engine's program")
@@ -161,49 +160,42 @@ def make_runtime(root: Path, launch: Launch, folder: Path, limits: Limits) -> Ru
             f"image: {launch.runtime} has {image} here, but the run was planned with "
             f"{launch.image}: build or copy the same image to this machine"
         )
-    command = command_line(launch.runtime, image, folder, limits.memory_bytes)
-    program = str(program_in_image(launch.engine))
-    seen = (folder, Path(WORK))
+    command = _container_command(launch.runtime, image, folder, limits.memory_bytes)
+    program, mounted = str(program_in_image(launch.engine)), (folder, Path(_WORK))
     environment = with_callers_home()
-    return Runtime(launch.runtime, program, command, environment, limits, image, seen)
+    return Runtime(launch.runtime, program, command, environment, limits, image, mounted)
 
 
-#: The commands that start containers, and how to get them.
-COMMANDS = {
+#: How to install what starts containers.
+_INSTALL = {
     "docker": "apt-get install docker.io, and start its daemon",
     "podman": "apt-get install podman",
 }
-#: The image that the whole workflow can run in.
+#: The image for the whole workflow.
 ANALYSIS = "analysis"
-#: Where an image has the engines' programs and the runner, and where it sees the runs.
-PROGRAMS = "/opt/replicate"
-WORK = "/work"
-_RUNNER = ("/usr/bin/python3", "-ISB", f"{PROGRAMS}/process.py")
-#: What the runner and the folders in memory need beyond the simulator's own limit.
+#: Paths in an image: the engines' programs and the runner; the mounted runs.
+_PROGRAMS, _WORK = "/opt/replicate", "/work"
+_RUNNER = ("/usr/bin/python3", "-ISB", f"{_PROGRAMS}/process.py")
+#: Memory of the runner and of folders in memory, beyond the simulator's limit.
 _OVERHEAD_BYTES = 2**29
 _PROCESSES = 1024
 
 
 @functools.cache
 def reference(root: Path, name: str) -> str:
-    """Return the name of an image made from the present sources."""
+    """Return the name of the image of the current sources."""
     command = ["bash", str(root / "containers" / "build"), "--name", name]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @functools.cache
 def find_image(root: Path, runtime: str, name: str) -> str:
-    """Return the id of the image `name` of the present sources; InputError if it is not there."""
+    """Return the id of the image `name` of the current sources; InputError if it is missing."""
     if shutil.which(runtime) is None:
-        raise InputError(f"runtime: {runtime} is not installed: {COMMANDS[runtime]}")
+        raise InputError(f"runtime: {runtime} is not installed: {_INSTALL[runtime]}")
     image = reference(root, name)
-    done = subprocess.run(
-        [runtime, "image", "inspect", "--format", "{{.Id}}", image],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=with_callers_home(),
-    )
+    command = [runtime, "image", "inspect", "--format", "{{.Id}}", image]
+    done = subprocess.run(command, capture_output=True, text=True, env=with_callers_home())
     if done.returncode == 0:
         return "sha256:" + done.stdout.strip().removeprefix("sha256:")
     if "no such image" in done.stderr.lower() or "not known" in done.stderr.lower():
@@ -212,24 +204,19 @@ def find_image(root: Path, runtime: str, name: str) -> str:
     raise InputError(f"runtime: {runtime} cannot be used: {said[0]}")
 
 
-def command_line(runtime: str, image: str, folder: Path, memory_bytes: int) -> list[str]:
-    """Return the command that starts the runner of an image.
-
-    No network, a read-only root, no capabilities, the calling user, nothing mounted but `folder`
-    (at WORK), and limits of memory and processes. The runner limits memory and time of each run.
-    """
-    confined = "--network=none --read-only --cap-drop=ALL --security-opt=no-new-privileges"
+def _container_command(runtime: str, image: str, folder: Path, memory_bytes: int) -> list[str]:
+    """Return the command that starts a confined container's runner, with only `folder` mounted."""
     options = [
         *["--rm", "--interactive", "--pull=never", "--log-driver=none"],
-        *confined.split(),
+        *["--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"],
         f"--pids-limit={_PROCESSES}",
         f"--memory={memory_bytes + _OVERHEAD_BYTES}",
         f"--user={os.getuid()}:{os.getgid()}",
         "--tmpfs=/tmp:rw,nosuid,nodev,noexec,size=64m",
         # The linux engine maps its guest's memory from here, code included.
         "--tmpfs=/dev/shm:rw,nosuid,nodev,exec,size=1g",
-        f"--mount=type=bind,source={folder},target={WORK}",
-        f"--workdir={WORK}",
+        f"--mount=type=bind,source={folder},target={_WORK}",
+        f"--workdir={_WORK}",
         f"--entrypoint={_RUNNER[0]}",
     ]
     if runtime == "podman" and os.getuid() != 0:
@@ -238,12 +225,12 @@ def command_line(runtime: str, image: str, folder: Path, memory_bytes: int) -> l
 
 
 def program_in_image(engine: str) -> Path:
-    """Return the path, in any image that has it, of an engine's program."""
-    return Path(PROGRAMS) / engine / f"replicate-{engine}"
+    """Return the path of an engine's program in an image."""
+    return Path(_PROGRAMS) / engine / f"replicate-{engine}"
 
 
 def image_file(root: Path) -> str:
-    """Return the path of the analysis image in Apptainer's format, there or not."""
+    """Return the path of the analysis image in Apptainer's format, which need not exist."""
     return str(root / ".cache" / "images" / f"analysis-{_sources(root)}.sif")
 
 
@@ -252,19 +239,19 @@ def _sources(root: Path) -> str:
 
 
 def find_inside(root: Path, deployment: Iterable[Enum]) -> str | None:
-    """Return the hash of the sources of the image that all rules run in; None if native."""
+    """Return the source hash of the image that all rules run in; None if native."""
     here = os.environ.get("REPLICATION_IMAGE_SOURCES")
     if here is None and not any(method.name == "APPTAINER" for method in deployment):
         return None
     sources = _sources(root)
     if here is None and not Path(image_file(root)).is_file():
         raise InputError(
-            f"--sdm apptainer: there is no image {image_file(root)}: make it from the image "
-            f"{reference(root, ANALYSIS)}, as containers/README.md says"
+            f"--sdm apptainer: image {image_file(root)} does not exist: make it from the image "
+            f"{reference(root, ANALYSIS)}, as containers/README.md describes"
         )
     if here not in (None, sources):
         raise InputError(
-            f"this image was made from other sources ({here}) than the checkout's ({sources}): "
+            f"this image was made from sources {here}, but the checkout has {sources}: "
             "run `make images`"
         )
     return sources

@@ -1,10 +1,9 @@
-"""The store: finished runs, kept so that no run is ever made twice.
+"""The store of finished runs, which makes no run twice; and the progress of a workflow's jobs.
 
-A store is named by engine and engine fingerprint, a run in it by its scenario, so an old result can
-never stand in for a new one. A run is a folder until its batch is done, and then in a pack with the
-others of the batch: an uncompressed ZIP archive with a list of its runs, which is written last. A
-run's `usage.json` is written last and holds the hash of its tables: a run without it, or whose
-tables do not match it, counts as not run.
+A store is named by engine and engine fingerprint, a run in it by its scenario, so an old result is
+never taken for a new one. A run is a folder until its batch is done, then part of the batch's pack:
+an uncompressed ZIP archive, and a list of its runs, which is written last. A run's `usage.json` is
+written last and holds the hash of its tables. A run without it, or with other tables, is run again.
 """
 
 from __future__ import annotations
@@ -34,9 +33,10 @@ from replication.study.scenario import Scenario
 TABLES = ("flows.csv", "series.csv", "run.json")
 _USAGE = "usage.json"
 _PACKS = "packs"
-#: Fewer runs than this stay folders.
+#: A batch with fewer runs is not packed.
 _PACKED_FROM = 8
-#: What reading a damaged archive raises; a flag that says "encrypted" is a RuntimeError.
+_PRINT_EVERY_S = 20.0
+#: Errors of reading a damaged archive; one whose flag says "encrypted" raises RuntimeError.
 _DAMAGED = (
     *(OSError, EOFError, KeyError, ValueError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
@@ -45,28 +45,28 @@ _DAMAGED = (
 
 @dataclass
 class Store:
-    """Finished runs of one engine at one fingerprint, in `folder`, whoever made and packed them."""
+    """The finished runs of one engine at one fingerprint."""
 
     folder: Path
-    _looked_ns: int = -1
+    _packs_changed_ns: int = -1
     #: Run to the packs that have it.
     _packs: dict[str, list[Path]] = field(default_factory=dict)
 
     def entry(self, scenario_id: str) -> Path:
-        """Return the folder of a run that is not packed, whether or not it is there."""
+        """Return the folder of a run, which exists unless the run is packed."""
         return self.folder / scenario_id
 
     def finished(self) -> set[str]:
-        """Return the scenarios with a finished run, without looking into each."""
+        """Return the scenarios with a finished run, without checking its files."""
         folders = self.folder.glob("[!.]*")
         return {path.name for path in folders if path.name != _PACKS}.union(self._packed())
 
     def usage(self, scenario_id: str) -> dict[str, Any] | None:
-        """Return what the run used, or None unless the run is complete and intact."""
+        """Return time and memory that a run used; None unless it is complete and intact."""
         return next((usage for usage, _ in self._intact(scenario_id)), None)
 
     def tables(self, scenario_id: str) -> dict[str, bytes] | None:
-        """Return the tables of a run by name, or None unless the run is complete and intact."""
+        """Return the tables of a run by name; None unless it is complete and intact."""
         return next((tables for _, tables in self._intact(scenario_id)), None)
 
     def _intact(self, scenario_id: str) -> Iterator[tuple[dict[str, Any], dict[str, bytes]]]:
@@ -88,11 +88,11 @@ class Store:
                 yield {name: archive.read(f"{scenario_id}/{name}") for name in (*TABLES, _USAGE)}
 
     def _packed(self) -> dict[str, list[Path]]:
-        """Return the packs of each packed run; what others pack while we look is seen."""
+        """Return the packs of each packed run; read again when another job has added a pack."""
         folder = self.folder / _PACKS
-        changed_ns = folder.stat().st_mtime_ns if folder.is_dir() else self._looked_ns
-        if changed_ns != self._looked_ns:
-            self._looked_ns = changed_ns
+        changed_ns = folder.stat().st_mtime_ns if folder.is_dir() else self._packs_changed_ns
+        if changed_ns != self._packs_changed_ns:
+            self._packs_changed_ns = changed_ns
             self._packs.clear()
             for listed in sorted(folder.glob("*.runs")):
                 for name in listed.read_text(encoding="utf-8", errors="replace").split():
@@ -100,18 +100,17 @@ class Store:
         return self._packs
 
     def begin(self, scenario_id: str, scenario: Scenario, engine: Engine) -> Path:
-        """Make a private working folder with the engine's input for the scenario in it."""
+        """Make a private working folder that holds the engine's input file."""
         self.folder.mkdir(parents=True, exist_ok=True)
         text = input_text(scenario, engine)
         work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
-        # A plain write: the folder is nobody else's, and counts for nothing until it is finished.
         (work / INPUT_FILE).write_text(text, encoding="utf-8")
         return work
 
     def finish(self, scenario_id: str, work: Path, usage: dict[str, Any]) -> dict[str, Any]:
-        """Move the working folder into place; return what the run in the store used.
+        """Move a working folder into the store; return the usage of the stored run.
 
-        A broken entry is replaced. An intact one stays: another process was first; it may be read.
+        A damaged entry is replaced. An intact one, which another process made meanwhile, is kept.
         """
         usage = usage | {"sha256": _digest(_read(work, TABLES))}
         (work / _USAGE).write_text(json.dumps(usage, sort_keys=True) + "\n", encoding="utf-8")
@@ -121,18 +120,15 @@ class Store:
         try:
             work.rename(self.entry(scenario_id))
         except OSError:
-            theirs = self.usage(scenario_id)
-            if theirs is None:
+            kept = self.usage(scenario_id)
+            if kept is None:
                 raise
             shutil.rmtree(work, ignore_errors=True)
-            return theirs
+            return kept
         return usage
 
     def pack(self, scenario_ids: Iterable[str]) -> None:
-        """Put those of the runs that are folders into a pack, if there are enough.
-
-        Another process may be reading the folders: it finds the pack once they are gone.
-        """
+        """Move the runs that are still folders into a pack, if there are enough."""
         folders = sorted(entry for name in scenario_ids if (entry := self.entry(name)).is_dir())
         if len(folders) < _PACKED_FROM:
             return
@@ -144,19 +140,17 @@ class Store:
                     for name, content in _read(folder, (INPUT_FILE, *TABLES, _USAGE)).items():
                         archive.writestr(f"{folder.name}/{name}", content)
         except FileNotFoundError:
-            # Another job, with some of the same runs, was quicker: its pack has those.
+            # Another job has packed some of the same runs meanwhile.
             return
         write_text(path.with_suffix(".runs"), names + "\n")
+        # A process that still reads a folder finds its run in the pack.
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @functools.lru_cache(maxsize=16)
 def _archive(path: Path, inode: int) -> zipfile.ZipFile:
-    """Return a pack, which stays open while one run after the other is read.
-
-    A pack that is written again has another `inode`, so that it is opened again.
-    """
+    # Kept open for many reads. A pack that is written again has a new inode and is opened again.
     return zipfile.ZipFile(path)
 
 
@@ -172,58 +166,57 @@ def _digest(files: dict[str, bytes]) -> str:
     return digest.hexdigest()
 
 
+#: Store to scenario to its expected CPU seconds.
+Totals = dict[Path, dict[str, float]]
+
+
 @dataclass
 class Progress:
-    """Counts finished scenarios in the stores; prints a line at most every `every_s` seconds."""
+    """Prints how much of a workflow's simulation is done."""
 
-    goal: dict[Path, dict[str, float]]
+    totals: Totals
     started: float
-    left_at_start_s: float
-    every_s: float = 20.0
+    remaining_at_start_s: float
     _last: float = field(default_factory=time.monotonic)
 
     @classmethod
     def load(cls, path: Path) -> Progress | None:
-        """Read the goal that `write_goal` left, or None where a job runs on its own."""
+        """Read the file of `write_totals`; None without one, for a job outside a workflow."""
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
-            goal = {Path(folder): costs for folder, costs in document["goal"].items()}
-            return cls(goal, document["started"], document["left_s"])
+            totals = {Path(folder): costs for folder, costs in document["totals"].items()}
+            return cls(totals, document["started"], document["remaining_s"])
         except (OSError, ValueError, KeyError):
             return None
 
     def tick(self, force: bool = False) -> None:
-        """Print where the run stands, unless it did so a moment ago."""
-        if not force and time.monotonic() - self._last < self.every_s:
+        """Print a line, but at most every 20 s unless `force` is set."""
+        if not force and time.monotonic() - self._last < _PRINT_EVERY_S:
             return
         self._last = time.monotonic()
-        done, total, left_s = count(self.goal)
-        elapsed_s = max(time.time() - self.started, 1e-3)
-        whole_s = math.fsum(cost_s for costs in self.goal.values() for cost_s in costs.values())
-        line = f"simulate: {done} of {total} scenarios ({1 - left_s / (whole_s or 1):.0%} of the "
-        line += f"work), {done / elapsed_s:.1f} per s"
-        if left_s < self.left_at_start_s:
-            rate = (self.left_at_start_s - left_s) / elapsed_s
-            minutes, seconds = divmod(round(left_s / rate), 60)
-            line += f", about {minutes} min {seconds:02d} s left"
+        done, total, remaining_s = count_runs(self.totals)
+        line = f"simulate: {done} of {total} scenarios"
+        if (worked_s := self.remaining_at_start_s - remaining_s) > 0:
+            wall_s = remaining_s / worked_s * (time.time() - self.started)
+            line += f", about {wall_s / 60:.1f} min remaining"
         print(line, file=sys.stderr, flush=True)
 
 
-def count(goal: dict[Path, dict[str, float]]) -> tuple[int, int, float]:
-    """Return scenarios done and in all, and the expected CPU seconds of those that are left."""
-    left_s = []
-    for folder, costs in goal.items():
+def count_runs(totals: Totals) -> tuple[int, int, float]:
+    """Return the numbers of finished and of all runs, and the CPU seconds that remain."""
+    remaining_s = []
+    for folder, costs in totals.items():
         done = Store(folder).finished()
-        left_s += [cost_s for name, cost_s in costs.items() if name not in done]
-    total = sum(map(len, goal.values()))
-    return total - len(left_s), total, math.fsum(left_s)
+        remaining_s += [cost_s for name, cost_s in costs.items() if name not in done]
+    total = sum(map(len, totals.values()))
+    return total - len(remaining_s), total, math.fsum(remaining_s)
 
 
-def write_goal(path: Path, goal: dict[Path, dict[str, float]]) -> None:
-    """Leave for the jobs of this run what there is to do and what is done already."""
+def write_totals(path: Path, totals: Totals) -> None:
+    """Write the amount of work, from which the jobs of a workflow print their progress."""
     document = {
-        "goal": {str(folder): costs for folder, costs in goal.items()},
+        "totals": {str(folder): costs for folder, costs in totals.items()},
         "started": time.time(),
-        "left_s": count(goal)[2],
+        "remaining_s": count_runs(totals)[2],
     }
     write_text(path, json.dumps(document))

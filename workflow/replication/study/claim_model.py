@@ -1,8 +1,7 @@
-"""The grammar of claims: a sentence of a paper and the machine test that decides it.
+"""Claims: a sentence of a paper, and the test that decides it.
 
-A test yields one number, the statistic, once per replicate. `expect` says what the statistic must
-be for `reproduced`, `direction` what still counts as `direction only`. Both are set from the
-paper's words before a run is looked at.
+A test yields one number per replicate, the statistic. It must meet `expect` for `reproduced` and
+`direction` for `direction only`. Both are set from the paper's words before a run is looked at.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from replication.study.model import OPTIONAL, PROSE, Document, Identifier, Window, reaches
 
-#: Keys of levels of a factor. A file may give one without a list, and is written so.
+#: Keys of a factor's levels; a file may give a single one without a list.
 Levels = Annotated[
     list[str],
     BeforeValidator(
@@ -23,21 +22,18 @@ Levels = Annotated[
     ),
     PlainSerializer(lambda keys: keys[0] if len(keys) == 1 else keys, return_type=str | list[str]),
 ]
-#: Levels by factor; a factor that is left out is free.
+#: Levels by factor; other factors may have any level.
 Where = dict[Identifier, Levels]
 
 
 class StartOrder(Document):
-    """The TCP flow that starts as the `start_order`-th of its run, 1 the first.
-
-    Of flows that start at one time, the one that the scenario lists first starts first.
-    """
+    """The TCP flow that starts as the `start_order`-th, from 1; ties in the scenario's order."""
 
     start_order: Annotated[int, Field(ge=1)]
 
 
 Flows = StartOrder | list[Identifier] | Literal["tcp", "cbr", "all"]
-#: Directions of monitored links, as they stand in the series: `bottleneck:ab`.
+#: Directions of monitored links, as in the series: `bottleneck:ab`.
 Links = Annotated[
     list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}:(ab|ba)$")]],
     Field(min_length=1),
@@ -45,14 +41,14 @@ Links = Annotated[
 
 
 def flows_in_words(flows: Flows) -> str:
-    """Return which flows are meant, for people."""
+    """Return the flows as text for readers."""
     if isinstance(flows, StartOrder):
         return f"flow {flows.start_order} by start"
     return flows if isinstance(flows, str) else ", ".join(flows)
 
 
 def covers(where: Where, levels: Mapping[str, str]) -> bool:
-    """Return whether a point with these levels is among those of `where`."""
+    """Return whether a point with these levels is one of the points of `where`."""
     return all(levels.get(factor) in keys for factor, keys in where.items())
 
 
@@ -60,27 +56,27 @@ class Quantity(Document):
     """A number per point and replicate."""
 
     experiment: Identifier
-    """The experiment's id."""
+    """Id of the experiment."""
     metric: Identifier
-    """See `replicate metrics`."""
+    """Name of a metric; `replicate metrics` lists them."""
     flows: Flows = "tcp"
     """`tcp`, `cbr`, `all`, flow ids, or `{start_order: k}`, the k-th TCP flow to start."""
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
-    """As in a cell."""
+    """How several flows or links are combined, as in a cell."""
     where: Where = {}
     """Map of factor to level or list of levels."""
     window_s: Window | None = None
-    """[from, to]: only this part of the run."""
+    """Part of the run, [from, to] in s; without it the whole run."""
     links: Links | None = OPTIONAL
-    """As in a cell."""
+    """Links of a metric of links, as in a cell."""
 
     def at(self, where: Where) -> Quantity:
-        """Return the quantity with the levels of `where` laid over its own."""
+        """Return the quantity at the levels of `where`."""
         return self.model_copy(update={"where": {**self.where, **where}})
 
 
 class Condition(Document):
-    """A bound on the statistic: any of the two ends, at least one."""
+    """Bounds of the statistic: `at_least`, `at_most` or both."""
 
     at_least: float | None = None
     at_most: float | None = None
@@ -94,7 +90,7 @@ class Condition(Document):
         return self
 
     def holds(self, value: float) -> bool:
-        """Return whether `value` lies inside the bounds, up to rounding."""
+        """Return whether `value` lies within the bounds, up to rounding."""
         low = self.at_least is None or reaches(value, self.at_least)
         return low and (self.at_most is None or reaches(self.at_most, value))
 
@@ -107,15 +103,12 @@ class Condition(Document):
 
 
 class PublishedRun(Document):
-    """The statistic of one published run, which has to be one that our runs could give.
-
-    `factor` bounds what it may differ by from the mean over our runs.
-    """
+    """The statistic of one published run, which may differ from our mean by `factor` at most."""
 
     published: float
     factor: Annotated[float, Field(gt=1, le=3)]
 
-    #: A single run has no bounds that could be drawn.
+    #: Charts draw no bounds for a single run.
     at_least: ClassVar[None] = None
     at_most: ClassVar[None] = None
 
@@ -138,12 +131,11 @@ class _Tied(_Judged):
 
 
 class RatioTest(_OfRuns):
-    """Ratio left/right at points that match in all factors that neither side fixes.
+    """Ratio left / right at points that agree in the factors that neither side fixes.
 
     A side fixes a factor by naming one level, or by listing levels other than the other side's.
-
-    `reduce` combines the matched points: mean, minimum, maximum, or `ratio_of_means` (the ratio
-    of the two sides' means over all their points, which needs no matching).
+    `reduce` combines the matched points; `ratio_of_means` divides the means over all points of
+    either side, which needs no matching.
     """
 
     kind: Literal["ratio"]
@@ -153,10 +145,7 @@ class RatioTest(_OfRuns):
 
 
 class EquivalenceTest(Document):
-    """|left/right - 1| at matched points, reduced; reproduced at or below `margin`.
-
-    With `ratio_of_means`, of the two sides' means over all their points, which needs no matching.
-    """
+    """|left / right - 1| at matched points, reduced as in `ratio`; reproduced up to `margin`."""
 
     kind: Literal["equivalence"]
     left: Quantity
@@ -167,10 +156,10 @@ class EquivalenceTest(Document):
 
 
 class ShareTest(_Tied):
-    """Share of left's points at which `left relation factor * right` for every matched right.
+    """Share of left's points that are above or below `factor` times every matched right point.
 
-    A left point is matched with each right point that agrees in the factors neither side fixes.
-    What lies within the relative `tie` of the bound is neither above nor below it.
+    Points are matched as in `ratio`. Values within the relative `tie` of the bound are neither
+    above nor below it.
     """
 
     kind: Literal["share"]
@@ -181,10 +170,10 @@ class ShareTest(_Tied):
 
 
 class TrendTest(_Tied):
-    """Spearman's rank correlation of the quantity with a factor's value.
+    """Spearman's rank correlation of the quantity with the value of factor `over`.
 
-    One correlation for each combination of the other factors; the statistic is the one furthest
-    from what is expected if `worst`, else their mean. Values share a rank if steps of at most the
+    There is one correlation per combination of the other factors. The statistic is the one furthest
+    from `expect`, or with `worst: false` their mean. Values share a rank if steps of at most the
     relative `tie` link them.
     """
 
@@ -195,11 +184,10 @@ class TrendTest(_Tied):
 
 
 class StepsTest(_Judged):
-    """Share of the steps from a level of factor `over` to the next at which the quantity changes.
+    """Share of the steps of factor `over` at which the quantity rises or falls by `factor`.
 
-    It rises if it is above `factor` times the value before, falls if below: a rank correlation
-    knows no size. One share for each combination of the other factors; the statistic is the one
-    furthest from what is expected if `worst`, else their mean.
+    It rises at a step if it is above `factor` times the value before, and falls if below. `worst`
+    is that of a trend.
     """
 
     kind: Literal["steps"]
@@ -213,8 +201,8 @@ class StepsTest(_Judged):
 class CrossoverTest(_Judged):
     """Value of factor `over` at which left - right first changes sign (linear interpolation).
 
-    Where it never changes the statistic is undefined and the verdict `not reproduced`.
-    `before` says which side is larger first.
+    `before` names the side that is larger first. Without a change of sign the claim is not
+    reproduced.
     """
 
     kind: Literal["crossover"]
@@ -227,8 +215,8 @@ class CrossoverTest(_Judged):
 class OrderingTest(_Tied):
     """Kendall's tau between the listed order (largest first) and the measured one.
 
-    Each item of `order` narrows `of` by its `where`; tau is averaged over matched points. Values
-    share a rank as in a trend.
+    Each item of `order` is a `where` for `of`. Tau is averaged over matched points. Values share a
+    rank as in a trend.
     """
 
     kind: Literal["ordering"]
@@ -237,7 +225,7 @@ class OrderingTest(_Tied):
 
 
 class ValueTest(_OfRuns):
-    """The quantity itself, reduced over its points. Features of a series are metrics too."""
+    """The quantity, reduced over its points."""
 
     kind: Literal["value"]
     of: Quantity
@@ -257,9 +245,9 @@ SimpleTest = (
 
 
 class AllTest(Document):
-    """Several parts that must all hold; the statistic is the share of parts reproduced.
+    """Several parts that must all hold; the statistic is the share of reproduced parts.
 
-    With `for_each`, a factor, each part is made at each of its levels.
+    With `for_each`, a factor, there is a copy of each part at each of its levels.
     """
 
     kind: Literal["all"]
@@ -269,11 +257,11 @@ class AllTest(Document):
     @model_validator(mode="after")
     def _several(self) -> AllTest:
         if len(self.parts) < 2 and self.for_each is None:
-            raise ValueError("has one part alone; give two, or the factor for_each of whose levels")
+            raise ValueError("has only one part; give two, or a factor as for_each")
         return self
 
     def at_each(self, factor: str, levels: Sequence[str]) -> AllTest:
-        """Return the test with its parts at each level; ValueError if one names the factor."""
+        """Return the test with its parts at each level; ValueError if a part names the factor."""
         for part in self.parts:
             if factor == getattr(part, "over", "") or any(factor in q.where for q in sides(part)):
                 raise ValueError(
@@ -284,7 +272,7 @@ class AllTest(Document):
 
 
 class NotTestable(Document):
-    """The paper gives too little to decide; `reason` says what is missing."""
+    """A claim that the paper gives too little to decide; `reason` says what is missing."""
 
     kind: Literal["not_testable"]
     reason: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
@@ -311,42 +299,41 @@ class _Sentence(Document):
     id: Identifier
     """`c01`, `c02`, ..."""
     quote: Annotated[str, Field(min_length=1, max_length=400), PROSE]
-    """The sentence, verbatim, at most 400 characters; the caption, where only a figure says it."""
+    """The sentence, verbatim; the caption for a result that only a figure shows."""
     place: Annotated[str, Field(min_length=1, max_length=200), PROSE]
     """Section, table or figure of the paper."""
     reading: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
-    """How the words became the test, and why this threshold; else why there is no test."""
+    """How the test follows from the words, and the reason for its threshold."""
 
 
 class Claim(_Sentence):
-    """A result of the paper: its words, its place, how it was turned into a test, and the test."""
+    """A result of the paper and its test."""
 
     test: Test
-    """One of the kinds below."""
+    """The test; `kind` names its form."""
     repeats: Identifier | None = None
-    """Id of the claim that is the same finding in other words: judged and shown, not counted
-    again."""
+    """Id of the claim that states the same finding. The repeat is judged, but not counted again."""
 
     @property
     def is_counted(self) -> bool:
-        """Whether the claim counts in the headline's shares."""
+        """Whether the claim counts in the shares of reproduced claims."""
         return self.repeats is None
 
     def quantities(self) -> Iterator[Quantity]:
-        """Yield every quantity that the test reads."""
+        """Yield every quantity of the test."""
         for test in self.tests():
             yield from sides(test)
 
     def tests(self) -> list[SimpleTest]:
-        """Return the test's parts; none where the claim cannot be tested."""
+        """Return the parts of the test; none for a claim that cannot be tested."""
         if isinstance(self.test, NotTestable):
             return []
         return list(self.test.parts) if isinstance(self.test, AllTest) else [self.test]
 
 
 class Unjudged(_Sentence):
-    """A sentence of the paper that is no result of it: listed, and not judged."""
+    """A sentence of the paper that is not a result: it is listed, but not judged."""
 
     nature: Literal["background", "prediction", "arithmetic", "table"]
-    """`background` from the literature, `prediction` of what the authors did not try, `arithmetic`
-    of the set-up, or `table`: a row or caption, whose numbers are cells."""
+    """`background` from the literature, `prediction` of an experiment that the authors did not run,
+    `arithmetic` of the set-up, or `table`: a row or caption, whose numbers are cells."""

@@ -1,4 +1,4 @@
-"""Errors that a user can mend: the command line prints them in one line and exits with 2."""
+"""Errors that a user can correct, and their one-line messages."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from pydantic import ValidationError
 
 
 class InputError(ValueError):
-    """Something given to us is wrong; the message names file, field, value and remedy."""
+    """Wrong input (exit code 2); the message names file, field, value and remedy."""
 
 
 class RunError(RuntimeError):
-    """Something went wrong while running; the message names what to look at (exit code 1)."""
+    """A failed run (exit code 1); the message says where to look."""
 
 
-_ROOM = "make room there and run again: what is finished is kept"
+_ROOM = "free some space and run again: finished runs are kept"
 _WRITABLE = "make it writable, or run in another folder"
 _PATH = "give another path"
-#: What the machine may refuse through no fault of ours, and what helps.
+#: Errors of the operating system, and their remedies.
 REMEDIES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _ROOM),
     **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), _WRITABLE),
     **dict.fromkeys((errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ENOENT), _PATH),
-    errno.EIO: "the disk fails: run in another folder",
+    errno.EIO: "the disk has an error: run in another folder",
     errno.ENOMEM: "there is not enough memory: run fewer jobs at once (CORES=1)",
 }
 
 
 def describe_refusal(error: OSError | MemoryError) -> str | None:
-    """Return a line on what the machine refused, and its remedy; None for any other error."""
+    """Return message and remedy of an error in `REMEDIES`; None for any other error."""
     if isinstance(error, MemoryError):
         return f"out of memory: {REMEDIES[errno.ENOMEM]}"
     if error.errno not in REMEDIES:
@@ -42,16 +42,16 @@ def describe_refusal(error: OSError | MemoryError) -> str | None:
     return f"{where}{os.strerror(error.errno)}: {REMEDIES[error.errno]}"
 
 
-def leave(error: InputError) -> NoReturn:
-    """Print bad input as one line and end the program with exit code 2, while rules are read."""
+def exit_with_error(error: InputError) -> NoReturn:
+    """Print an error and end the program with exit code 2, while Snakemake reads rules."""
     print(f"error: {error}", file=sys.stderr, flush=True)
     sys.stdout.flush()
-    # Snakemake turns an exception, SystemExit too, into a traceback and exit code 1.
+    # Snakemake turns every exception, even SystemExit, into a traceback and exit code 1.
     os._exit(2)
 
 
 def end_of(error: Exception) -> tuple[int, str] | None:
-    """Return exit code and line of an error that needs no traceback; None for any other."""
+    """Return exit code and message of an expected error; None for one that needs a traceback."""
     if isinstance(error, InputError | RunError):
         return (2 if isinstance(error, InputError) else 1), str(error)
     line = describe_refusal(error) if isinstance(error, OSError | MemoryError) else None
@@ -59,7 +59,7 @@ def end_of(error: Exception) -> tuple[int, str] | None:
 
 
 def describe(error: ValidationError, document: Any = None, limit: int = 5) -> str:
-    """Return a line of all problems, by the names that the `document` gives its entries."""
+    """Return all problems in one line; entries of lists are named by their ids in `document`."""
     problems = error.errors(include_url=False)
     lines = []
     for problem in problems[:limit]:

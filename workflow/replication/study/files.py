@@ -1,4 +1,4 @@
-"""Files, read and written safely: YAML, models, JSON, atomic writes, content hashes, fetching."""
+"""Read and write files: YAML, models, JSON, atomic writes, hashes, downloads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,22 +20,21 @@ from replication.study.errors import InputError, describe
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 _TEXT = "tag:yaml.org,2002:str"
-#: What helps with a file that we made and that is damaged or of another version.
+#: Remedy for a generated file that is damaged or of another version.
 REMEDY = "remove it and run again"
-#: Seconds without an answer.
-_PATIENCE_S = 60
+_DOWNLOAD_TIMEOUT_S = 60
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML with the words and numbers of JSON, as in version 1.2, and no key twice.
+    """YAML 1.2 with the values of JSON; a key may occur only once.
 
-    All else is text: ``yes``, ``010`` and ``1:30`` too, of which YAML 1.1 makes True, 8 and 90.
+    ``yes``, ``010`` and ``1:30`` are text, which YAML 1.1 reads as True, 8 and 90.
     """
 
     yaml_implicit_resolvers: dict[str, list[Any]] = {}
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Check a mapping's keys, then put in what its merge keys bring."""
+        """Check a mapping's keys before merge keys are resolved."""
         checked = self.__dict__.setdefault("checked", set())
         if node not in checked:
             checked.add(node)
@@ -67,7 +65,7 @@ for _tag, _pattern, _first in (
 
 
 def parse_yaml(text: str | bytes) -> Any:
-    """Return the document that a text holds; InputError names the line of a fault."""
+    """Return the document in a text; InputError names the line of an error."""
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
@@ -79,7 +77,7 @@ def parse_yaml(text: str | bytes) -> Any:
 
 
 def read_number(text: str) -> int | float | None:
-    """Return the number that a text is, None if it is none; InputError where it is too large."""
+    """Return the number in a text, None without one; InputError if it is too large."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -90,7 +88,7 @@ def read_number(text: str) -> int | float | None:
 
 
 def read_yaml(path: Path) -> Any:
-    """Return the document in `path`; InputError where it is missing or `parse_yaml` refuses it."""
+    """Return the document in `path`; InputError if it is missing or invalid."""
     try:
         return parse_yaml(path.read_bytes())
     except OSError as error:
@@ -100,7 +98,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_model(path: Path, model: type[ModelT], *more: Path) -> ModelT:
-    """Read `path`, and keys that `more` files add, as `model`; InputError names file and field."""
+    """Read `path` and the keys of `more` files as `model`; InputError names file and field."""
     document: Any = read_yaml(path)
     source = dict.fromkeys(document if isinstance(document, dict) else (), path)
     for further in more:
@@ -121,10 +119,10 @@ def read_model(path: Path, model: type[ModelT], *more: Path) -> ModelT:
 
 
 def _line(path: Path, place: tuple[int | str, ...]) -> str:
-    """Return the line of a file that a problem's place is in, as ", line 3"."""
+    """Return the line of an error's place in a file, as ", line 3"."""
     node, line = yaml.compose(path.read_bytes(), Loader=_Loader), 1
     for part in place:
-        # Parts that are the kind of a union are in neither.
+        # A part that is the kind of a union is not in the file.
         if isinstance(node, yaml.SequenceNode):
             found = {number: (entry, entry) for number, entry in enumerate(node.value)}
         else:
@@ -137,18 +135,18 @@ def _line(path: Path, place: tuple[int | str, ...]) -> str:
 
 
 def read_text(path: Path) -> str:
-    """Return the text in `path`; InputError says what to do where it is missing or damaged."""
+    """Return the text in `path`; InputError, with the remedy, if it is missing or damaged."""
     try:
         return path.read_bytes().decode("utf-8")
     except OSError as error:
-        what = error.strerror
-        raise InputError(f"{path}: cannot be read ({what}); run the workflow first") from None
+        reason = error.strerror
+        raise InputError(f"{path}: cannot be read ({reason}); run the workflow first") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not text ({error}); {REMEDY}") from None
 
 
 def read_json(path: Path) -> Any:
-    """Return the document in `path`; InputError as `read_text` where it is missing or damaged."""
+    """Return the document in `path`; InputError if it is missing or damaged."""
     text = read_text(path)
     try:
         return json.loads(text)
@@ -158,14 +156,14 @@ def read_json(path: Path) -> Any:
 
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; it takes `path`'s place only if the block succeeds."""
+    """Yield a temporary path, which is renamed to `path` only if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        # mkstemp makes files private; results are meant to be read by others.
+        # mkstemp makes files private, but other users may read results.
         temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:
@@ -180,8 +178,8 @@ def write_text(path: Path, text: str) -> None:
 
 
 def fetch(address: str, path: Path, sha256: str) -> None:
-    """Fetch `address` (https:// or file://) into `path` if it has this SHA-256, else InputError."""
-    import urllib.request  # which few runs need
+    """Download `address` (https:// or file://) to `path`; InputError for another SHA-256."""
+    import urllib.request  # slow to import, and few runs need it
 
     if path.is_file() and file_sha256(path) == sha256:
         return
@@ -189,11 +187,8 @@ def fetch(address: str, path: Path, sha256: str) -> None:
         raise InputError(f"{address}: is no address; give one that starts with https:// or file://")
     with atomic(path) as temporary:
         try:
-            with (
-                urllib.request.urlopen(address, timeout=_PATIENCE_S) as answer,
-                temporary.open("wb") as file,
-            ):
-                shutil.copyfileobj(answer, file)
+            with urllib.request.urlopen(address, timeout=_DOWNLOAD_TIMEOUT_S) as answer:
+                temporary.write_bytes(answer.read())
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise InputError(f"{address}: cannot be fetched ({reason})") from None
@@ -202,21 +197,20 @@ def fetch(address: str, path: Path, sha256: str) -> None:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the SHA-256 of `content`, as `sha256sum` gives it for a file."""
+    """Return the SHA-256 of `content` as hex digits."""
     return hashlib.sha256(content).hexdigest()
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, as `sha256sum` gives it."""
+    """Return the SHA-256 of a file as hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_of(*paths: Path) -> str:
-    """Return the SHA-256 over names and contents of the files among `paths`, in any order."""
+    """Return the SHA-256 over names and contents of those of `paths` that are files."""
     digest = hashlib.sha256()
     found = [path for path in paths if path.is_file()]
-    # Folders decide between files of one name.
     for path in sorted(found, key=lambda p: (p.name, p.as_posix())):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest() if found else ""

@@ -1,4 +1,4 @@
-"""Findings: what a study teaches about TCP, in sentences whose numbers come from the results."""
+"""Findings: sentences on what a study teaches about TCP, with numbers from the results."""
 
 from __future__ import annotations
 
@@ -14,42 +14,44 @@ from replication.study.model import Document, EngineName, Identifier, Text, one_
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
-#: A test of the claims' language: its statistic is the number, its expectation the condition.
 _Test = Annotated[SimpleTest, Field(discriminator="kind")]
 
 
 class Fact(Document):
-    """A number that a finding names or rests on, and what must hold of it: one source of these."""
+    """A number of a finding with its condition; exactly one source, `ours` to `region`.
+
+    For `ours` and `paper`, a claim's test, the number is the statistic.
+    """
 
     ours: _Test | None = None
-    """A test on our runs by the documented defaults, on the study's primary engine."""
+    """A test on our runs with the documented defaults on the study's primary engine."""
     paper: _Test | None = None
-    """A test on the numbers that the paper prints."""
+    """A test on the paper's printed numbers."""
     explanation: (
         Literal["matches_before", "matches_after", "numbers", "claims_before", "claims_after"]
         | Literal["claims", "gain"]
         | None
     ) = None
-    """A count under the best explanation; `gain` is how many more match or hold under it."""
+    """A count under the best explanation; `gain` is the increase in matches and claims."""
     cause: Identifier | None = None
-    """A cause that the best explanation must have; its title is shown."""
+    """A cause that the best explanation must contain; the sentence shows its title."""
     region: Identifier | None = None
-    """Id of a region: the share of its area where the claim holds."""
+    """Id of a region; the number is the share of its area where the claim holds."""
     engine: EngineName | None = None
-    """The engine of the region."""
+    """Engine of the region."""
     expect: Condition | None = None
-    """What must hold of a count or share; a test has its own."""
+    """Condition of a count or share; a test has its own."""
 
     _one_source = one_of("ours", "paper", "explanation", "cause", "region")
 
 
 class Finding(Document):
-    """One or two sentences; all facts must hold on the results at hand for it to be said."""
+    """One or two sentences, which the report shows only if all facts hold."""
 
     text: Text
-    """With `{name}` for the number of the fact `name`."""
+    """The sentences; `{name}` is replaced by the number of the fact `name`."""
     chart: str | None = None
-    """The chart that shows it: its name in the study's charts, as `sweep~throughput_bps`."""
+    """Name of the study's chart that shows the finding, such as `sweep~throughput_bps`."""
     facts: Annotated[dict[Identifier, Fact], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -63,14 +65,14 @@ class Finding(Document):
 
     @property
     def rests_on(self) -> Literal["explanation", "region", "defaults"]:
-        """Return what it needs beyond our runs at the defaults."""
+        """The results that the finding needs: `defaults` are runs with the documented defaults."""
         if any(fact.explanation or fact.cause for fact in self.facts.values()):
             return "explanation"
         return "region" if any(fact.region for fact in self.facts.values()) else "defaults"
 
 
 class Findings(Document):
-    """What a study teaches; the first finding rests on the documented defaults alone."""
+    """The findings of a study; the first needs only runs with the documented defaults."""
 
     findings: Annotated[list[Finding], Field(min_length=1)]
 
@@ -78,11 +80,11 @@ class Findings(Document):
     def _defaults_first(self) -> Findings:
         first = self.findings[0]
         if first.rests_on != "defaults" or first.chart is None:
-            raise ValueError("the first finding rests on the defaults alone and names a chart")
+            raise ValueError("the first finding must rest on the defaults alone and name a chart")
         return self
 
 
 def load_findings(root: Path, study: str) -> list[Finding]:
-    """Return a study's findings; none where it has no such file."""
+    """Return a study's findings; none without the file."""
     path = root / "configs/studies" / study / "findings.yaml"
     return read_model(path, Findings).findings if path.is_file() else []

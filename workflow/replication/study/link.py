@@ -1,4 +1,4 @@
-"""A link of a scenario: its rate and delay, its queues, losses and shapers."""
+"""Links of a scenario: rates, delays, queues, losses and shapers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from replication.study.model import (
     one_of,
 )
 
-#: HTB keeps no tokens for longer than this (`mbuffer` of sch_htb.c).
-MOST_BURST_S = 60.0
+#: Longest time for which HTB keeps tokens (`mbuffer` of sch_htb.c).
+_MOST_BURST_S = 60.0
 
 
 class DropTail(Document):
-    """Finite FIFO of the outgoing device itself; give packets or bytes, not both."""
+    """FIFO of the outgoing device, with a limit in packets or in bytes."""
 
     kind: Literal["droptail"] = "droptail"
     limit_packets: Count | None = None
@@ -35,7 +35,7 @@ class DropTail(Document):
 
 
 class Pfifo(Document):
-    """FIFO queue discipline in front of a device queue (RFC-free; Linux `pfifo`)."""
+    """FIFO queue discipline in front of a device queue (Linux `pfifo`)."""
 
     kind: Literal["pfifo"] = "pfifo"
     limit_packets: Count
@@ -45,8 +45,8 @@ class Pfifo(Document):
 class Red(Document):
     """Random Early Detection (Floyd and Jacobson 1993).
 
-    With `byte_mode` the queue is measured, and drops are weighted, in bytes: thresholds and limit
-    count packets of `mean_packet_bytes` (ns-2: `queue_in_bytes_` and `bytes_`).
+    In `byte_mode` the queue is measured and drops are weighted in bytes; thresholds and limit count
+    packets of `mean_packet_bytes` (ns-2: `queue_in_bytes_` and `bytes_`).
     """
 
     kind: Literal["red"] = "red"
@@ -61,7 +61,7 @@ class Red(Document):
     wait: bool = True
     device_queue_packets: Count = 1
     ecn: bool = OFF
-    """Packets of flows with `ecn` are marked where they would be dropped early (RFC 3168)."""
+    """Mark packets of flows with `ecn` instead of dropping them early (RFC 3168)."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Red:
@@ -122,8 +122,8 @@ class FqPie(Document):
 class Cake(Document):
     """Common Applications Kept Enhanced (Høiland-Jørgensen et al. 2018); the link is its shaper.
 
-    Its limit counts the memory that the kernel holds for its packets, headroom included. The
-    default is what it takes itself at rates up to 80 Mbit/s (`cake_reconfigure` of sch_cake.c).
+    Its limit is kernel memory, including the headroom of packets. The default is that of CAKE at
+    rates up to 80 Mbit/s (`cake_reconfigure` of sch_cake.c).
     """
 
     kind: Literal["cake"] = "cake"
@@ -139,14 +139,14 @@ Queue = Annotated[
 
 
 class RandomLoss(Document):
-    """Independent loss of each packet that crosses the link direction."""
+    """Independent random loss of packets in one direction of a link."""
 
     kind: Literal["random"] = "random"
     probability: Probability
 
 
 class ListedLoss(Document):
-    """Loss of the n-th data packets of a flow (1 is the first to cross this direction)."""
+    """Loss of the n-th data packets of a flow, counted from 1 in one direction of a link."""
 
     kind: Literal["listed"] = "listed"
     flow: Identifier
@@ -157,10 +157,10 @@ Loss = Annotated[RandomLoss | ListedLoss, Field(discriminator="kind")]
 
 
 class TokenBucket(Document):
-    """Shaper that pays afterwards, as a class of Linux's HTB does (sch_htb.c, tc-htb(8)).
+    """Token bucket that may go into debt, as a class of Linux's HTB (sch_htb.c, tc-htb(8)).
 
-    Tokens come at the link's `rate_bps`, at most `burst_bytes` of them. A packet goes while there
-    is no debt, passes at `line_rate_bps`, and its whole length is taken off, into debt if need be.
+    It fills at the link's `rate_bps`, up to `burst_bytes`. Without debt a packet is sent at
+    `line_rate_bps`, and its length is subtracted.
     """
 
     kind: Literal["token_bucket"] = "token_bucket"
@@ -169,10 +169,10 @@ class TokenBucket(Document):
 
 
 class TokenBucketFilter(TokenBucket):
-    """Shaper that pays first, as Linux's TBF does (sch_tbf.c, tc-tbf(8)).
+    """Token bucket without debt, as Linux's TBF (sch_tbf.c, tc-tbf(8)).
 
-    A packet goes when there are tokens for all of it. A merged packet that `burst_bytes` cannot
-    hold is cut into its segments before it is queued.
+    A packet is sent when there are tokens for all of it. A merged packet larger than `burst_bytes`
+    is cut into its segments before it is queued.
     """
 
     kind: Literal["tbf"] = "tbf"  # type: ignore[assignment]
@@ -182,53 +182,48 @@ Shaper = Annotated[TokenBucket | TokenBucketFilter, Field(discriminator="kind")]
 
 
 class Link(Document):
-    """Duplex point-to-point link; `queue_ab` is the queue at a's egress towards b."""
+    """Duplex point-to-point link between nodes `a` and `b`; `_ab` is the direction from a to b."""
 
     id: Identifier
-    """Its name."""
     a: Identifier
-    """A node."""
     b: Identifier
-    """The other node."""
     rate_bps: Annotated[Rate, Field(ge=1)]
-    """In each direction."""
+    """Rate in each direction."""
     delay_s: Seconds
-    """One way."""
+    """One-way propagation delay."""
     jitter_s: Seconds = Field(default=0, exclude_if=lambda value: value == 0)
-    """Each packet's propagation takes up to so much longer, by a uniform draw of its own, but no
-    packet overtakes another."""
+    """Largest extra delay of a packet, drawn uniformly; packets stay in order."""
     frame_bytes: Annotated[int, Field(ge=0, le=255), WHOLE] = Field(
         default=0, exclude_if=lambda value: value == 0
     )
-    """What a packet has more than its IP bytes in rates and in limits in bytes; Ethernet as Linux's
-    disciplines count it: 14. Results count IP bytes."""
+    """Bytes per packet that rates and limits in bytes count in addition to its IP bytes; 14 for
+    Ethernet as Linux counts it. Results count IP bytes."""
     queue_ab: Queue
-    """At a's egress to b."""
+    """Queue of a's interface to b."""
     queue_ba: Queue
-    """At b's egress to a."""
+    """Queue of b's interface to a."""
     loss_ab: Loss | None = None
     """`{kind: random, probability}`, or `{kind: listed, flow, data_packets: [n, ...]}`."""
     loss_ba: Loss | None = None
-    """As `loss_ab`, from b to a."""
+    """Loss from b to a."""
     shaper_ab: Shaper | None = OPTIONAL
-    """`{kind: token_bucket, burst_bytes, line_rate_bps}`: `rate_bps` is then a token bucket's, as
-    of Linux's HTB, behind which a packet passes at `line_rate_bps`; `kind: tbf` is Linux's TBF,
-    which cuts merged packets that its burst cannot hold. Null: a packet takes its time at
-    `rate_bps`, and the next one waits for it."""
+    """`{kind: token_bucket, burst_bytes, line_rate_bps}`, as Linux's HTB, or `kind: tbf`, as its
+    TBF: `rate_bps` is the token rate, and packets are sent at `line_rate_bps`. Null: packets are
+    sent at `rate_bps`."""
     shaper_ba: Shaper | None = OPTIONAL
-    """As `shaper_ab`, from b to a."""
+    """Shaper from b to a."""
 
     def shaper(self, direction: str) -> Shaper | None:
-        """Return what shapes a direction: ab or ba."""
+        """Return the shaper of a direction, ab or ba."""
         return self.shaper_ab if direction == "ab" else self.shaper_ba
 
     def random_loss(self, direction: str) -> float:
-        """Return the probability of random loss in a direction: ab or ba."""
+        """Return the probability of random loss in a direction, ab or ba."""
         loss = self.loss_ab if direction == "ab" else self.loss_ba
         return loss.probability if isinstance(loss, RandomLoss) else 0.0
 
     def passing_bps(self, direction: str) -> float:
-        """Return the rate at which a packet passes in a direction: of the line behind a shaper."""
+        """Return the rate at which packets are sent in a direction, ab or ba."""
         shaper = self.shaper(direction)
         return self.rate_bps if shaper is None else shaper.line_rate_bps
 
@@ -239,9 +234,9 @@ class Link(Document):
                 continue
             if shaper.line_rate_bps < self.rate_bps:
                 raise ValueError(f"link {self.id}: a shaper's line_rate_bps is below rate_bps")
-            if 8 * shaper.burst_bytes > MOST_BURST_S * self.rate_bps:
+            if 8 * shaper.burst_bytes > _MOST_BURST_S * self.rate_bps:
                 raise ValueError(
-                    f"link {self.id}: burst_bytes are more than {MOST_BURST_S:g} s of rate_bps"
+                    f"link {self.id}: burst_bytes are more than {_MOST_BURST_S:g} s of rate_bps"
                 )
             if not isinstance(queue, DropTail) and queue.device_queue_packets != 1:
                 raise ValueError(

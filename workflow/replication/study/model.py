@@ -1,4 +1,4 @@
-"""Base of every validated document: strict types, no unknown keys, finite numbers."""
+"""The base class of all documents, and the types of their fields."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-#: Every key of every document, and what each engine takes.
+#: The page with every key of every document, and the support of each engine.
 REFERENCE = "configs/reference.md"
 
-#: Unicode's categories of control characters and of what ends a line or a paragraph.
-_BREAKS = {"Cc", "Zl", "Zp"}
+#: Unicode's categories of control characters, line and paragraph separators.
+_CONTROLS = {"Cc", "Zl", "Zp"}
 
 
-def break_in(text: str, allowed: str = "") -> str | None:
-    """Return the first character of a text that ends a line or commands a terminal, or None."""
+def control_character(text: str, allowed: str = "") -> str | None:
+    """Return the first control character or line break of a text, or None."""
     if text.isprintable():
         return None
-    broken = (c for c in text if unicodedata.category(c) in _BREAKS and c not in allowed)
-    return next(broken, None)
+    found = (c for c in text if unicodedata.category(c) in _CONTROLS and c not in allowed)
+    return next(found, None)
 
 
-def _without_breaks(allowed: str, but: str) -> AfterValidator:
+def _without_controls(allowed: str, reason: str) -> AfterValidator:
     def check(text: str) -> str:
-        if (found := break_in(text, allowed)) is not None:
-            raise ValueError(f"holds {found!r}, {but}; remove it")
+        if (found := control_character(text, allowed)) is not None:
+            raise ValueError(f"contains {found!r}, {reason}; remove it")
         return text
 
     return AfterValidator(check)
@@ -51,17 +51,17 @@ def _window(window: tuple[float, float]) -> tuple[float, float]:
 
 
 def reaches(value: float, bound: float) -> bool:
-    """Return whether a value is at least a bound, or differs from it by rounding alone."""
+    """Return whether a value is at least a bound, up to rounding."""
     return value >= bound or math.isclose(value, bound, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def _whole(value: Any) -> Any:
-    """Return a float without a fraction as a whole number: products in templates give floats."""
+    # Products in templates give floats, also for counts.
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 EngineName = Literal["ns3", "ns2", "linux"]
-#: Lower-case identifier that is safe in file names, Tcl, C++ and HTML ids.
+#: A lower-case identifier that is safe in file names, Tcl, C++ and HTML ids.
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
 Rate = Annotated[float, Field(gt=0, le=1e12)]
 Seconds = Annotated[float, Field(ge=0, le=1e6)]
@@ -69,27 +69,23 @@ PositiveSeconds = Annotated[float, Field(gt=0, le=1e6)]
 WHOLE = BeforeValidator(_whole)
 Count = Annotated[int, Field(ge=1, le=1_000_000_000), WHOLE]
 Probability = Annotated[float, Field(ge=0, le=1)]
-#: [from, to]: a list in a file. Its numbers are as strict as any.
+#: [from, to], a list in files.
 Interval = Annotated[tuple[float, float], Strict(False)]
 #: Part of a run, in s from its start.
 Window = Annotated[Interval, AfterValidator(_window)]
-#: A key that is left out of every serialisation while it is null: documents that do not have it
-#: keep the identity that they had before there was such a key.
+#: A field that is not serialised while it is null, so that documents without it keep their hash.
 OPTIONAL: Any = Field(default=None, exclude_if=lambda value: value is None)
-#: A truth value that is left out likewise while it is false.
+#: A truth value that is not serialised while it is false.
 OFF: Any = Field(default=False, exclude_if=lambda value: not value)
-PROSE = _without_breaks("\n\t", "which neither charts nor pages can show")
-LINE = _without_breaks("", "but must be one line")
+PROSE = _without_controls("\n\t", "which neither charts nor pages can show")
+LINE = _without_controls("", "but must be one line")
 Text = Annotated[str, Field(min_length=1, max_length=2000), PROSE]
-#: What stands at an axis, in a legend or in a cell of a table.
+#: A text of one line, for an axis, a legend or a cell of a table.
 Label = Annotated[str, Field(min_length=1, max_length=2000), LINE]
 
 
 class Document(BaseModel):
-    """A frozen model that refuses unknown keys, NaN and infinities, and converts no types.
-
-    A text or truth value is no number: ``duration_s: true`` is not one second.
-    """
+    """A frozen model that rejects unknown keys, NaN and infinities, and converts no types."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, strict=True, use_attribute_docstrings=True
@@ -97,7 +93,7 @@ class Document(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _knows_its_keys(cls, document: Any) -> Any:
+    def _only_known_keys(cls, document: Any) -> Any:
         known = _keys_of(cls)
         if not isinstance(document, dict) or document.keys() <= known.keys():
             return document
@@ -110,7 +106,7 @@ class Document(BaseModel):
 
 
 def one_of(*names: str) -> Any:
-    """Return a validator of a document: exactly one of these keys must be given."""
+    """Return a validator: a document must have exactly one of these keys."""
     message = f"give exactly one of {', '.join(names[:-1])} and {names[-1]}"
 
     def check(document: Document) -> Document:
@@ -127,7 +123,7 @@ def _keys_of(model: type[Document]) -> dict[str, None]:
 
 
 def _no_such_key(key: str, known: list[str]) -> PydanticCustomError:
-    # Part of a name is near to it, however long the name is: `ssthresh`.
+    # A part of a long name, such as `ssthresh`, is not a close match of it.
     near = [name for name in known if key in name] or get_close_matches(key, known)
     nearest = f"nearest: {near[0]}; " if near else ""
     words = f"no such key; {nearest}every key: {REFERENCE}"

@@ -1,4 +1,4 @@
-"""Parameters of a study, each `published` or `assumed`, and the factors that vary them."""
+"""Parameters of a study, each published or assumed, and the factors that vary them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_v
 from replication.study.errors import describe
 from replication.study.model import LINE, Document, Identifier, Interval, Label, Text, one_of
 
-#: Most points of an experiment, counted before any of them is made.
+#: Most points of an experiment.
 MOST_POINTS = 10_000
-#: Units that the ends of parameters' names say.
-UNITS = {
+#: Endings of parameters' names, and their units.
+_UNITS = {
     "_bps": "bit/s",
     "_bytes": "bytes",
     "_hz": "1/s",
@@ -27,17 +27,17 @@ UNITS = {
 
 
 class Published(Document):
-    """Where the paper states a value, and its words."""
+    """Place and words of a value in the paper."""
 
     place: Text
     quote: Text | None = None
 
 
 class Assumed(Document):
-    """Why a value that the paper does not state was chosen, and what else would be plausible.
+    """Reason for a value that the paper does not state, and its plausible range or choices.
 
-    A number has a closed `range`, anything else `choices`; `source` is the documentation or
-    practice behind the reason. Each replicate draws anew from `varies`.
+    `source` is the documentation or practice behind the reason. Each replicate draws its value from
+    `varies`, if given.
     """
 
     reason: Text
@@ -61,22 +61,22 @@ class Assumed(Document):
 
 class _Tagged(Document):
     published: Published | None = None
-    """`place` *, `quote`: where the paper states it, in its words."""
+    """`place` * and `quote` of the value in the paper."""
     assumed: Assumed | None = None
     """`reason` *, `source` *, and one of `range` ([low, high], in the parameter's unit) and
-    `choices` (a list); `varies` ([low, high] within the range): each replicate draws its own
-    value from it, unless a level sets the parameter."""
+    `choices` (a list). With `varies` ([low, high] within the range) each replicate draws a value,
+    unless a level sets the parameter."""
 
     _one_tag = one_of("published", "assumed")
 
 
 class Parameter(_Tagged):
-    """A named value that templates use; `unit` is for people ("bit/s", "s", "segments")."""
+    """A named value that templates use."""
 
     value: JsonValue
-    """A number, text, truth value, null, or a structure such as a queue; may hold references."""
+    """A number, text, truth value, null, or a structure such as a queue; may contain references."""
     unit: Annotated[str, LINE] = ""
-    """For people; without it the one that the name ends in (`_s`, `_bps`, `_bytes` ...)."""
+    """Unit for readers; by default that of the name's ending (`_s`, `_bps`, `_bytes` ...)."""
 
     @model_validator(mode="after")
     def _default_is_plausible(self) -> Parameter:
@@ -95,7 +95,7 @@ def _with_units(parameters: Any) -> Any:
     if isinstance(parameters, dict):
         parameters = dict(parameters)
         for name, parameter in parameters.items():
-            units = [unit for end, unit in UNITS.items() if name.endswith(end)]
+            units = [unit for end, unit in _UNITS.items() if name.endswith(end)]
             if units and isinstance(parameter, dict):
                 parameters[name] = {"unit": units[0]} | parameter
     return parameters
@@ -105,38 +105,37 @@ Parameters = Annotated[dict[Identifier, Parameter], BeforeValidator(_with_units)
 
 
 class Level(Document):
-    """One level of a factor: `set` overrides parameters; `value` is its number on an axis."""
+    """One level of a factor."""
 
     key: Identifier
     """Key in tables and `where`."""
     label: Label
     """Label in charts."""
     value: float | None = None
-    """Its number on an axis; `trend` and `crossover` need it."""
+    """Number on an axis; `trend`, `steps` and `crossover` need it."""
     set: dict[Identifier, JsonValue]
-    """Map of parameter to value; the parameters must be declared."""
+    """Map of declared parameter to its value at this level."""
     quick: bool = False
-    """Run in quick tiers too."""
+    """Whether quick tiers run the level too."""
 
 
 class LevelValues(Document):
-    """Levels that are numbers of one parameter: listed, or from one to another a step apart."""
+    """Levels that are numbers of one parameter: `values`, or `from`, `to` and `step`."""
 
     values: list[int | float] = []
-    """The numbers; or else `from`, `to` and `step`."""
     first: int | float | None = Field(default=None, alias="from")
     to: int | float | None = None
     step: Annotated[int | float, Field(gt=0)] | None = None
     set: Identifier
     """The parameter."""
     times: int | float = 1
-    """What a number is multiplied by to be the parameter's value."""
+    """Factor between a number and the parameter's value."""
     key: str = "{}"
     """Key of a level; `{}` is its number."""
     label: str = "{}"
-    """Label of a level, likewise."""
+    """Label of a level; `{}` is its number."""
     quick: list[int | float] = []
-    """The numbers that are run in quick tiers too."""
+    """Numbers that quick tiers run too."""
 
     @model_validator(mode="after")
     def _listed(self) -> LevelValues:
@@ -147,8 +146,8 @@ class LevelValues(Document):
             steps = self._steps
             if steps < 0 or steps.denominator > 1:
                 raise ValueError(
-                    f"from {self.first:g} to {self.to:g} are no whole steps of {self.step:g}; "
-                    "let the last step end at `to`"
+                    f"from {self.first:g} to {self.to:g} is not a whole number of steps of "
+                    f"{self.step:g}; change `to` or `step`"
                 )
             if steps >= MOST_POINTS:
                 raise ValueError(f"makes more than {MOST_POINTS} levels; vary less")
@@ -159,7 +158,7 @@ class LevelValues(Document):
         return (_exact(self.to) - _exact(self.first)) / _exact(self.step)
 
     def levels(self) -> Iterator[dict[str, Any]]:
-        """Yield the levels as a file would list them; of whole numbers all values are whole."""
+        """Yield the levels as a file would list them; values of whole numbers are whole."""
         numbers = [_exact(number) for number in self.values]
         if self.step is not None:
             first, step = _exact(self.first), _exact(self.step)
@@ -179,7 +178,7 @@ class LevelValues(Document):
 
 
 def _exact(number: float | None) -> Fraction:
-    # As it is written: 0.1 is a tenth.
+    # The decimal number as written, so that sums of steps have no rounding.
     return Fraction(repr(number))
 
 
@@ -193,24 +192,23 @@ def _generated(levels: Any) -> Any:
 
 
 class Factor(_Tagged):
-    """What an experiment varies. Tagged like a parameter, for all its levels at once."""
+    """A factor that an experiment varies; published or assumed for all its levels at once."""
 
     id: Identifier
-    """Its name."""
     label: Label
-    """Its name in charts."""
+    """Name in charts."""
     unit: Annotated[str, LINE] = ""
-    """Of the levels' `value`."""
+    """Unit of the levels' `value`."""
     levels: Annotated[
         list[Level],
         BeforeValidator(_generated, json_schema_input_type=list[Level] | LevelValues),
         Field(min_length=1),
     ]
-    """List of levels; or `{values: [1, 2, 5], set: parameter}`, a level for each number, which the
-    parameter takes; or `{from, to, step, set}`."""
+    """List of levels; or a level per number of a parameter: `{values: [1, 2, 5], set: parameter}`
+    or `{from, to, step, set}`."""
     averaged: bool = False
-    """The paper prints means over these levels: each is a replicate of every point, and no point of
-    its own. Tables and claims cannot name it."""
+    """Whether the paper prints means over these levels. They are then replicates of each point, and
+    tables and claims cannot name the factor."""
 
     @model_validator(mode="after")
     def _unique_levels(self) -> Factor:
@@ -219,12 +217,12 @@ class Factor(_Tagged):
 
 
 def unique(names: Iterable[str], what: str) -> None:
-    """Raise ValueError naming the first of `names` that occurs twice."""
+    """Raise ValueError if one of `names` occurs twice."""
     for name, times in Counter(names).items():
         if times > 1:
             raise ValueError(f"duplicate {what}: {name!r}")
 
 
 def plain_values(parameters: dict[str, Parameter]) -> dict[str, Any]:
-    """Return name to value, without tags."""
+    """Return the parameters' values by name."""
     return {name: parameter.value for name, parameter in parameters.items()}

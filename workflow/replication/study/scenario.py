@@ -1,4 +1,4 @@
-"""A scenario: one engine-neutral run in SI units, named by the hash of its canonical JSON."""
+"""Scenarios: engine-neutral runs in SI units, named by the hash of their canonical JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from replication.study.model import (
 )
 from replication.study.parameter import unique
 
-#: Headers of IPv4 and TCP without options, and the option of timestamps (RFC 7323).
+#: Sizes of IPv4 and TCP headers without options, and of the timestamps option (RFC 7323).
 TCP_IP_HEADER_BYTES, TIMESTAMPS_BYTES = 40, 12
 _OfThePapers = Literal["tahoe", "reno", "newreno", "linuxreno", "cubic", "vegas", "westwood"]
 _Further = Literal["bic", "dctcp", "htcp", "hybla", "illinois", "ledbat", "lp", "scalable", "veno"]
 CongestionControl = Literal[_OfThePapers, "westwood_plus", "highspeed", "bbr", _Further, "yeah"]
 CONGESTION_CONTROLS: tuple[str, ...] = get_args(CongestionControl)
-#: Beyond any series that a machine here could hold.
-MOST_SERIES_ROWS = 1e9
+#: More rows than fit into memory.
+_MOST_SERIES_ROWS = 1e9
 
 
 class _Flow(Document):
@@ -49,64 +49,59 @@ class _Flow(Document):
 
 
 class TcpFlow(_Flow):
-    """Bulk TCP transfer, of so many bytes or without end."""
+    """TCP flow, a transfer of `stop_after_bytes` or without end."""
 
     kind: Literal["tcp"] = "tcp"
     connect_s: Seconds | None = OPTIONAL
-    """When the handshake begins; data follow from `start_s` on. Null: at `start_s`."""
+    """Start of the handshake; data follow at `start_s`. Null: both at `start_s`."""
     congestion_control: CongestionControl
     """`tahoe`, `reno`, `newreno`, `linuxreno`, `cubic`, `vegas`, `westwood`, `westwood_plus`,
     `highspeed`, `bbr` and others; an engine refuses by name what it lacks."""
     recovery: Literal["classic", "prr", "ns3_prr"] = "classic"
-    """`classic`, `prr` (RFC 6937) or `ns3_prr` (ns-3.44's own, which sends too much)."""
+    """`classic`, `prr` (RFC 6937) or `ns3_prr` (that of ns-3.44, which sends too much)."""
     sack: bool = False
     """Selective acknowledgements."""
     timestamps: bool = False
     """The timestamps option."""
     segment_bytes: Annotated[int, Field(ge=64, le=65000), WHOLE]
-    """Payload; headers come on top: 40 bytes of IP and TCP, 52 with timestamps."""
+    """Payload of a segment, without headers of 40 bytes (IP and TCP), or 52 with timestamps."""
     initial_window_segments: Annotated[int, Field(ge=1, le=1000), WHOLE]
-    """Congestion window at the start."""
+    """Initial congestion window."""
     initial_ssthresh_bytes: Count | None = None
-    """Slow-start threshold at the start; null is none."""
+    """Initial slow-start threshold; null: none."""
     maximum_window_bytes: Count | None = None
-    """Most bytes in flight, as a receive window or ns-2's `window_`; null is no limit."""
+    """Most bytes in flight, by the receive window or ns-2's `window_`; null: no limit."""
     delayed_ack_segments: Annotated[int, Field(ge=1, le=10), WHOLE]
-    """1: every segment is acknowledged."""
+    """Segments per acknowledgement; 1: every segment is acknowledged."""
     delayed_ack_timeout_s: PositiveSeconds = 0.2
     """Longest delay of an acknowledgement."""
     minimum_rto_s: PositiveSeconds
-    """Least retransmission timeout."""
+    """Minimum retransmission timeout."""
     initial_rto_s: PositiveSeconds
-    """First retransmission timeout."""
+    """Initial retransmission timeout."""
     clock_granularity_s: PositiveSeconds = 0.001
-    """Of the retransmission timer."""
+    """Clock granularity of the retransmission timer."""
     limited_transmit: bool = False
-    """RFC 3042."""
+    """Limited transmit (RFC 3042)."""
     vegas_alpha_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 2
-    """Of Vegas."""
     vegas_beta_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 4
-    """Of Vegas."""
     vegas_gamma_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 1
-    """Of Vegas."""
     cubic_tcp_friendliness: bool = True
-    """Of CUBIC."""
     cubic_fast_convergence: bool = True
-    """Of CUBIC."""
     cubic_beta: Annotated[float, Field(gt=0, lt=1)] | None = OPTIONAL
-    """Of CUBIC: what its window is multiplied by at a loss. Null is the engine's own: 0.7 in ns-3
-    and Linux, 0.8 in ns-2, whose module is older (819/1024)."""
+    """Factor of CUBIC's window at a loss. Null: the engine's default, 0.7 in ns-3 and Linux, 0.8
+    (819/1024) in ns-2, whose module is older."""
     cubic_hystart: bool | None = OPTIONAL
-    """Of CUBIC: whether a growing delay ends its slow start. Null is the engine's own: true in ns-3
-    and Linux, false in ns-2, whose module is older."""
+    """Whether a growing delay ends CUBIC's slow start. Null: the engine's default, true in ns-3 and
+    Linux, false in ns-2, whose module is older."""
     stop_after_bytes: Annotated[int, Field(ge=1, le=10**12), WHOLE] | None = OPTIONAL
-    """A transfer of so many bytes of payload, which is complete when the receiver has all of them
-    (`completion_time_s`). Null: there are always data."""
+    """Payload of a transfer, which is complete when the receiver has all of it
+    (`completion_time_s`). Null: there are always data to send."""
     ecn: bool = OFF
-    """Explicit congestion notification (RFC 3168): queues with `ecn` mark its packets."""
+    """Explicit congestion notification (RFC 3168): queues with `ecn` mark the flow's packets."""
     socket_samples: bool = OFF
-    """Its samples have the goodput too, and on Linux delivery rate and pacing rate as `ss` prints
-    them."""
+    """Whether samples have the goodput too, and on Linux delivery rate and pacing rate as `ss`
+    prints them."""
 
     @model_validator(mode="after")
     def _fits(self) -> TcpFlow:
@@ -119,49 +114,48 @@ class TcpFlow(_Flow):
 
     @property
     def packet_bytes(self) -> int:
-        """Return the size of a full segment with its headers, in IP bytes."""
+        """Size of a full segment with its headers, in IP bytes."""
         options = TIMESTAMPS_BYTES if self.timestamps else 0
         return self.segment_bytes + TCP_IP_HEADER_BYTES + options
 
     @property
     def connects_early(self) -> bool:
-        """Return whether the handshake begins before there are data."""
+        """Whether the handshake begins before there are data."""
         return self.connect_s is not None and self.connect_s < self.start_s
 
 
 class CbrFlow(_Flow):
-    """Constant bit rate UDP."""
+    """UDP flow of constant bit rate."""
 
     kind: Literal["cbr"] = "cbr"
     rate_bps: Rate
-    """Of whole IP packets."""
+    """Rate, including IP and UDP headers."""
     packet_bytes: Annotated[int, Field(ge=64, le=65000), WHOLE]
-    """A whole IP packet."""
+    """Size of a packet, including IP and UDP headers."""
 
 
 Flow = Annotated[TcpFlow | CbrFlow, Field(discriminator="kind")]
 
 
 class Monitor(Document):
-    """A queue that is sampled into `series`: the egress of `link` in `direction`."""
+    """A queue that the series sample: that of `link` in `direction`."""
 
     link: Identifier
     direction: Literal["ab", "ba"] = "ab"
 
 
 class Host(Document):
-    """What all hosts have in common, for engines that run a kernel."""
+    """Settings of all hosts, for engines that run a kernel."""
 
     segmentation_offload: bool | Annotated[int, Field(ge=4096, le=65536), WHOLE] = False
-    """Senders put segments together into one large packet, which crosses the network whole
-    (Linux: TSO and GSO). A number bounds it in bytes (`gso_max_size` of ip-link(8))."""
+    """Whether senders merge segments into one large packet, which crosses the network whole (Linux:
+    TSO and GSO). A number is its largest size in bytes (`gso_max_size` of ip-link(8))."""
     timer_hz: Literal[100, 250, 300, 1000] = 250
-    """The kernel's timer frequency: 100, 250, 300 or 1000. `clock_granularity_s` of every flow
-    is its inverse."""
+    """Timer frequency of the kernel. `clock_granularity_s` of every flow must be its inverse."""
 
 
 class Scenario(Document):
-    """One run. A host with nothing but defaults is left out, as where there was no such key."""
+    """One run. A host with only default settings is not serialised."""
 
     schema_version: Literal[1] = 1
     duration_s: PositiveSeconds
@@ -175,7 +169,7 @@ class Scenario(Document):
 
     @field_validator("host")
     @classmethod
-    def _defaults_are_no_host(cls, host: Host | None) -> Host | None:
+    def _omit_default_host(cls, host: Host | None) -> Host | None:
         return None if host == Host() else host
 
     @model_validator(mode="after")
@@ -200,40 +194,40 @@ class Scenario(Document):
         _known(links, (m.link for m in self.monitors), "monitors", "link")
         if self.sampling_interval_s > self.duration_s:
             raise ValueError("sampling_interval_s is longer than duration_s")
-        if self.series_rows > MOST_SERIES_ROWS:
-            raise ValueError(f"sampling_interval_s: more than {MOST_SERIES_ROWS:g} rows of series")
+        if self.series_rows > _MOST_SERIES_ROWS:
+            raise ValueError(f"sampling_interval_s: more than {_MOST_SERIES_ROWS:g} rows of series")
         return self
 
     @property
     def series_rows(self) -> float:
-        """Return how many samples there are of all flows and monitors, nearly."""
+        """Approximate number of samples of all flows and monitors."""
         return self.duration_s / self.sampling_interval_s * (len(self.flows) + len(self.monitors))
 
     def host_or_default(self) -> Host:
-        """Return what all hosts have in common, said or not."""
+        """Return the settings of the hosts, by default the default ones."""
         return self.host or Host()
 
     def host_settings(self) -> dict[str, Any]:
-        """Return what of the host differs from the defaults, by name."""
+        """Return the host settings that differ from the defaults, by name."""
         return {} if self.host is None else self.host.model_dump(exclude_defaults=True)
 
     def canonical_json(self) -> str:
-        """Return the one JSON text that stands for this scenario (sorted keys, no spaces)."""
+        """Return the scenario as the JSON text that is hashed."""
         return canonical_json(self.model_dump(mode="json"))
 
     @property
     def sha256(self) -> str:
-        """Return the SHA-256 of the canonical JSON."""
+        """SHA-256 of the canonical JSON."""
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()
 
     @property
     def id(self) -> str:
-        """Return the first 16 hex digits of that hash."""
+        """First 16 hex digits of the SHA-256."""
         return self.sha256[:16]
 
 
 def canonical_json(value: Any) -> str:
-    """Serialise plain data in the one form that hashes are taken of."""
+    """Serialise plain data for hashing: sorted keys, no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

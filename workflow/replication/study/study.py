@@ -1,4 +1,4 @@
-"""A study: one published paper as data, read from YAML files below ``configs/studies/``."""
+"""A study: one published paper as data, read from YAML files in ``configs/studies/<study>/``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from replication.study.parameter import MOST_POINTS, Factor, Parameter, Paramete
 from replication.study.published import Table
 from replication.study.verdict import Change, StudyChange, Subject
 
-#: What stands for all studies where one is asked for.
 ALL_STUDIES = "all"
-ExperimentType = Literal[
+_ExperimentType = Literal[
     "cbr_sweep",
     "pairwise_fairness",
     "queuing",
@@ -27,7 +26,7 @@ ExperimentType = Literal[
     "cwnd_traces",
 ]
 
-#: The report's own pages, which no study may be called, with their titles in the menu, if any.
+#: The report's other pages, and their titles in the menu.
 REPORT_PAGES = {
     "index": "",
     "changes": "",
@@ -35,18 +34,18 @@ REPORT_PAGES = {
     "engines": "Engines",
     "method": "Method",
 }
-#: The table of results without which there is no page of regions.
+#: The results of the regions; without this table the report has no page of them.
 REGIONS_TABLE = "regions.csv"
-#: What the engines show in canonical scenarios, written by tests/engines/conformance.py.
+#: Checks of the engines in canonical scenarios, written by tests/engines/conformance.py.
 CONFORMANCE = Path("data/conformance.csv")
-#: Where engines differ in what one flow gets, written by tests/engines/differences.py.
+#: Results of single flows that differ between engines, written by tests/engines/differences.py.
 DIFFERENCES = Path("data/engine_differences.csv")
-#: What no study may be called, since it stands for something else.
+#: Names that no study may have.
 RESERVED = frozenset({*REPORT_PAGES, ALL_STUDIES, "available"})
 
 
 class Topology(Document):
-    """Templates of nodes and links; see `study.template` for `$name`, `repeat` and `{i}`."""
+    """Templates of nodes and links ("Topology and flows" in configs/README.md)."""
 
     nodes: Annotated[list[JsonValue], Field(min_length=2)]
     links: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
@@ -54,7 +53,7 @@ class Topology(Document):
 
 
 class ReplicatesAtLeast(Document):
-    """Replicates that an experiment needs, on engines on which its dearest point is cheap."""
+    """Least number of replicates, on engines where every point's run costs less (s of CPU)."""
 
     count: Annotated[int, Field(ge=1, le=1000)]
     where_cost_below_s: PositiveSeconds | None = None
@@ -64,35 +63,33 @@ class Experiment(Document):
     """A full factorial of factors over one topology and its flows."""
 
     id: Identifier
-    """Its name."""
-    type: ExperimentType
-    """Which notebook shows it: `cbr_sweep`, `pairwise_fairness`, `queuing`,
-    `homogeneous_dumbbell`, `throughput_tables`, `bdp_jain` or `cwnd_traces`."""
+    """Identifier of the experiment."""
+    type: _ExperimentType
+    """The notebook that shows the experiment."""
     title: Text
-    """What it is."""
+    """Title in the report."""
     question: Text
-    """What it asks."""
+    """The question that the experiment answers."""
     place: Text
-    """Where the paper describes it."""
+    """Section, table or figure of the paper that describes it."""
     parameters: Parameters = {}
-    """Over the study's."""
+    """Parameters that add to the study's or override them."""
     factors: Annotated[list[Factor], Field(min_length=1)]
-    """What is varied; every combination of levels is a point, or a replicate of one where the
-    factor is `averaged`."""
+    """The varied factors. Every combination of levels is a point; levels of an `averaged` factor
+    are replicates."""
     topology: Topology
     """`nodes` *, `links` *, `monitors`."""
     flows: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
-    """Templates of flows; a key that is left out takes the parameter of its name, if there is
-    one."""
+    """Templates of flows; a missing key takes the parameter of its name, if there is one."""
     host: dict[str, JsonValue] | None = None
-    """Template of what all hosts have in common."""
+    """Template of the settings of all hosts."""
     duration_s: JsonValue = "$duration_s"
     """Length of a run."""
     sampling_interval_s: JsonValue = "$sampling_interval_s"
-    """Of the series: 0.1 for what is read over time, 0.5 to 1 for tables."""
+    """Sampling interval of the series: 0.1 for charts over time, 0.5 to 1 for tables."""
     replicates_at_least: ReplicatesAtLeast | None = None
-    """`count` *, `where_cost_below_s`: the least number of replicates, in tiers that heed it, on
-    engines on which no point's run is expected to cost so much (s of CPU)."""
+    """Least number of replicates (`count` *), on engines where every point's run costs less than
+    `where_cost_below_s` (s of CPU); tiers with `heeds_replicates_at_least` use it."""
 
     @model_validator(mode="after")
     def _unique_factors(self) -> Experiment:
@@ -105,18 +102,18 @@ class Experiment(Document):
             )
         if not self.axes:
             raise ValueError(
-                f"experiment {self.id}: all its factors are averaged: nothing is left to compare; "
-                "add a factor, if of one level"
+                f"experiment {self.id}: all its factors are averaged, so there is nothing to "
+                "compare; add a factor, which may have one level"
             )
         return self
 
     @property
     def axes(self) -> list[Factor]:
-        """Return the factors whose levels make points; the others' make replicates."""
+        """The factors whose levels are points, not replicates."""
         return [factor for factor in self.factors if not factor.averaged]
 
     def factor(self, name: str) -> Factor:
-        """Return the factor called `name`; KeyError where there is none."""
+        """Return the factor called `name`; KeyError without one."""
         return {factor.id: factor for factor in self.factors}[name]
 
 
@@ -130,7 +127,7 @@ class Bibliography(Document):
 
 
 class OriginalSystem(Document):
-    """What the paper ran; `engine` is the family whose verdicts are the study's headline."""
+    """The paper's simulator or kernel; its family `engine` is the study's primary engine."""
 
     engine: EngineName
     description: Text
@@ -138,7 +135,7 @@ class OriginalSystem(Document):
 
 
 class Notes(Document):
-    """Prose for the report's summary page."""
+    """Prose on the study's page."""
 
     scope: Text
     easy: Text
@@ -148,60 +145,59 @@ class Notes(Document):
 
 
 class Substitution(Document):
-    """What an engine runs in the place of a parameter's value that it cannot have."""
+    """Values that an engine runs instead of values that it does not support."""
 
     engine: EngineName
-    """The engine that it holds for."""
     set: Annotated[dict[Identifier, JsonValue], Field(min_length=1)]
-    """Parameter to its value there; a level that sets the parameter goes before it."""
+    """Map of parameter to its value on this engine; a level that sets it has priority."""
     reason: Text
-    """Why the engine cannot have what the study asks for."""
+    """Why the engine does not support the study's value."""
 
 
 class Study(Document):
-    """One paper; see the module's docstring."""
+    """One paper."""
 
     schema_version: Literal[1] = 1
     """Version of this format."""
     id: Identifier
-    """The file's name."""
+    """Name of the study's folder."""
     title: Text
     """Short title in the report."""
     bibliography: Bibliography
     """`title` *, `authors` * (list), `year`, `venue`."""
     original_system: OriginalSystem
-    """`engine` *: family of what the paper ran (`ns3`, `ns2`, `linux`); `description` *;
-    `repetitions`: what the paper says of repeated runs and of their spread, if it does."""
+    """`engine` *: family of the paper's simulator or kernel (`ns3`, `ns2`, `linux`), the study's
+    primary engine; `description` *; `repetitions`: the paper's statement on repeated runs."""
     notes: Notes
-    """Prose of the summary page: `scope` *, `easy` *, `hard` *, `threats` (list), `differences`
+    """Prose on the study's page: `scope` *, `easy` *, `hard` *, `threats` (list), `differences`
     (list)."""
     parameters: Parameters
-    """Values that all experiments share."""
+    """Parameters of all experiments."""
     substitutions: list[Substitution] = []
-    """What an engine runs where it cannot have what the study asks for."""
+    """Values that single engines run instead of values that they do not support."""
     experiments: Annotated[list[Experiment], Field(min_length=1)]
     """Factorials of points to run."""
     tables: list[Table] = []
     """Published tables, mapped to points."""
     claims: list[Claim] = []
-    """The paper's results in its own sentences, each with its test."""
+    """Results of the paper, quoted, each with its test."""
     unjudged: list[Unjudged] = []
-    """Sentences that are no results: listed, and not judged."""
+    """Sentences that are not results: they are listed, but not judged."""
     changes: list[StudyChange] = []
-    """What was changed after results were seen."""
+    """Changes made after results were seen."""
 
     @field_validator("id")
     @classmethod
     def _not_reserved(cls, value: str) -> str:
         if value in RESERVED:
-            raise ValueError("is a name that the report or the command line needs; give another")
+            raise ValueError("is a reserved name of the report or command line; choose another")
         return value
 
     @field_validator("claims")
     @classmethod
-    def _parts_for_each_level(cls, claims: list[Claim], info: ValidationInfo) -> list[Claim]:
+    def _expand_for_each(cls, claims: list[Claim], info: ValidationInfo) -> list[Claim]:
         experiments = {e.id: e for e in info.data.get("experiments", [])}
-        return [_written_out(claim, experiments) for claim in claims]
+        return [_expanded(claim, experiments) for claim in claims]
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
@@ -225,29 +221,29 @@ class Study(Document):
             if not claim.is_counted and claim.repeats not in firsts:
                 raise ValueError(
                     f"claim {claim.id}: repeats {claim.repeats!r}, which is no claim of the study "
-                    "that repeats none; name the claim that tells the finding first"
+                    "or itself a repeat; name the claim that states the finding first"
                 )
         self._check_changes()
         return self
 
     @property
     def sentences(self) -> list[Claim | Unjudged]:
-        """All sentences of the paper, those that are judged first."""
+        """All sentences of the paper, claims first."""
         return [*self.claims, *self.unjudged]
 
     def changes_to(self, kind: Subject, name: str) -> list[Change]:
-        """Return what was changed of a claim, table or parameter after results were seen."""
+        """Return the changes to a claim, table or parameter after results were seen."""
         readings = {sentence.id: sentence.reading for sentence in self.sentences}
         reading = readings.get(name, "") if kind == "claims" else ""
         found = [change.to(kind, name, reading) for change in self.changes]
         return [change for change in found if change is not None]
 
     def substituted(self, engine: str) -> Substitution | None:
-        """Return what an engine runs in the place of values that it cannot have, if anything."""
+        """Return the substitution on an engine, if any."""
         return next((s for s in self.substitutions if s.engine == engine), None)
 
     def experiment(self, name: str) -> Experiment:
-        """Return the experiment called `name`; KeyError where there is none."""
+        """Return the experiment called `name`; KeyError without one."""
         return {experiment.id: experiment for experiment in self.experiments}[name]
 
     def _check_parameters(self) -> None:
@@ -288,24 +284,21 @@ class Study(Document):
                 raise ValueError(f"{place}: experiment {experiment} has no factor {name!r}")
             if factor.averaged:
                 raise ValueError(
-                    f"{place}: factor {name} of experiment {experiment} is averaged, and its "
-                    "levels are replicates; leave it out, or remove `averaged`"
+                    f"{place}: factor {name} of experiment {experiment} is averaged, so its levels "
+                    "are replicates; remove it here, or remove `averaged`"
                 )
             known = {level.key for level in factor.levels}
             if unknown := [key for key in levels if key not in known]:
                 raise ValueError(f"{place}: factor {name} has no level {unknown[0]!r}")
 
 
-def _written_out(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
-    """Return a claim with what it asks for at each level of a factor written out."""
-    test, names = claim.test, dict.fromkeys(wanted.experiment for wanted in claim.quantities())
-    # `_check_where` names an unknown experiment.
-    if (
-        not isinstance(test, AllTest)
-        or test.for_each is None
-        or not names.keys() <= experiments.keys()
-    ):
+def _expanded(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
+    """Return a claim with its parts at each level of the factor `for_each`."""
+    test, names = claim.test, dict.fromkeys(one.experiment for one in claim.quantities())
+    if not isinstance(test, AllTest) or test.for_each is None:
         return claim
+    if not names.keys() <= experiments.keys():
+        return claim  # `_check_where` reports the unknown experiment
     found = [f for name in names for f in experiments[name].factors if f.id == test.for_each]
     try:
         if len(found) < len(names):
@@ -318,5 +311,5 @@ def _written_out(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
 
 
 def parameters_of(study: Study, experiment: Experiment) -> dict[str, Parameter]:
-    """Return the study's parameters with the experiment's own laid over them."""
+    """Return the parameters of an experiment and those that it shares with the study."""
     return {**study.parameters, **experiment.parameters}

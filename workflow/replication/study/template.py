@@ -1,7 +1,6 @@
-"""Templates: turns an experiment's topology and flows plus parameter values into a scenario.
+"""Templates: build a scenario from an experiment's topology, flows and parameter values.
 
-configs/README.md has their grammar ("Topology and flows"): references, products and sums, copies,
-draws of start times. No text is evaluated as code.
+configs/README.md describes their grammar ("Topology and flows"). No text is evaluated as code.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ _KEYS = {
 
 
 class TemplateError(InputError):
-    """A template refers to something that is not there, or does not give a valid scenario."""
+    """A template has an unknown reference, or does not give a valid scenario."""
 
 
 def each_text(value: Any, change: Callable[[str], Any]) -> Any:
-    """Return plain data with what `change` makes of each text in it, keys aside."""
+    """Return plain data with `change` applied to each text that is not a key."""
     if isinstance(value, dict):
         return {key: each_text(item, change) for key, item in value.items()}
     if isinstance(value, list):
@@ -48,7 +47,10 @@ def each_text(value: Any, change: Callable[[str], Any]) -> Any:
 
 
 def resolve(value: Any, parameters: dict[str, Any], trail: tuple[str, ...] = ()) -> Any:
-    """Return `value` with its references replaced, else TemplateError; `trail` led to it."""
+    """Return `value` with its references replaced; TemplateError for an unknown one.
+
+    `trail` lists the references that led to `value`.
+    """
 
     def resolved(text: str) -> Any:
         if "$" not in text:
@@ -79,7 +81,7 @@ def _sum_of_products(text: str, parameters: dict[str, Any], trail: tuple[str, ..
     try:
         return functools.reduce(operator.add, map(math.prod, terms))
     except OverflowError:
-        raise TemplateError(f"{text!r}: is too large a number") from None
+        raise TemplateError(f"{text!r}: the number is too large") from None
 
 
 def _operand(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
@@ -93,7 +95,7 @@ def _operand(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> A
 
 
 def expand(entries: list[Any], parameters: dict[str, Any]) -> list[Any]:
-    """Resolve `entries` and unroll those with ``repeat``; TemplateError as for `resolve`."""
+    """Resolve `entries`, and copy those with ``repeat``; TemplateError as for `resolve`."""
     expanded: list[Any] = []
     for entry in entries:
         if not (isinstance(entry, dict) and "repeat" in entry):
@@ -114,7 +116,7 @@ def _numbered(entry: Any, number: str) -> Any:
 
 
 def whole_flow(entry: dict[str, Any], parameters: Collection[str]) -> dict[str, Any]:
-    """Return a flow's template with the parameters of the names of the keys that it leaves out."""
+    """Return a flow's template in which missing keys refer to the parameters of their names."""
     keys = _KEYS.get(entry.get("kind", ""), ())
     own = {key: f"${key}" for key in keys if key in parameters}
     if "stop_after_s" in entry:
@@ -123,7 +125,7 @@ def whole_flow(entry: dict[str, Any], parameters: Collection[str]) -> dict[str, 
 
 
 def replicate_seed(study: str, experiment: str, replicate: int) -> int:
-    """Return the seed of a replicate; points of an experiment share it (common random numbers)."""
+    """Return the seed of a replicate, which all points of an experiment share."""
     digest = hashlib.sha256(f"{study}/{experiment}/{replicate}".encode()).digest()
     return int.from_bytes(digest[:4], "big") % (2**31 - 2) + 1
 
@@ -134,10 +136,10 @@ def instantiate(
     seed: int,
     duration_limit_s: float | None = None,
 ) -> Scenario:
-    """Build the scenario of one point and replicate; TemplateError where there is no valid one.
+    """Build the scenario of one point and replicate; TemplateError if it is not valid.
 
-    `parameters` are the values with the point's levels laid over them, `seed` that of every random
-    element. `duration_limit_s` shortens a run; flows stop no later than the end.
+    `parameters` are the values at the point. `duration_limit_s` shortens the run; flows stop no
+    later than its end.
     """
     topology = experiment.topology
     where, document = f"experiment {experiment.id}", dict[str, Any]()
@@ -170,8 +172,6 @@ class _Length(Document):
 
 
 class _Times(Document):
-    """When a flow starts and stops, as its template says it."""
-
     start_s: Seconds
     start_jitter_s: Seconds = 0.0
     start_gap_s: Interval = (0.0, 0.0)
@@ -183,16 +183,16 @@ class _Times(Document):
         if not 0 <= self.start_gap_s[0] <= self.start_gap_s[1]:
             raise ValueError("start_gap_s must be [low, high] in s")
         if self.stop_s is not None and self.stop_after_s is not None:
-            raise ValueError("has stop_s and stop_after_s; keep the one that the paper gives")
+            raise ValueError("has stop_s and stop_after_s; keep one")
         return self
 
 
 def _placed_in_time(
     copies: list[list[dict[str, Any]]], duration_s: float, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Draw each flow's start and cut its stop to the run's end."""
+    """Draw each flow's start, and limit its stop to the run's end."""
     generator = np.random.Generator(np.random.PCG64(seed))
-    # Another generator, so that gaps move no jitter.
+    # A second generator, so that draws of gaps do not change those of jitter.
     gaps = np.random.Generator(np.random.PCG64([seed, 1]))
     for group in copies:
         behind_s = 0.0
@@ -204,7 +204,7 @@ def _placed_in_time(
                 raise TemplateError(f"flow {flow['id']}: {describe(error)}") from None
             if number:
                 behind_s += float(gaps.uniform(*times.start_gap_s))
-            # A draw per flow, used or not, so that adding jitter to one flow moves no other.
+            # One draw per flow, used or not, so that jitter of one flow does not change others.
             draw = float(generator.random())
             start_s = times.start_s + behind_s
             start_s += round(draw * times.start_jitter_s / _JITTER_STEP_S) * _JITTER_STEP_S

@@ -1,4 +1,4 @@
-"""Variations: a study with other values, for assumptions, causes, regions and modern kernels."""
+"""Variations: a study with other parameter values; and its assumptions, which may vary."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import each_text, whole_flow
 
-#: Stands for a number in a variation that takes one.
+#: Placeholder for the number of a variation with a range.
 VALUE = "$value"
-#: Digits kept of a value of a range: a scenario's identity must not hang on rounding noise.
+#: Digits of a value of a range: rounding errors must not change a scenario's hash.
 DIGITS = 6
 
 Values = dict[str, JsonValue]
@@ -30,13 +30,11 @@ class Range(Document):
     """A range of numbers."""
 
     low: float
-    """The least."""
     high: float
-    """The greatest."""
     log: bool = False
-    """Walked by factors."""
+    """Whether values are equally spaced on a logarithmic axis."""
     whole: bool = False
-    """Whole numbers only."""
+    """Whether values are whole numbers."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Range:
@@ -45,7 +43,7 @@ class Range(Document):
         return self
 
     def at(self, share: float, digits: int = DIGITS) -> float:
-        """Return the value at a share of the way from the least to the greatest."""
+        """Return the value at `share` of the range, 0 (low) to 1 (high)."""
         if self.log:
             value = self.low * (self.high / self.low) ** share
         else:
@@ -53,7 +51,7 @@ class Range(Document):
         return round(value) if self.whole else rounded(value, digits)
 
     def position(self, value: float) -> float:
-        """Return where a value lies, 0 at the least and 1 at the greatest; NaN where nowhere."""
+        """Return the share of the range at a value, 0 (low) to 1 (high); NaN off a log axis."""
         if not self.log:
             return (value - self.low) / (self.high - self.low)
         if value <= 0:
@@ -62,32 +60,31 @@ class Range(Document):
 
 
 def rounded(value: float, digits: int = DIGITS) -> float:
-    """Return a value with so many digits."""
+    """Return a value rounded to significant digits."""
     return float(f"{value:.{digits}g}")
 
 
 class Variation(Document):
-    """Other values for a study; at least one of its parts.
+    """Other values for a study; at least one key.
 
-    A parameter is named `experiment/name` where it is one of an experiment. Links and flows are
-    named as in the templates, `*` for all of them.
+    A parameter of an experiment is named `experiment/name`. Links and flows have the names of the
+    templates, or `*` for all.
     """
 
     defaults: Values = {}
-    """Parameter to its value where no level sets it."""
+    """Map of parameter to value; a level that sets the parameter has priority."""
     parameters: Values = {}
-    """Parameter to its value, whatever a level sets."""
+    """Map of parameter to value, also where a level sets the parameter."""
     levels: dict[Identifier, dict[Identifier, dict[Identifier, JsonValue]]] = {}
-    """Factor to level to the parameters that the level sets instead of its own."""
+    """Map of factor to level to the values that the level sets."""
     links: dict[str, Values] = {}
-    """Link to changed keys."""
+    """Map of link to changed keys."""
     rate_factor: Factors = {}
-    """Link to what its rate is multiplied by: another meaning of the unit in which it is
-    printed."""
+    """Map of link to a factor of its rate, for another meaning of a printed unit."""
     delay_factor: Factors = {}
-    """As `rate_factor`, of the link's delay."""
+    """Map of link to a factor of its delay."""
     flows: dict[str, Values] = {}
-    """Flow to changed keys."""
+    """Map of flow to changed keys."""
 
     @model_validator(mode="after")
     def _changes_something(self) -> Variation:
@@ -97,17 +94,17 @@ class Variation(Document):
 
     @property
     def values(self) -> Values:
-        """Every parameter that it sets, with its value."""
+        """Values of the parameters that the variation sets."""
         return {**self.defaults, **self.parameters}
 
     def at(self, value: float) -> Variation:
-        """Return the variation with a number in the place of `$value`."""
+        """Return the variation with `$value` replaced by a number."""
         put = each_text(self.model_dump(), lambda text: value if text == VALUE else text)
         return Variation.model_validate(put)
 
 
 def apply(study: Study, variation: Variation) -> Study:
-    """Return `study` with other values; InputError where it has no parameter of a name."""
+    """Return `study` with other values; InputError for an unknown parameter."""
     known = {key for key, _ in parameters(study)}
     for key in variation.values:
         if key not in known:
@@ -121,7 +118,7 @@ def apply(study: Study, variation: Variation) -> Study:
 
 
 def parameters(study: Study) -> Iterator[tuple[str, Parameter]]:
-    """Yield every parameter of a study by its name in a variation, the shared ones first."""
+    """Yield the parameters of a study, and their names in variations; shared ones come first."""
     yield from study.parameters.items()
     for experiment in study.experiments:
         for name, parameter in experiment.parameters.items():
@@ -140,7 +137,7 @@ def _replaced(old: Mapping[str, Parameter], values: Values, prefix: str) -> dict
 
 def _experiment(experiment: Experiment, variation: Variation) -> Experiment:
     prefix = f"{experiment.id}/"
-    # A scoped name goes before the levels of its own experiment alone.
+    # A name with its experiment overrides only that experiment's levels.
     fixed = {key.removeprefix(prefix) for key in variation.parameters}
     links = [_link(link, variation) for link in experiment.topology.links]
     update = {
@@ -176,14 +173,14 @@ def _own(changes: Mapping[str, Values], name: str) -> Values:
     return {**changes.get("*", {}), **changes.get(name, {})}
 
 
-#: From this ratio of its ends on, a range is walked by factors (log-uniform), not by differences.
-LOG_RATIO = 10.0
+#: Ranges whose ends differ by this ratio or more are sampled log-uniformly.
+_LOG_RATIO = 10.0
 _REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 
 
 @dataclass(frozen=True)
 class Assumption:
-    """One assumed parameter; `key` is its name, with its experiment in front where it has one."""
+    """An assumed parameter; `key` is its name in variations."""
 
     key: str
     default: JsonValue
@@ -192,7 +189,7 @@ class Assumption:
 
     @property
     def alternatives(self) -> list[JsonValue]:
-        """The plausible values to try one at a time: ends or choices, without the default."""
+        """The ends of the range, or the choices, without the default."""
         if self.tag.range is None:
             return [one for one in self._choices if not _same(one, self.default)]
         ends: list[JsonValue] = [self._range.at(share) for share in (0, 1)]
@@ -206,23 +203,23 @@ class Assumption:
     def _range(self) -> Range:
         low, high = self.tag.range or (0.0, 0.0)
         whole = isinstance(self.default, int) and float(low).is_integer() and high.is_integer()
-        is_log = low > 0 and high / low >= LOG_RATIO
+        is_log = low > 0 and high / low >= _LOG_RATIO
         return Range.model_construct(low=low, high=high, log=is_log, whole=whole)
 
     def at(self, position: float, without: Sequence[JsonValue] = ()) -> JsonValue:
-        """Return the plausible value at `position` in [0, 1), leaving out the choices `without`."""
+        """Return the plausible value at `position` in [0, 1), without some of the choices."""
         if self.tag.range is None:
-            left = [one for one in self._choices if not any(_same(one, no) for no in without)]
-            return left[min(int(position * len(left)), len(left) - 1)]
+            choices = [one for one in self._choices if not any(_same(one, no) for no in without)]
+            return choices[min(int(position * len(choices)), len(choices) - 1)]
         own = self._range
         if own.whole and not own.log and own.low < own.high:
-            # Every whole number is as likely as any other, the ends included.
+            # All whole numbers are equally likely, the ends too.
             steps = own.high - own.low
             position = min(math.floor(position * (steps + 1)), steps) / steps
         return own.at(position)
 
     def position(self, value: JsonValue) -> float:
-        """Return where `value` lies between the ends or among the choices, 0 to 1."""
+        """Return the position of `value` in the range or among the choices, 0 to 1."""
         if self.tag.range is None:
             found = [index for index, one in enumerate(self._choices) if _same(one, value)]
             return (found or [0])[0] / max(len(self._choices) - 1, 1)
@@ -231,7 +228,7 @@ class Assumption:
         return own.position(value) if own.low < own.high else 0.0
 
     def allows(self, value: JsonValue) -> bool:
-        """Return whether `value` is plausible by the study's own tag."""
+        """Return whether `value` lies in the range or among the choices."""
         if self.tag.range is None:
             return any(_same(one, value) for one in self._choices)
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -239,12 +236,12 @@ class Assumption:
 
 
 def _same(one: JsonValue, other: JsonValue) -> bool:
-    # In JSON 1 and true differ, in Python they do not.
+    # 1 == True in Python, but they are different JSON values.
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 def assumptions(study: Study) -> list[Assumption]:
-    """Return every assumed parameter of a study, the shared ones first."""
+    """Return the assumed parameters of a study, shared ones first."""
     return [
         Assumption(key, parameter.value, parameter.unit, parameter.assumed)
         for key, parameter in parameters(study)
@@ -253,7 +250,7 @@ def assumptions(study: Study) -> list[Assumption]:
 
 
 def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, JsonValue]:
-    """Return what a replicate draws of the parameters that vary: the same at all points."""
+    """Return a replicate's draws of the parameters that vary, equal at all points."""
     found: dict[str, JsonValue] = {}
     for name, parameter in parameters_of(study, experiment).items():
         if parameter.assumed is None or parameter.assumed.varies is None:
@@ -266,25 +263,25 @@ def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, Jso
     return found
 
 
-def check_ledger(study: Study) -> None:
-    """Check that a template reads every parameter, else InputError: a dead entry looks tested."""
-    read = set().union(*(_read(study, experiment) for experiment in study.experiments))
+def check_parameters_used(study: Study) -> None:
+    """Raise InputError for a parameter that no template uses, since varying it has no effect."""
+    used = set().union(*(_used(study, experiment) for experiment in study.experiments))
     for key, _ in parameters(study):
-        if key not in read:
+        if key not in used:
             raise InputError(
-                f"study {study.id}: parameter {key!r} is read by no template; use it in one, "
+                f"study {study.id}: parameter {key!r} is used by no template; use it in one, "
                 "or move it to the notes or to configs/explanations"
             )
 
 
 def without_effect(study: Study) -> list[str]:
-    """Return the assumptions whose values no run has: levels set them wherever they are read."""
-    used = set().union(*(_read(study, experiment, True) for experiment in study.experiments))
+    """Return the assumptions without effect on any run, because levels always set them."""
+    used = set().union(*(_used(study, experiment, True) for experiment in study.experiments))
     return [assumption.key for assumption in assumptions(study) if assumption.key not in used]
 
 
-def _read(study: Study, experiment: Experiment, own_values: bool = False) -> set[str]:
-    """Return the parameters that templates lead to, or of them those whose own value is read."""
+def _used(study: Study, experiment: Experiment, own_values: bool = False) -> set[str]:
+    """Return the parameters that templates refer to; with `own_values` not those always set."""
     values: dict[str, list[Any]] = {
         name: [parameter.value] for name, parameter in parameters_of(study, experiment).items()
     }

@@ -1,4 +1,4 @@
-"""Verdicts, and the changes of a study that were made after results were seen."""
+"""Verdicts, and the changes to a study after results were seen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replication.study.model import Document, EngineName, Identifier, Text
 
 
 class Verdict(StrEnum):
-    """A verdict; its value is the word that stands in every table and on every page."""
+    """A verdict; its value is its text in tables and on pages."""
 
     REPRODUCED = "reproduced"
     DIRECTION_ONLY = "direction only"
@@ -32,7 +32,7 @@ class ReasonCode(StrEnum):
     TOO_FEW_RUNS = "too few runs"
 
 
-#: Those that an engine's runs decide; the others are the paper's or the tier's doing.
+#: Verdicts that an engine's runs decide; the others depend on the paper or the tier.
 DECIDED = (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.NOT_REPRODUCED)
 
 
@@ -44,70 +44,67 @@ def _day(text: str) -> str:
     return text
 
 
-#: A verdict by its word, which is how a file has it.
-Word = Annotated[Verdict, Strict(False)]
-Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
+_Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
+#: Verdicts by engine, which files have as text.
+_Verdicts = dict[EngineName, Annotated[Verdict, Strict(False)]]
 
 
 class Change(Document):
-    """One change to a reading, test, default or tolerance that was made after results were seen."""
+    """A change to a reading, test, default or tolerance after results were seen."""
 
-    date: Date
+    date: _Date
     """Day of the change, as `2026-11-22`."""
     was: Text
-    """What stood there before, in words."""
+    """Content before the change."""
     now: Text
-    """What it says since."""
+    """Content after the change."""
     why: Text
-    """The reason; never that a verdict gets better by it."""
-    before: dict[EngineName, Word] = {}
-    """Engine to the verdict before; empty where no single verdict is meant."""
-    after: dict[EngineName, Word] = {}
-    """Engine to the verdict after; an engine that was not run again is left out."""
-
-
-Changes = list[Change]
+    """Reason of the change, which must not be a better verdict."""
+    before: _Verdicts = {}
+    """Map of engine to verdict before the change; empty if it concerns no single verdict."""
+    after: _Verdicts = {}
+    """Map of engine to verdict after the change, without engines that were not run again."""
 
 
 class Effect(Document):
-    """What a change meant for one claim, table or parameter; its words go before the change's."""
+    """Effect of a change on a claim, table or parameter; its own texts override the change's."""
 
     was: Text | None = None
     now: Text | None = None
     why: Text | None = None
-    before: dict[EngineName, Word] = {}
-    """Engine to the verdict before; empty where no single verdict is meant."""
-    after: dict[EngineName, Word] = {}
-    """Engine to the verdict after; an engine that was not run again is left out."""
+    before: _Verdicts = {}
+    """Map of engine to verdict before the change; empty if it concerns no single verdict."""
+    after: _Verdicts = {}
+    """Map of engine to verdict after the change, without engines that were not run again."""
 
 
 class StudyChange(Document):
-    """A change to a study after results were seen, and what it did to each of its subjects."""
+    """A change to a study after results were seen, with its effect on each subject."""
 
-    date: Date
+    date: _Date
     """Day of the change, as `2026-11-22`."""
     was: Text | None = None
-    """What stood there before."""
+    """Content before the change."""
     now: Text | None = None
-    """What it says since; without it a claim's reading."""
+    """Content after the change; for a claim by default its reading."""
     why: Text | None = None
-    """The reason; never that a verdict gets better by it."""
+    """Reason of the change, which must not be a better verdict."""
     claims: dict[Identifier, Effect] = {}
-    """Claim to `{before, after}`: engine to its verdict; also its own `was`, `now` or `why`."""
+    """Map of claim to `{before, after}`, verdicts by engine; also its own `was`, `now` or `why`."""
     tables: dict[str, Effect] = {}
-    """Table to the same."""
+    """Map of table to the same."""
     parameters: dict[str, Effect] = {}
-    """Parameter (`experiment/name` for one of an experiment) to the same."""
+    """Map of parameter (or `experiment/name`) to the same."""
 
     def to(self, kind: Subject, name: str, reading: str = "") -> Change | None:
-        """Return the change as its subject has it; None where it is none of its subjects."""
+        """Return the change with its effect on a subject; None if it has no effect on it."""
         effect: Effect | None = getattr(self, kind).get(name)
         if effect is None:
             return None
         words = {key: getattr(effect, key) or getattr(self, key) for key in ("was", "now", "why")}
         words["now"] = words["now"] or reading
         if missing := [key for key, text in words.items() if not text]:
-            raise ValueError(f"changes: {kind}: {name} has no {missing[0]!r}; say it")
+            raise ValueError(f"changes: {kind}: {name} has no {missing[0]!r}; add it")
         return Change(date=self.date, **words, before=effect.before, after=effect.after)
 
 

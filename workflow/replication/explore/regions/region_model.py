@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.claim_model import Claim, SimpleTest
-from replication.study.errors import InputError, leave
+from replication.study.errors import InputError, exit_with_error
 from replication.study.files import read_model
 from replication.study.model import (
     LINE,
@@ -27,7 +27,7 @@ from replication.study.model import (
 from replication.study.parameter import unique
 from replication.study.study import Study
 from replication.study.variation import Range, Variation
-from replication.study.verdict import Changes
+from replication.study.verdict import Change
 
 REGIONS = Path("configs/regions")
 SETTINGS = Path("configs/regions.yaml")
@@ -191,7 +191,7 @@ class Region(Document):
     """List of laws that are drawn."""
     traits: list[Trait] = []
     """List of engines' own traits that shape the surface; named below the panels."""
-    changed: Changes = []
+    changed: list[Change] = []
     """List of what was changed after results were seen; the page shows it."""
 
     _one_claim = one_of("claim", "own_claim")
@@ -275,7 +275,7 @@ class RegionSettings(Document):
     """Undecided share of the area at which no more points are run."""
     tiers: dict[Literal["quick", "paper", "deep"], Spending]
     """Tier to what it spends."""
-    changed: Changes = []
+    changed: list[Change] = []
     """List of [changes](#changes-after-results) made after results were seen."""
 
 
@@ -308,7 +308,7 @@ def regions_or_exit(root: Path, engines: Collection[str]) -> list[tuple[str, str
     try:
         found = [load_region(root, name) for name in region_names(root)]
     except InputError as error:
-        leave(error)
+        exit_with_error(error)
     return [(one.id, engine) for one in found for engine in one.engines if engine in engines]
 
 

@@ -1,4 +1,4 @@
-"""Tables that stages hand on: columns (data/README.md explains them), CSV and Parquet files."""
+"""The tables of results: columns (data/README.md explains them), CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: A row of a CSV file, every field as text.
 Row = dict[str, str]
-#: Significant digits of every number written: more than any input has, less than rounding noise.
+#: Significant digits of written numbers: more than inputs have, and without rounding errors.
 DIGITS = 10
 
 
@@ -32,19 +32,19 @@ PUBLISHED_COLUMNS = ("table", "row", "column", "unit", "value", "printed", "plac
 DESIGN_COLUMNS = _named(
     "study experiment point levels replicate engine scenario supported reason batch cost_s"
 )
-#: Numbers of an engine's flows.csv; `flow` and `kind` come before them.
+#: Numbers of an engine's flows.csv, after `flow` and `kind`.
 FLOW_NUMBERS = _named(
     "throughput_bps goodput_bps delay_mean_s delay_p95_s rtt_mean_s packets_sent "
     "packets_received packets_dropped packets_in_flight retransmissions timeouts loss_rate "
     "delivery_ratio"
 )
-#: A further one, in runs that have a flow with `stop_after_bytes`.
+#: Another number, in runs that have a flow with `stop_after_bytes`.
 COMPLETION = "completion_time_s"
-#: Numbers of an engine's series.csv; `time_s`, `flow` and `link` come before them.
+#: Numbers of an engine's series.csv, after `time_s`, `flow` and `link`.
 SERIES_NUMBERS = _named(
     "throughput_bps cwnd_bytes ssthresh_bytes rtt_s delay_s queue_packets drops retransmissions"
 )
-#: Further ones, in runs that have a flow with `socket_samples`.
+#: Other numbers, in runs that have a flow with `socket_samples`.
 SOCKET_NUMBERS = _named("goodput_bps delivery_rate_bps pacing_rate_bps")
 FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS, COMPLETION)
 #: A subject is a flow, a link (`bottleneck:ab`) or the name of a set of flows (`tcp`).
@@ -58,7 +58,7 @@ CLAIM_COLUMNS = _named(
     "study claim quote place engine statistic observed low high margin runs_passing counted "
     "verdict reason_code reason"
 )
-#: How a claim's test fares on the paper's own numbers and traces: holds, fails or none.
+#: A claim's test on the paper's own numbers and traces; `result` is holds, fails or none.
 SELF_CONSISTENCY_COLUMNS = ("study", "claim", "result", "reason")
 AUDIT_COLUMNS = _named("study table row column check published bound finding reason")
 TRACE_COLUMNS = _named(
@@ -71,28 +71,28 @@ TRACE_SAMPLE_COLUMNS = _named(
     "our_pacing_low_bps our_pacing_high_bps first_busy_s first_cwnd_segments our_cwnd_segments n"
 )
 TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
-#: What an engine shows in a canonical scenario; `holds` is true, false or refused.
+#: Checks of an engine in a canonical scenario; `holds` is true, false or refused.
 CONFORMANCE_COLUMNS = _named(
     "engine version check scenario quantity unit expected low high value holds source note"
 )
-#: What one flow of a variant gets on each engine; `entry` names the causes of a large difference.
+#: Results of one flow on each engine; `entry` names the causes of a large difference.
 DIFFERENCE_COLUMNS = _named("variant condition engine metric value law difference entry")
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
-    """Return a CSV file's rows, every field as text; InputError where it lacks `columns`."""
+    """Return a CSV file's rows, every field as text; InputError if one of `columns` is missing."""
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), restval="")
     try:
         missing = [name for name in columns if name not in (reader.fieldnames or [])]
         if missing:
-            raise InputError(f"{path}: has no column {', '.join(missing)}; delete it and run again")
+            raise InputError(f"{path}: has no column {', '.join(missing)}; {REMEDY}")
         return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
     except csv.Error as error:
         raise InputError(f"{path}: is not a CSV table ({error}); {REMEDY}") from None
 
 
 def read_frame(path: Path, **options: Any) -> pd.DataFrame:
-    """Return a CSV table by `pandas.read_csv`; InputError where it is missing or damaged."""
+    """Return a CSV table by `pandas.read_csv`; InputError if it is missing or damaged."""
     import pandas as pd
 
     text = io.StringIO(read_text(path))
@@ -105,7 +105,7 @@ def read_frame(path: Path, **options: Any) -> pd.DataFrame:
 def merge_tables(
     folders: Sequence[Path], tables: Mapping[str, Sequence[str]], target: Path
 ) -> None:
-    """Write the CSV files `tables` (name to columns) of all folders as one each into `target`."""
+    """Write each of `tables` (name to columns), joined from all folders, as CSV into `target`."""
     for name, columns in tables.items():
         header = ",".join(columns) + "\n"
         texts = [header]
@@ -118,7 +118,7 @@ def merge_tables(
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-    """Write rows as CSV with exactly `columns`, else ValueError; atomic, numbers in one format."""
+    """Write rows as CSV; ValueError unless each row has exactly these columns."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -141,7 +141,7 @@ def written(value: object) -> str:
 
 
 def write_parquet(table: pa.Table, path: Path, level: int | None = None) -> None:
-    """Write `table` atomically, packed at a level of zstd; bytes depend on its content alone."""
+    """Write a table, compressed by zstd; equal tables give equal files."""
     plain = table.combine_chunks().replace_schema_metadata(None)
     how = {"compression": "zstd", "compression_level": level, "write_page_checksum": True}
     with atomic(path) as temporary:
@@ -149,11 +149,11 @@ def write_parquet(table: pa.Table, path: Path, level: int | None = None) -> None
 
 
 def read_parquet(path: Path, **options: Any) -> pa.Table:
-    """Return the table in a file, by pyarrow's `options`; InputError where it is damaged."""
+    """Return the table in a file; InputError if it is missing or damaged."""
     try:
         return pq.read_table(path, page_checksum_verification=True, **options)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; run the workflow first") from None
     except (OSError, pa.ArrowException) as error:
-        what = str(error).partition("\n")[0]
-        raise InputError(f"{path}: cannot be read ({what}); {REMEDY}") from None
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path}: cannot be read ({reason}); {REMEDY}") from None
