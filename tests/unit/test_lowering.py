@@ -68,7 +68,7 @@ def scenario(**changes):
     return Scenario.model_validate(document | changes)
 
 
-#: By these the programs in Python read a plan.
+#: Used by the Python programs to read a plan.
 sys.path.insert(0, str(ROOT / "workflow" / "engines" / "common"))
 READER, DATA = importlib.import_module("plan_reader"), importlib.import_module("plan")
 
@@ -87,7 +87,7 @@ def test_what_is_left_to_an_engine_is_in_its_plan(engine):
     )
     assert own in lower(left, engine)
     assert "cubic_beta 0.25 " in lower(stated, engine)
-    # A scenario that does not have the key is the one that it was before there was such a key.
+    # A scenario without the key is unchanged by its introduction.
     assert '"cubic_beta":0.25' in stated.canonical_json()
     assert "cubic_beta" not in left.canonical_json()
 
@@ -125,7 +125,7 @@ def test_numbers_read_back_to_the_same_doubles(rate_bps, probability):
 
 
 def chain(hops, **changes):
-    """Return a scenario of a flow over a chain of links, the last of which may be another."""
+    """Return a scenario of a flow over a chain of links, the last of which may differ."""
     nodes = [f"n{i}" for i in range(hops + 1)]
     link = minimal_scenario()["links"][0]
     links = [link | {"id": f"l{i}", "a": nodes[i], "b": nodes[i + 1]} for i in range(hops)]
@@ -185,7 +185,7 @@ def test_routes_have_the_fewest_hops_and_the_earlier_link_wins(seed):
 def test_the_lowering_is_a_part_of_every_fingerprint():
     for engine in ENGINES.values():
         assert {"lowering.py", "routing.py"} <= {p.name for p in engine.sources(ROOT)}
-        # Images hold programs alone, and plans are made outside of them.
+        # Images contain only programs; plans are made outside.
         assert not {"lowering.py"} & {p.name for p in engine.program_sources(ROOT)}
 
 
@@ -195,7 +195,7 @@ FAST = {"timer_hz": 1000, "clock_granularity_s": 0.001}
 
 
 def designed(name, engine, **values):
-    """Return a study's runs on an engine with other defaults."""
+    """Return a study's runs on an engine with different defaults."""
     study = apply(load_study(ROOT, name), Variation(defaults=values))
     return design_study(study, load_tier(ROOT, "quick"), [engine])
 
