@@ -5,30 +5,30 @@ PROFILE ?= default
 VENV := .venv
 READY := $(VENV)/.runtime-ready
 comma := ,
-# Names of folders that make, shells and compilers take as they are.
+# Folder names must have only characters without a meaning to make, shells and compilers.
 ODD := $(strip $(shell pwd | LC_ALL=C tr ' \t' '??' | LC_ALL=C tr -d 'A-Za-z0-9_/.+@=~\200-\377\n-'))
 $(if $(ODD)$(word 2,$(CURDIR)),$(error folder $(CURDIR): $(or $(ODD),a line end) in its name means something to make or the shell; move the project))
-# Root leaves nothing in another user's folder: there it may only install the packages of `make engines`.
+# In another user's folder root may only install the packages of `make engines`, so that no files of root are left there.
 OWNER := $(shell [ "$$(id -u)" -ne 0 ] || stat -c %u . | grep -vx 0)
 $(if $(OWNER),$(if $(filter-out $(and $(wildcard $(READY)),engines) help,$(or $(MAKECMDGOALS),help)),$(error folder $(CURDIR): belongs to user $(OWNER), who could not write what root leaves there; run make as that user)))
 PROFILES := $(patsubst workflow/profiles/%/config.yaml,%,$(wildcard workflow/profiles/*/config.yaml))
 $(if $(filter $(PROFILES),$(PROFILE)),,$(error PROFILE: $(PROFILE) is unknown; there are $(PROFILES)))
 $(if $(filter 0,$(CORES)),$(error CORES: must be at least 1, or all))
-# What of the caller's environment gets in, and what is the same for everyone: configs/environment.yaml.
+# configs/environment.yaml lists the caller's variables that are passed on, and the fixed ones.
 NAMES := $(subst *,%,$(shell sed -n 's/^  - //p' configs/environment.yaml))
 FIXED := $(shell sed -n 's/^  \([A-Z0-9_]*\): /\1=/p' configs/environment.yaml)
 GIVEN := $(foreach v,$(filter $(NAMES),$(.VARIABLES)),$(if $(filter environment command,$(firstword $(origin $v))),$v="$$$v"))
 RUN := env -i $(GIVEN) $(FIXED) REPLICATION_HOME="$${REPLICATION_HOME:-$$HOME}" HOME="$(CURDIR)/.cache/home" \
   LOGNAME="$$(id -un 2>/dev/null || id -u)" PYTHONPATH="$(CURDIR)/workflow" PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
-# $(call given,NAME,OPTION): the option and the setting's value as one word of the shell, if it has one.
+# $(call given,NAME,OPTION): the option with the setting's value as one shell word, or nothing if the setting is empty.
 given = $(if $(strip $($(1))),$(2)'$(subst ','\'',$(strip $($(1))))')
 # The comma keeps Snakemake from reading a study called 2001 or 1e5 as a number.
 SETTINGS = $(call given,TIER,tier=) $(if $(STUDIES),$(call given,STUDIES,studies=)$(comma)) $(call given,ENGINES,engines=) \
   $(call given,RUNTIME,runtime=) $(call given,NS3_VERSION,ns3_version=)
 CONFIG = $(if $(strip $(SETTINGS)),--config $(SETTINGS))
-# Make passes SIGTERM on to what it starts: to Snakemake itself, not to a shell.
+# exec: make passes SIGTERM to the process it starts, which must be Snakemake and not a shell.
 SNAKEMAKE = exec $(RUN) snakemake --quiet progress rules reason host --workflow-profile workflow/profiles/$(PROFILE) $(call given,CORES,--cores )
-# The locks are complete, so nothing is resolved. The caller's home has pip's own settings and cache.
+# The locks are complete, so pip resolves nothing. Its settings and cache are in the caller's home.
 PIP = $(RUN) HOME="$$([ -w "$$HOME" ] && echo "$$HOME" || echo .cache/home)" python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE = $(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
@@ -40,27 +40,27 @@ help: ## List the targets
 report: setup ## Run everything that is not up to date and write reports/html/index.html
 	@$(SNAKEMAKE) $(CONFIG)
 	@echo "report: $(CURDIR)/reports/html/index.html"
-plan: setup ## Say what would run, how many scenarios, and the expected cost
+plan: setup ## Show what would run, the number of scenarios and the expected cost
 	@$(RUN) replicate plan $(call given,TIER,--tier ) $(call given,STUDIES,--studies ) $(call given,ENGINES,--engines ) \
 	  $(call given,RUNTIME,--runtime ) $(call given,NS3_VERSION,--ns3-version )
-explain: setup ## Vary what the papers do not state, and search why numbers differ (some 70 minutes on 2 cores)
+explain: setup ## Vary what the papers do not state, and search for explanations (about 70 minutes on 2 cores)
 	@$(SNAKEMAKE) explain $(CONFIG)
 	@echo "explanations: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows them"
-regions: setup ## Find where the papers' claims hold (45 CPU minutes; TIER=quick: some 5 minutes)
+regions: setup ## Find where the papers' claims hold (45 CPU minutes; TIER=quick: about 5 minutes)
 	@$(SNAKEMAKE) regions $(CONFIG)
 	@echo "regions: $(CURDIR)/data/reproduced/regions.csv; the next \`make report\` shows them"
-release: report ## Render what is finished into data/release and reports/release, to be committed
+release: report ## Write finished results to data/release and reports/release, to be committed
 	@$(RUN) replicate release
-fetch-results: setup ## Get the full series of the released runs, and verify them
+fetch-results: setup ## Fetch and verify the full series of the released runs
 	@$(RUN) replicate fetch-results
-traces: setup ## Get the traces that kapadia's authors published, and verify them
+traces: setup ## Fetch and verify the traces that kapadia's authors published
 	@$(RUN) replicate fetch-traces
-engines: $(if $(OWNER),,setup) ## Install (as root) and build every engine, or those of ENGINES=
+engines: $(if $(OWNER),,setup) ## Install (as root) and build all engines, or those in ENGINES=
 	@$(RUN) PYTHONDONTWRITEBYTECODE=1 replicate install-engines $(call given,ENGINES,--engines )
 	@$(if $(OWNER),echo "now run \`make engines\` as user $(OWNER)",$(SNAKEMAKE) engines --config \
 	  engines=$(or $(call given,ENGINES),ns3$(comma)ns2$(comma)linux) $(call given,NS3_VERSION,ns3_version=))
 	@$(if $(OWNER),,$(RUN) replicate engines $(call given,NS3_VERSION,--ns3-version ))
-images: ## Build the simulators' images, by RUNTIME=docker or podman (BASE= names another base)
+images: ## Build the simulators' images with RUNTIME=docker or podman (BASE= selects a different base)
 	@$(RUN) HOME="$$HOME" $(call given,BASE,BASE=) containers/build $(call given,RUNTIME)
 lab: setup-lab ## Open the notebooks in JupyterLab, at notebooks/start_here.ipynb
 	@$(SNAKEMAKE) engines --config engines=ns3
@@ -68,7 +68,7 @@ lab: setup-lab ## Open the notebooks in JupyterLab, at notebooks/start_here.ipyn
 	  --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb $(LAB_OPTIONS)
 test: setup-dev setup-slurm engines ## Run every test and check
 	@$(RUN) tests/run
-bench: setup-dev ## Print what the workflow costs against a shell loop over the same simulator
+bench: setup-dev ## Measure the workflow's overhead against a shell loop over the same simulator
 	@$(SNAKEMAKE) engines --config engines=ns3
 	@$(RUN) PYTHONSAFEPATH= python -m tests.bench
 lint: setup-dev ## Check format, style, types and the workflow
@@ -78,13 +78,13 @@ lock: setup-dev ## Pin the newest allowed Python packages by hash
 	@$(COMPILE) -o requirements.lock pyproject.toml && cp requirements.lock requirements-lab.lock
 	@$(COMPILE) --extra lab -o requirements-lab.lock pyproject.toml
 	@$(COMPILE) --upgrade -o requirements-slurm.lock workflow/profiles/slurm/requirements.in
-unlock: setup ## Release the folder of a killed run; what it finished is kept
+unlock: setup ## Unlock the folder after a run was killed; finished runs are kept
 	@$(SNAKEMAKE) --unlock
 clean: ## Remove results and reports (the environment stays)
 	rm -rf data/reproduced reports/html reports/html-release reports/notebooks .snakemake
 setup: $(READY) $(if $(filter slurm,$(PROFILE)),$(VENV)/.slurm-ready) ## Make the environment .venv from its lock
 setup-dev setup-lab setup-slurm: setup-%: $(VENV)/.%-ready
-# The environment belongs to the folder that its file names: one that was copied, moved or cut short is made anew.
+# The environment belongs to the folder that its file names: a copied, moved or incomplete one is rebuilt.
 MADE_FOR := $(shell [ -x $(VENV)/bin/python ] && cat $(READY) 2>/dev/null)
 $(if $(filter $(CURDIR),$(MADE_FOR)),,$(eval .PHONY: $(READY)))
 $(READY): requirements.lock pyproject.toml

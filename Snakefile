@@ -1,9 +1,9 @@
-"""Rebuild the experiments of published TCP studies and set them beside the published numbers.
+"""Rebuild the experiments of published TCP studies and compare them with the published results.
 
     configs, published numbers -> design -> simulate -> evaluate -> notebooks -> report
 
 Run by `make report`, or `snakemake --cores all` inside the environment. Settings are in
-configs/config.yaml; `--config tier=quick studies=saxena` lays others over them.
+configs/config.yaml; `--config tier=quick studies=saxena` overrides them.
 """
 
 import logging
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 REPO = Path(workflow.basedir)
-# The code that runs is this folder's own, whoever made the environment.
+# Run the code of this folder, whichever environment is active.
 sys.path.insert(0, str(REPO / "workflow"))
 from replication.simulate.environment import enter_workflow
 from replication.study.errors import InputError, exit_with_error
@@ -34,10 +34,10 @@ from replication.explore.modern_kernel import load_modern, modern_studies
 configfile: "configs/config.yaml"
 
 
-# Quiet, as make calls it, Snakemake shows its warnings and errors, and our own lines.
+# Under --quiet, as in make, show only Snakemake's warnings and errors and our own lines.
 if workflow.output_settings and workflow.output_settings.quiet:
     logging.getLogger("snakemake.logging").setLevel(logging.WARNING)
-# Jobs here need no limit of their rate, which costs a timer a job.
+# The rate of jobs needs no limit, which would cost a timer per job.
 if workflow.scheduling_settings:
     workflow.scheduling_settings.max_jobs_per_timespan = None
 try:
@@ -47,7 +47,7 @@ except InputError as error:
 PATHS = PIPE.paths
 
 
-# Heeded by `snakemake --sdm apptainer` alone: every rule then runs in this image.
+# Used only by `snakemake --sdm apptainer`, which runs every rule in this image.
 container: image_file(REPO)
 
 
@@ -70,7 +70,7 @@ rule all:
     default_target: True
     input:
         rules.render_report.output,
-        # A file that is gone is made again only if it is asked for, not for what was made from it.
+        # Snakemake restores a missing file only if it is requested, not if only files made from it are.
         rules.render_report.input,
         rules.write_provenance.input,
         expand(rules.simulate_batch.output, batch=PIPE.batches),
@@ -84,7 +84,7 @@ rule engines:
 
 
 onstart:
-    # The plan is the report's: the sensitivity analysis and the regions choose as they go.
+    # Only the report has a plan: the sensitivity analysis and the regions choose runs as they go.
     if not {"explain", "regions"} & set(workflow.dag_settings.targets):
         write_totals(PATHS.totals, PIPE.plan.totals(PIPE.stores))
         for line in PIPE.summary():

@@ -1,11 +1,11 @@
-"""How fast the project is, as ratios within one run: `python -m tests.bench`, from its root.
+"""Measure the project's speed as ratios within one run: `python -m tests.bench` in its root.
 
 - A batch of short runs against a plain shell loop over the same simulator, for each engine that is
   built here: what checking, keeping and gathering results costs.
 - A rerun with nothing to do, at tiers quick and paper, where their reports are up to date.
 
-Everything takes turns and the least counts: what else the machine does can only add time. It prints
-a table and keeps nothing.
+Everything takes turns and the minimum counts, since other load can only add time. It prints a table
+and keeps nothing.
 """
 
 import shlex
@@ -25,9 +25,9 @@ from tests.engines.engine_scenarios import dumbbell, linux_tcp, tcp
 from tests.workflow.project import ROOT, Project
 
 TURNS = 3
-#: Short runs of each engine's batch: a start of ns-2 and of a kernel takes longer.
+#: Number of short runs in each engine's batch; ns-2 and a kernel take longer to start.
 RUNS = {"ns3": 200, "ns2": 50, "linux": 20}
-#: What the rule's script does.
+#: Code of the rule's script.
 BATCH = """
 import sys
 from pathlib import Path
@@ -87,7 +87,7 @@ def batch_line(engine, work):
 
 
 def rerun_line(tier):
-    """Time a run that has nothing to do; one that has is not started."""
+    """Time a run with nothing to do; skip it if it has work."""
     title, config = f"no-op, tier {tier}", {"tier": tier, "engines": "available"}
     project = Project(ROOT)
     if project.jobs("all", **config):

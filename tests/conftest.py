@@ -1,4 +1,4 @@
-"""What the suites share: one finished quick run, and no skips in CI."""
+"""Shared by the suites: one finished quick run, and no skips in CI."""
 
 import os
 

@@ -40,7 +40,7 @@ def report(request) -> Path:
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory) -> Path:
-    """Return a report of the release, which has a sensitivity too."""
+    """Return a report of the release, which has a sensitivity analysis."""
     work = tmp_path_factory.mktemp("report")
     executed = work / "notebooks"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Example")])
@@ -62,7 +62,7 @@ def chromium():
 
 
 class Tab:
-    """A page that collects what must not be: errors, and requests to anywhere but the folder."""
+    """A page that collects errors and requests outside the folder."""
 
     def __init__(
         self, browser, report: Path, width=1280, scheme="light", scripts=True, height=900
@@ -82,7 +82,7 @@ class Tab:
         self.page.on("request", lambda request: self.requests.append(request.url))
 
     def _failed(self, request) -> None:
-        # What was still loading when the reader went on is no error.
+        # Requests that were still loading on leaving the page are not errors.
         if request.failure != "net::ERR_ABORTED":
             self.errors.append(f"{request.url}: {request.failure}")
 
@@ -91,7 +91,7 @@ class Tab:
         return self.page
 
     def unfold(self) -> None:
-        """Open everything that is folded away."""
+        """Open everything that is folded."""
         self.page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
 
     def wait_for_charts(self, which="[data-script] .plot", timeout_s=60.0) -> int:

@@ -23,8 +23,8 @@ def test_no_error_no_request_and_every_chart_is_drawn(tab, which, request):
         assert not one.errors and not one.outside(), name
 
 
-#: What cannot be seen whole: words beyond the window and outside of what scrolls by itself, and
-#: words in a box that is too small for them. Words for readers of the screen alone are left out.
+#: Finds clipped text: text beyond the window and outside scrolling regions, and text in a box that
+#: is too small. Text for screen readers only is left out.
 CLIPPED = """() => {
   const hidden = (e) => e.closest(".hidden, .skip, .sprite, [hidden], svg.marks");
   const scrolls = (e) => e.closest(".scroll");
@@ -41,8 +41,8 @@ CLIPPED = """() => {
   }
   return found;
 }"""
-#: Tables that do not fit a window of 1280 px: their region scrolls, and what is right of it is
-#: not seen. The verdict of a number must be.
+#: Tables wider than a window of 1280 px: their region scrolls and hides the columns on the right.
+#: The verdict of a number must be visible.
 UNSEEN = """() => [...document.querySelectorAll(".cells .scroll, .tally")]
   .map((e) => e.closest(".scroll"))
   .filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1)

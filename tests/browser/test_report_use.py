@@ -1,4 +1,4 @@
-"""The report in use: from a number to its run, what can be saved, what axe-core finds."""
+"""Use of the report: from a number to its run, saving files, findings of axe-core."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ from tests.browser.conftest import a_page_with, pages, some_runs
 def test_a_number_leads_to_its_run_and_back(tab, report):
     one = tab()
     page = one.open(a_page_with(report, 'class="runs"'))
-    # Whoever leaves a page breaks off what it still loads.
+    # Leaving a page aborts its pending requests.
     one.wait_for_charts()
     cell = page.locator(".grid td[id]:visible a").first
     name = cell.locator("xpath=ancestor::td").get_attribute("id")
@@ -66,11 +66,11 @@ def test_charts_can_be_saved(tab, report, kind):
         assert not one.errors and not one.outside()
 
 
-#: What axe-core writes out; what passed is not looked at.
+#: Results that axe-core reports; passed checks are ignored.
 ONLY_VIOLATIONS = {"resultTypes": ["violations"]}
 #: Keep two of the rows of a table that have the same elements, classes, styles and labelled parts,
 #: and two of a chart's marks without words that differ in place, shape and label alone: axe-core
-#: takes minutes for thousands of them, and says the same of each.
+#: takes minutes for thousands of them and reports the same for each.
 TWO_OF_A_KIND = """() => {
   const PLACE = "aria-label d height transform width x x1 x2 y y1 y2".split(" ");
   const attributes = (e) => [...e.attributes].filter((a) => !PLACE.includes(a.name));

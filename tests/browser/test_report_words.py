@@ -1,4 +1,4 @@
-"""Words on the pages and in the tables: none of what STYLE gave up, no parameter or table ids."""
+"""Words on pages and in tables: no phrase that was replaced, no ids of parameters or tables."""
 
 import csv
 import re
@@ -21,9 +21,9 @@ GIVEN_UP = (
     *("asked of further", "window less bdp", "the other way round", "beside before"),
 )
 FORBIDDEN = re.compile("|".join(map(re.escape, GIVEN_UP)), re.IGNORECASE)
-#: Views whose words other texts give: causes of the search, and regions.
+#: Views with text from configuration files: causes of the search, and regions.
 NOT_HERE = 'section[aria-labelledby="why"], section[aria-labelledby="best"], .conclusion'
-#: Names of files, commands and other people's code are in these.
+#: Elements with names of files, commands and third-party code.
 CODE = "code, table.texts, q, cite, a[download], td.source, script, style, svg.static"
 
 

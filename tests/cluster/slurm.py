@@ -1,4 +1,4 @@
-"""A real Slurm of one node in a folder of its own.
+"""A real Slurm of one node in a temporary folder.
 
 munged, slurmctld and slurmd run in the foreground as children of this process, on free ports, with
 keys, state and logs in a temporary folder; a Slurm of the system is neither used nor touched.
@@ -19,7 +19,7 @@ import psutil
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo")
 #: Wrapped, because Snakemake's Slurm plugin drops SLURM_CONF from the environment.
 CLIENTS = ("sacct", "sacctmgr", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
-#: Of the superuser's too, where the daemons are.
+#: The daemons may be in the superuser's path.
 SEARCH = os.pathsep.join([os.environ["PATH"], "/usr/local/sbin", "/usr/sbin", "/sbin"])
 START_S = 60
 CONFIGURATION = """\
@@ -118,7 +118,7 @@ class Slurm:
         return base | {"PATH": f"{self.bin}{os.pathsep}{base['PATH']}"}
 
     def stop(self):
-        """Cancel what runs, stop the daemons, and end what is left of the jobs."""
+        """Cancel running jobs, stop the daemons, and end remaining processes."""
         self.ask("scancel", "--user", getpass.getuser())
         deadline = time.monotonic() + 10
         while self.ask("squeue", "--noheader") and time.monotonic() < deadline:
@@ -126,7 +126,7 @@ class Slurm:
         for daemon in reversed(self._daemons):
             daemon.terminate()
             daemon.wait(30)
-        # Jobs and what submits them have its commands in their PATH.
+        # Jobs, and processes that submit them, have its commands in their PATH.
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 paths = process.environ().get("PATH", "").split(os.pathsep)
@@ -142,7 +142,7 @@ def _free_port():
 
 @contextlib.contextmanager
 def running():
-    """Give a running cluster; take it down whatever happens."""
+    """Yield a running cluster, and stop it whatever happens."""
     if missing := [name for name in NEEDED if shutil.which(name, path=SEARCH) is None]:
         raise RuntimeError(f"missing: {', '.join(missing)}: apt-get install slurm-wlm munge")
     # Short, for munge's socket: such a path has 107 characters at most.

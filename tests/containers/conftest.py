@@ -29,13 +29,13 @@ STORAGE_CONF = (
 
 
 def settings():
-    """Write podman's settings; return the variables that make podman heed them."""
+    """Write podman's settings; return the variables that make podman use them."""
     DATA.mkdir(parents=True, exist_ok=True)
     variables = {
         "CONTAINERS_CONF": str(DATA / "containers.conf"),
         "CONTAINERS_STORAGE_CONF": str(DATA / "storage.conf"),
     }
-    # crun fails on a machine with both versions of control groups.
+    # crun fails on machines with both versions of control groups.
     unified = Path("/sys/fs/cgroup/cgroup.controllers").is_file()
     runtime = "crun" if unified and shutil.which("crun") else "runc"
     (DATA / "containers.conf").write_text(CONTAINERS_CONF.format(runtime=runtime))

@@ -1,4 +1,4 @@
-"""What a simulator can see and do in a container: its scenario's folder, and nothing else."""
+"""In a container a simulator sees only its scenario's folder."""
 
 import json
 import os

@@ -13,7 +13,7 @@ from replication.simulate.runtime import ANALYSIS, find_image, reference
 from tests.containers.conftest import ENGINES, ROOT
 from tests.workflow.project import copy_project, finished_project
 
-#: Small in tier quick; between them they run on every engine.
+#: Small in tier quick; together they run on every engine.
 STUDIES = os.environ.get("REPLICATION_PARITY", "nishitha,kapadia").split(",")
 TABLES = [f"data/reproduced/results/{s}/{t}.parquet" for s in STUDIES for t in ("flows", "series")]
 SETTINGS = {"tier": "quick", "studies": ",".join(STUDIES), "engines": ",".join(ENGINES)}
@@ -24,7 +24,7 @@ def results(project):
 
 
 def usages(project):
-    """Return what is known of each run, by the file of its batch."""
+    """Return the recorded usage of each run, by the file of its batch."""
     paths = (project.root / "data/reproduced/batches").glob("*.usage.json")
     return {path: json.loads(path.read_text())["runs"] for path in paths}
 
@@ -63,7 +63,7 @@ def test_containers_give_the_native_bytes(native, podman):
 @pytest.mark.skipif(len(ENGINES) < 3, reason="the analysis image holds all engines")
 def test_the_workflow_in_the_analysis_image_gives_the_native_bytes(native, podman, tmp_path):
     project = copy_project(tmp_path / "project")
-    # The link leads out of what is mounted, and what it leads to is not needed in the image.
+    # The link points outside the mounted folder, and its target is not needed in the image.
     (project.root / ".cache").unlink()
     words = ["run", "--rm", "--network=none", f"--volume={project.root}:/project"]
     words += [f"--user={os.getuid()}:{os.getgid()}", "--tmpfs=/dev/shm:exec,size=1g"]

@@ -104,7 +104,7 @@ def jain(run, after_s):
     return jain_index([run.throughput_bps(after_s, flow) for flow in run.flows.index])
 
 
-#: By name: unit, and how it is taken from a check's runs after a time in s.
+#: By name: unit, and the function of a check's runs after a time in s.
 QUANTITIES = {
     "throughput_bps": ("bit/s", lambda runs, t: runs[0].throughput_bps(t)),
     "utilisation": ("1", lambda runs, t: runs[0].throughput_bps(t) / runs[0].rate_bps),
@@ -122,7 +122,7 @@ QUANTITIES = {
     "queue_wait_mean_s": ("s", lambda runs, t: runs[0].queue_packets(t) * runs[0].packet_s),
     "unaccounted_packets": ("packets", lambda runs, t: sum(r.unaccounted_packets() for r in runs)),
 }
-#: What a recovery shows, and its unit; see `recovery_numbers`.
+#: Quantities of a recovery and their units; see `recovery_numbers`.
 RECOVERED = {
     "first_retransmission_s": "s",
     "lowest_cwnd_segments": "segments",
@@ -133,7 +133,7 @@ RECOVERED = {
 
 
 def recovery_numbers(run):
-    """Return what the events of a sender say of the recovery from its first losses.
+    """Return quantities of a sender's recovery from its first losses.
 
     Recovery lasts from the first retransmission until everything that was outstanding then is
     acknowledged; the lowest window is that of all events from there on. NaN where there was none.
@@ -188,12 +188,12 @@ def version_of(bench):
 
 
 def check_rows(bench, only=()):
-    """Yield a row for each check (of `only`): measured, or why the engine refuses it."""
+    """Yield a row for each check (of `only`): the value, or why the engine refuses it."""
     runs = {}
     for check in DOCUMENT["checks"]:
         if only and check["id"] not in only:
             continue
-        # An engine may have another expectation, for another reason.
+        # An engine may have a different expectation, with its reason.
         expected = check | check.get("engines", {}).get(bench.name, {})
         unit, take = QUANTITIES[check["quantity"]]
         row = dict(zip(("low", "expected", "high"), expected["bounds"], strict=True))
@@ -242,7 +242,7 @@ def _judged(row, value):
 
 
 def known_deviation(check, engine):
-    """Return why an engine is known not to show what is expected; empty where it must."""
+    """Return the known cause of an engine's deviation; empty if it must meet the expectation."""
     for known in DOCUMENT["known_deviations"]:
         if check in known["checks"] and known["engine"] == engine:
             return f"{known['cause']} ({known['evidence']})"

@@ -8,7 +8,7 @@ from tests.workflow.project import ROOT, program
 
 
 def linked_ns3():
-    """Return the ns-3 that the engine is linked to: what NS3_PREFIX names, or the wheel."""
+    """Return the ns-3 that the engine is linked to: that of NS3_PREFIX, or the wheel."""
     wheel = ROOT / "data/reproduced/engines" / f"ns3-wheel-{NS3_VERSION}" / "ns3"
     return installed(NS3_VERSION) or Prefix.find(wheel)
 

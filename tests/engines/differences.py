@@ -27,11 +27,11 @@ from tests.workflow.project import ROOT, program
 TABLE = ROOT / DIFFERENCES
 SEGMENT = 1448
 PACKET_BITS = 8 * (SEGMENT + TCP_IP_HEADER_BYTES)
-#: A difference beyond which a cause must have a name.
+#: A larger difference needs a named cause.
 LARGEST = 0.25
 MODERN = {"sack": True, "limited_transmit": True}
 CLASSIC = {"sack": False, "limited_transmit": False}
-#: What each variant is on every engine; Linux has one Reno, in the place of all but Tahoe.
+#: Each variant's name on every engine; Linux's only Reno replaces all but Tahoe.
 BEFORE_SACK = ("tahoe", "reno", "newreno", "vegas")
 NAMES = ("tahoe", "reno", "newreno", "sack", "vegas", "linuxreno", "cubic", "highspeed")
 NAMES += ("westwood_plus", "bbr", "htcp", "illinois", "scalable", "veno", "yeah")
@@ -47,7 +47,7 @@ RENO = {"reno", "newreno", "sack", "linuxreno"}
 #: They count acknowledged segments, not acknowledgements, so delayed ACKs change nothing.
 COUNT_SEGMENTS = {"linuxreno", "cubic"}
 LEAST_RTO_S = 0.2
-#: The bottleneck's rate at each round trip; under loss the link is far above a window, but for two.
+#: The bottleneck's rate at each round trip; under loss, all but two far exceed the window.
 RATES_BPS = {0.01: 1e7, 0.1: 4e6, 0.9: 1e6}
 PIPE_SEGMENTS, SMALL_PIPE_SEGMENTS = 500, 32
 FILL_ANY_PIPE = {"bbr", "westwood_plus"}
@@ -68,7 +68,7 @@ class Condition(NamedTuple):
 
     @property
     def duration_s(self):
-        """How long a run lasts: under loss until some tens of Reno's packets are lost."""
+        """Duration of a run: under loss, until tens of Reno's packets are lost."""
         rare = self.loss == 0.001 and self.rtt_s == 0.9
         return DURATIONS_S[self.rtt_s] * (10 if rare else 2 if self.loss else 1)
 
@@ -87,7 +87,7 @@ CONDITIONS = [
 
 
 def scenario(variant, condition, engine):
-    """Return one flow of a variant in a condition, with what the engine does not let be chosen."""
+    """Return one flow of a variant in a condition, with the engine's fixed settings."""
     own = {"segment_bytes": SEGMENT, "timestamps": engine != "ns2", "initial_window_segments": 10}
     own |= {"minimum_rto_s": LEAST_RTO_S, "initial_rto_s": 1, "delayed_ack_timeout_s": 0.04}
     own |= {"delayed_ack_segments": 2 if condition.delayed else 1} | VARIANTS[variant]
@@ -107,7 +107,7 @@ def scenario(variant, condition, engine):
 
 
 def measure(bench, variant, condition):
-    """Return what the flow got from a quarter of the run on; none where the engine refuses it."""
+    """Return the flow's results after a quarter of the run; None if the engine refuses it."""
     one = scenario(variant, condition, bench.name)
     if ENGINES[bench.name].refusal(Scenario.model_validate(one)):
         return {}
@@ -134,8 +134,8 @@ def law(variant, condition, metric):
         return rate_bps * (1 - condition.loss)
     p, acked = condition.loss, 2 if condition.delayed and variant not in COUNT_SEGMENTS else 1
     without_s = empty_s / _window(variant, p, acked, condition.rtt_s)
-    # Padhye et al. 1998, equation 30: what timeouts add to the time a packet takes, if losses
-    # of a round come together. Random ones do not: it is no law where it adds a quarter.
+    # Padhye et al. 1998, equation 30: the time that timeouts add per packet if losses of a round
+    # come together. Random losses do not, so it is no law where it adds a quarter.
     waits = min(1, 3 * math.sqrt(3 * acked * p / 8)) * p * (1 + 32 * p * p)
     packet_s = without_s + max(LEAST_RTO_S, empty_s) * waits
     return PACKET_BITS / packet_s if packet_s < (1 + LARGEST) * without_s else math.nan
@@ -177,7 +177,7 @@ def rows(benches, conditions=CONDITIONS, variants=VARIANTS):
 
 
 def largest(values, others):
-    """Return how much larger one is than another at most: 0.5 is half as large again."""
+    """Return the largest relative excess of one value over another: 0.5 is 1.5 times as large."""
     ratios = [max(a / b, b / a) for a in values for b in others if not math.isnan(b)]
     return max(ratios) - 1
 

@@ -1,4 +1,4 @@
-"""The engines as the tests see them: how each is told an experiment, and what it wrote."""
+"""The engines in tests: how to run an experiment on each, and how to read its results."""
 
 import csv
 import json
@@ -41,7 +41,7 @@ class Event(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What one run wrote."""
+    """Files of one run."""
 
     directory: Path
     flows: dict[str, dict[str, str]]
@@ -115,19 +115,19 @@ def write_input(folder, engine, scenario):
 class Traits(NamedTuple):
     """Where an engine differs, as its README says."""
 
-    #: How far a time may be off: rounding, or the reading of a clock.
+    #: Tolerance of a time: rounding, or the reading of a clock.
     tick_s: float
     red: dict
-    #: Which queues it has beside FIFO and RED.
+    #: Its queues other than FIFO and RED.
     managed: tuple[dict, ...]
-    #: Its plain Reno with the recovery of its time.
+    #: Its plain Reno, with the recovery of that time.
     control: str = "newreno"
     #: What a link adds to an IP packet.
     framing_bytes: int = 0
 
     @property
     def queues(self):
-        """Every queue that it has."""
+        """All queues of the engine."""
         fifo = (droptail(20), {"kind": "droptail", "limit_bytes": 20000}, pfifo(20))
         return (*fifo, self.red, *self.managed)
 
@@ -170,7 +170,7 @@ class Bench:
         return read_result(output, events if trace else None)
 
     def tcp(self, name, control="", **changes):
-        """Return a TCP flow as the engine has it: its plain Reno, or `control`."""
+        """Return a TCP flow for the engine: its plain Reno, or `control`."""
         control = control or self.traits.control
         if self.name == "linux":
             return linux_tcp(name, control, **changes)
@@ -179,5 +179,5 @@ class Bench:
         return tcp(name, control, **changes)
 
     def serialisation_s(self, ip_bytes, rate_bps):
-        """Return how long an IP packet takes to be sent."""
+        """Return the transmission time of an IP packet."""
         return 8 * (ip_bytes + self.traits.framing_bytes) / rate_bps

@@ -10,7 +10,7 @@ def droptail(packets=1000):
     return {"kind": "droptail", "limit_packets": packets}
 
 
-#: Where and when a flow sends, unless told otherwise.
+#: Default path and times of a flow.
 ENDS = {"source": "s0", "destination": "d0", "start_s": 0, "stop_s": 1000}
 #: TCP with no delayed acknowledgements.
 TCP = {"segment_bytes": SEGMENT, "initial_window_segments": 1, "delayed_ack_segments": 1}
@@ -43,7 +43,7 @@ def document(nodes, links, flows, *, duration_s=10, sampling_interval_s=0.1, see
 
 
 def single_link(flows, *, rate_bps=2e6, delay_s=0.02, queue=None, loss=None, **run):
-    """Return hosts s0 and d0 with one link between them: the cheapest path there is."""
+    """Return hosts s0 and d0 with one link between them, the cheapest path."""
     queue = queue or droptail()
     wire = link("wire", "s0", "d0", rate_bps, delay_s, queue_ab=queue, loss_ab=loss)
     return document(["s0", "d0"], [wire], flows, **run)
@@ -111,12 +111,12 @@ def pfifo(packets):
 
 
 def linux_tcp(name, control="linuxreno", **changes):
-    """Return a TCP flow with what no kernel lets anyone choose set to the kernel's values."""
+    """Return a TCP flow whose fixed settings have the kernel's values."""
     fixed = {"recovery": "prr", "limited_transmit": True}
     fixed |= {"initial_rto_s": 1, "clock_granularity_s": 0.004}
     return tcp(name, control, **fixed | changes)
 
 
 def linux_red(minimum, maximum):
-    """Return RED as Linux has it: not gentle, weight a power of two."""
+    """Return RED with Linux's limits: not gentle, weight a power of two."""
     return red(minimum, maximum) | {"queue_weight": 2**-9, "gentle": False, "wait": False}

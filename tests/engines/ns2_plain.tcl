@@ -7,8 +7,8 @@
 #   n5 /               \ n6       class of the queues between n2 and n3
 #
 # AGENT_SET and QUEUE_SET are variables and values of the sender and of the queue from n2 to n3. TRACE
-# gets ns-2's own trace, VALUES the variables of every object at TIME (ns2_values.tcl). SEED stands for
-# chance, to which a script that sets none leaves it.
+# gets ns-2's own trace, VALUES the variables of every object at TIME (ns2_values.tcl). SEED sets
+# the random numbers, which a script without a seed leaves to chance.
 
 lassign $argv trace_path values_path time seed agent_class sink_class agent_set kind queue_set cbr_mbps\
     duration

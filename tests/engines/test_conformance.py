@@ -24,7 +24,7 @@ RECOVERIES = [
     for losses in RECOVERY["losses"]
     for quantity in RECOVERY["quantities"]
 ]
-#: What ns-2 lacks; anything else that is refused is a check that was lost.
+#: Checks that ns-2 cannot run; any other refusal means a lost check.
 REFUSED = {(check, "ns2") for check in ("codel_wait", "two_flows_codel_jain", "prr_depth")}
 REFUSED |= {("ns3_prr_depth", "ns2"), ("ns3_prr_depth", "linux")}
 
@@ -50,7 +50,7 @@ def read(path):
 
 
 def judge(row):
-    """Require the outcome that the document says: expected, or deviating for a named cause."""
+    """Require the documented outcome: as expected, or a deviation with a named cause."""
     said = f"{row['value']:g}, expected {row['expected']:g} ({row['low']:g} to {row['high']:g})"
     if known_deviation(row["check"], row["engine"]):
         assert row["holds"] == "false", f"a known deviation that is gone: {said}"
@@ -80,7 +80,7 @@ def test_the_committed_table_is_what_the_engines_give(measured, tmp_path, part):
     write(rows, tmp_path / "now.csv")
     now, kept = read(tmp_path / "now.csv"), read(TABLE)
     assert set(now) <= set(kept)
-    # Another compiler makes another build of the same sources, which gives the same results.
+    # A different compiler builds a different program from the same sources, with the same results.
     builds = [row.pop("version") for row in (*now.values(), *kept.values())]
     assert all(builds) and now == {key: kept[key] for key in now}
 

@@ -1,4 +1,4 @@
-"""The cost model: its estimate of the work is what the simulator counts."""
+"""The cost model estimates the work that the simulator counts."""
 
 import pytest
 from replication.engines.model import link_crossings
@@ -13,7 +13,7 @@ SCENARIOS = [
     dumbbell([FULL | {"maximum_window_bytes": 4000}], delay_s=0.05),
     dumbbell([FULL]),
     dumbbell([FULL | {"delayed_ack_segments": 2, "maximum_window_bytes": 20_000}]),
-    # CBR, of which the link carries a half, and TCP beside CBR that crosses one link.
+    # CBR at twice the link's rate, and TCP with CBR that crosses one link.
     dumbbell([cbr("c", 4e6)]),
     dumbbell([FULL, SHORT]),
 ]

@@ -1,4 +1,4 @@
-"""No engine differs from another or from theory without a cause that is named."""
+"""No engine differs from another or from theory without a named cause."""
 
 import pytest
 from replication.engines.catalogue import ENGINES

@@ -1,4 +1,4 @@
-"""Explicit congestion notification: marks take the place of losses where a flow agrees."""
+"""Explicit congestion notification: marks replace losses if a flow negotiates it."""
 
 import math
 
@@ -14,7 +14,7 @@ from tests.engines.engine_scenarios import (
     single_link,
 )
 
-#: Queues that mark, by engine: ns-2 has RED alone, and CAKE marks whenever a flow allows it.
+#: Queues that mark, by engine: ns-2 has only RED, and CAKE marks whenever a flow allows it.
 MARKING = [("ns2", red(5, 15))]
 MARKING += [("ns3", queue) for queue in (red(5, 15), codel(), codel(kind="fq_codel"), pie())]
 MARKING += [("linux", queue) for queue in TRAITS["linux"].managed if queue["kind"] != "cake"]
@@ -42,7 +42,7 @@ def run_alone(bench, queue, *, ecn, control="", rate_bps=1e7, delay_s=0.01, dura
 def test_marks_take_the_place_of_losses_at_the_same_throughput(bench, queue):
     marking = queue | {"ecn": True}
     marks, drops = run_alone(bench, marking, ecn=True), run_alone(bench, queue, ecn=True)
-    # Where one of the two does not agree, packets are dropped as ever.
+    # If either side does not support it, packets are dropped as usual.
     assert run_alone(bench, marking, ecn=False).series == drops.series
     assert drops.number("t", "retransmissions") >= 5
     assert marks.number("t", "retransmissions") == 0

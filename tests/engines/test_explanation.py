@@ -1,4 +1,4 @@
-"""Causes that are planted in a tiny paper are found on real runs, and nothing where nothing is."""
+"""Causes planted in a tiny paper are found on real runs, and none where none is planted."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ NOISE = 0.03
 
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory, ns3_program):
-    """Return the tiny paper's project, and what runs scenarios of it: all tests share its runs."""
+    """Return the tiny paper's project and a runner of its scenarios; all tests share its runs."""
     folder = tmp_path_factory.mktemp("planted")
     for path in ("configs/studies/planted", "configs/explanations", "data/published"):
         (folder / path).mkdir(parents=True)
@@ -42,13 +42,13 @@ def paper(tmp_path_factory, ns3_program):
 
 
 def search(folder, changes):
-    """Write what is searched for the tiny paper, with changes."""
+    """Write the causes for the tiny paper, with changes."""
     text = yaml.safe_dump(EXPLANATIONS | changes)
     (folder / "configs/explanations/planted.yaml").write_text(text)
 
 
 def printing(throughput=1.0, half_a_round_trip=False):
-    """Return a way to read flows: a factor of the sum of throughputs, and which delay."""
+    """Return an interpretation of flows: a factor on total throughput, and the kind of delay."""
 
     def read(flows):
         rate, delay, received, rtt = (
@@ -66,7 +66,7 @@ HALF_A_ROUND_TRIP = printing(half_a_round_trip=True)
 
 
 def explained(paper, configuration, read, noise=NOISE, seed=7):
-    """Publish what a configuration gives, read in a way; return what the search found.
+    """Publish the results of a configuration under an interpretation; return the search's result.
 
     `noise` is the standard deviation of the logarithm.
     """
@@ -137,7 +137,7 @@ def test_the_smallest_change_under_which_claims_hold_together_is_found(paper):
     )
     found = explained(paper, {}, AS_STATED)
     search(paper[0], {})
-    # Two single changes do it, of different kinds: which of them it was is not identified.
+    # Two single changes of different kinds fit, so the planted one is not identified.
     assert len(found["causes"]) == 1
     others = {tuple(cause for cause, _ in one["causes"]) for one in found["equally_good"]}
     assert {("queue",), ("loss",)} <= others | {tuple(causes(found))}

@@ -1,4 +1,4 @@
-"""What a flow states is what it does: CUBIC's constants, and a connection before there are data."""
+"""Flows follow their settings: CUBIC's constants, and a connection before data."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ DELAY_S, START_S = 0.1, 2.0
 
 
 def run_connected(bench, control="", **changes):
-    """Run a flow with four segments a round trip and a long way, in fine samples."""
+    """Run a flow with four segments per round trip over a long path, in fine samples."""
     window = {"initial_window_segments": 4, "maximum_window_bytes": 4 * SEGMENT}
     flow = bench.tcp("t", control, start_s=START_S, initial_rto_s=1, **window, **changes)
     run = {"duration_s": 3, "sampling_interval_s": 0.01}
@@ -63,7 +63,7 @@ def test_a_loss_multiplies_the_window_by_beta(bench, beta):
         and after["ssthresh_bytes"] != before["ssthresh_bytes"]
     ]
     assert len(found) >= 2
-    # Of some 40 segments: one is what rounding may take, and another what a sample comes late.
+    # Of about 40 segments: one for rounding, and one for a late sample.
     assert found == pytest.approx([beta] * len(found), abs=2 / 40)
 
 

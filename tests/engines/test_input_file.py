@@ -1,4 +1,4 @@
-"""Bad input files, the same for every engine: exit code 2, one line, nothing written."""
+"""Invalid input files give the same on every engine: exit code 2, a one-line error, no output."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.engines.engine_bench import write_input
 from tests.engines.engine_scenarios import cbr, single_link
 
 #: A line (0 input, 1 run, 2 host, 3 and 4 node, 5 link, 6 and 7 queues, 8 and 9 losses, 10 and 11
-#: shapers, 12 flow), what is replaced in it by what, and what is said.
+#: shapers, 12 flow), the text to replace, its replacement, and the expected message.
 BAD_LINES = [
     (0, "version 1", "version 2", "version 2"),
     (0, "engine ", "engine other-", "engine other-"),

@@ -1,4 +1,4 @@
-"""Links: what token buckets let pass, what frames take, how long jitter delays packets."""
+"""Links: token buckets, framing, and jitter."""
 
 import pytest
 
@@ -52,16 +52,16 @@ def test_a_bucket_lets_its_burst_and_its_rate_pass_and_one_packet_on_credit(
 def test_tokens_that_nobody_takes_are_no_more_than_the_burst(bench):
     late = cbr("late", 1e7, start_s=0.05)
     result = bench.run(wire([late], shaper_ab=bucket(1000)))
-    # In the half that is left come 6250 bytes; those of the idle half are lost.
+    # The second half brings 6250 bytes of tokens; those of the idle half are lost.
     assert result.number("late", "packets_received") == (1000 + 6250) // PACKET + 1
 
 
 def test_tbf_pays_first_and_cuts_what_its_burst_cannot_hold(linux):
-    # A packet of 1600 bytes of tokens goes whole or waits for them: none on credit, unlike HTB's.
+    # A packet of 1600 bytes waits for all its tokens: there is no credit, unlike with HTB.
     frames, shaper = {"frame_bytes": 14}, bucket(1600) | {"kind": "tbf"}
     result = linux.run(wire([cbr("c", 1e7)], shaper_ab=shaper, **frames))
     assert result.number("c", "packets_received") == (1600 + 12500) // (PACKET + 14)
-    # A transfer leaves in segments, one each time that its bytes have come, from the second on.
+    # A transfer leaves in segments, from the second on one whenever its tokens have come.
     flow = {"initial_window_segments": 20, "maximum_window_bytes": 10**6}
     flow = linux_tcp("t", **flow, stop_after_bytes=20 * SEGMENT)
     offload = {"host": {"segmentation_offload": True}, "duration_s": 1}
@@ -74,7 +74,7 @@ def test_tbf_pays_first_and_cuts_what_its_burst_cannot_hold(linux):
     assert cut.number("t", "delay_mean_s") == pytest.approx(mean(expected_s), abs=5e-5)
     # Behind HTB a merged packet goes whole, on credit.
     assert whole.number("t", "delay_mean_s") < mean(expected_s) - 2 * size * 8 / RATE_BPS
-    # A queue of three packets keeps the first ones of what was cut, if any.
+    # A queue of three packets keeps the first segments of a split packet, if any.
     short = wire([flow], shaper_ab=shaper, **frames, queue_ab=droptail(3))
     result = linux.run(short | offload | {"duration_s": 60})
     assert result.number("t", "packets_dropped") >= 10
@@ -93,7 +93,7 @@ def test_frames_take_their_part_of_the_rate_and_add_to_the_delay(bench, frame_by
     assert delay_s == pytest.approx(passing_s, abs=2 * bench.traits.tick_s)
     scenario = wire([cbr("c", 2e6)], **changes) | {"duration_s": 20, "sampling_interval_s": 1}
     result = bench.run(scenario)
-    # Beside that, the burst and a packet: 4 of some 2400.
+    # In addition, the burst and a packet: 4 of about 2400.
     share = RATE_BPS * PACKET / frame
     assert result.number("c", "throughput_bps") == pytest.approx(share, rel=2e-3)
     assert result.number("c", "packets_received") == pytest.approx(share * 20 / 8 / PACKET, abs=5)
@@ -114,7 +114,7 @@ def test_both_directions_have_their_own(bench):
 
 
 DELAY_S, JITTER_S, PACKETS = 0.02, 0.01, 2000
-#: 1000 bytes and PPP's 2 at 1 Gbit/s, and what a clock may be off.
+#: 1000 bytes and PPP's 2 at 1 Gbit/s, and the error of a clock.
 PASSING_S = 1.3e-5
 
 
@@ -126,7 +126,7 @@ def jittered(scenario):
 
 @SHAPED
 def test_delays_are_drawn_by_the_seed_uniformly_up_to_the_jitter(bench):
-    # 50 packets a second, so far apart that none waits for another, and one a sample.
+    # 50 packets per second, so far apart that none waits, and one per sample.
     run = {"rate_bps": 1e9, "duration_s": PACKETS / 50, "sampling_interval_s": 0.02}
     first, again, other = (
         bench.run(jittered(single_link([cbr("c", 8e3 * 50)], **run, seed=seed)))

@@ -42,7 +42,7 @@ def fast(tmp_path_factory):
 
 @pytest.mark.parametrize(("bound_bytes", "merged"), [(4096, 3), (5500, 5), (8500, 8)])
 def test_merged_packets_keep_to_their_bound(linux, bound_bytes, merged):
-    # One burst, on a path so short that the kernel merges what it may.
+    # One burst, on a path so short that the kernel merges as much as it may.
     flow = {"initial_window_segments": 20, "maximum_window_bytes": 10**6}
     flow = linux_tcp("t", **flow, stop_after_bytes=20 * SEGMENT)
     scenario = single_link([flow], rate_bps=1e8, delay_s=0.0001, duration_s=1)
@@ -91,8 +91,8 @@ def test_the_queue_is_counted_in_segments(linux):
     scenario = single_link([flow], rate_bps=1e6, delay_s=0.01, duration_s=20)
     off, on = (mean(result.queue(after_s=10)) for result in both(linux, scenario))
     assert off == pytest.approx(40 - 3.4, abs=1.5)
-    # Merged by twos, as they are at this rate: at most one more in transmission, in propagation
-    # and on the way back. (Counted as the kernel counts, a pair as one, it would be half.)
+    # Segments are merged in pairs at this rate: at most one more in transmission, in propagation
+    # and on the return path. (Counting a pair as one, as the kernel does, would give half.)
     assert on == pytest.approx(off, abs=3)
 
 
@@ -143,7 +143,7 @@ def test_timeouts_come_at_ticks(request, bench, timer_hz):
 
 
 def test_only_dctcp_boots_the_kernel_that_has_it(linux_program, tmp_path):
-    # Another kernel draws other random numbers from the same seed.
+    # A different kernel draws different random numbers from the same seed.
     folder = shutil.copytree(linux_program.parent, tmp_path / "engine")
     (folder / "dctcp-linux").unlink()
     engine = Bench("linux", folder / linux_program.name, tmp_path)

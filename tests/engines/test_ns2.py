@@ -1,4 +1,4 @@
-"""What only ns-2 has to show: when a monitor counts, and a SYN that is lost."""
+"""Checks for ns-2 only: when a monitor counts, and a lost SYN."""
 
 import pytest
 

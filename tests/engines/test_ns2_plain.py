@@ -1,7 +1,7 @@
-"""ns-2's agents and queues run as a plain script on ns-2's own defaults runs them.
+"""ns-2's agents and queues behave as in a plain script with ns-2's defaults.
 
-`ns2_plain.tcl` is the script; beside it the adapter runs the same experiment as a scenario. What is
-compared is every packet and, at a time, every variable of every agent and queue.
+`ns2_plain.tcl` is the script, and the adapter runs the same experiment as a scenario. The tests
+compare every packet and, at one time, every variable of every agent and queue.
 """
 
 import math
@@ -29,11 +29,11 @@ AGENTS = {
     "vegas": ("TCP/Vegas", "TCPSink"),
     "cubic": ("TCP/Linux", "TCPSink/Sack1"),
 }
-#: The wrapper that stands for `ns` when the adapter calls it: keeps the events that it makes.
+#: The wrapper that replaces `ns` when the adapter calls it, and keeps its events.
 WRAPPER = """#!/bin/sh
 {ns} {probe} "$KEPT/values" "$VALUES_AT" "$1" "$2" "$KEPT/events" "$4" && cat "$KEPT/events" > "$3"
 """
-#: What the scripts set otherwise than a scenario: the ids of flows, and UDP's largest packet.
+#: Settings of the scripts that differ from a scenario: flow ids, and UDP's largest packet.
 NAMES = {"fid_", "class_"}
 KEYS = {("Agent/UDP", "packetSize_"): ("1000", "210")}  # packet_bytes
 #: What ns-2 computes from other variables: the timer's in ticks, RED's thresholds in bytes.
@@ -49,7 +49,7 @@ class Queue(NamedTuple):
 
 
 def default_red(low, high, **changes):
-    """Return RED in a scenario as ns-2's defaults have it, but for the thresholds."""
+    """Return RED in a scenario with ns-2's defaults except the thresholds."""
     own = {"limit_packets": 50, "queue_weight": 1 - math.exp(-1 / 2500), "mean_packet_bytes": 500}
     own |= {"gentle": True, "byte_mode": True, "wait": True}
     return red(low, high) | own | changes
@@ -69,7 +69,7 @@ class Experiment(NamedTuple):
     queue: Queue = DROPTAIL
     cbr_mbps: int = 0
     duration_s: float = 6
-    #: When the variables are written; 0 is the end.
+    #: When to write the variables; 0 means the end.
     values_at_s: float = 0
     #: Whether keys that may be left out are.
     bare: bool = False
@@ -123,7 +123,7 @@ class Experiment(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What both did; packets by what became of them, each with time, number and size."""
+    """Results of both; packets by outcome, each with time, number and size."""
 
     plain: dict
     adapted: dict
@@ -132,7 +132,7 @@ class Beside(NamedTuple):
     result: Result
 
     def changed(self):
-        """Return the variables of which the adapter has another value, with both values."""
+        """Return the variables whose value differs in the adapter, with both values."""
         both = self.plain_values.keys() & self.adapted_values.keys()
         pairs = {key: (self.plain_values[key], self.adapted_values[key]) for key in both}
         return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
@@ -165,7 +165,7 @@ def beside(ns2_program, tmp_path):
 
 
 def read_trace(path):
-    """Return packets of ns-2's own trace."""
+    """Return the packets of ns-2's trace."""
     hosts = {"tcp +": "0", "tcp r": "3", "ack r": "0", "cbr +": "1", "cbr r": "2"}
     found = defaultdict(list)
     for line in path.read_text().splitlines():
@@ -205,7 +205,7 @@ def one_form(text=""):
 
 
 def listed_changes(both, *headings):
-    """Return class, variable, ns-2's value and ours as the README's tables under `headings` say."""
+    """Return class, variable, ns-2's value and ours from the README's tables under `headings`."""
     rows = []
     for heading, first in headings:
         text = README.read_text().partition("### Defaults")[2].partition(heading)[2]
@@ -226,25 +226,25 @@ ALWAYS, LEFT_OUT = ("two differ", 0), ("left out", 1)
 
 
 def check_equal(both):
-    """Check that every packet of the plain run is in the adapter's, and no other."""
+    """Check that the adapter's run has exactly the packets of the plain run."""
     assert both.plain.keys() == both.adapted.keys()
     for name, packets in both.plain.items():
         assert sorted(packets) == sorted(both.adapted[name]), name
 
 
 def check_values(both):
-    """Check that at the end every variable is ns-2's, but for those that the README lists."""
+    """Check that at the end every variable is ns-2's, except those that the README lists."""
     changed = both.changed().items()
     found = {key: pair for key, pair in changed if key[1] not in NAMES and KEYS.get(key) != pair}
     assert found == listed_changes(both, ALWAYS)
 
 
-#: Every agent beside nothing and beside a load that makes it lose, through either queue.
+#: Every agent alone and with a load that makes it lose packets, through either queue.
 NETWORKS = [{"window": 20}, {"cbr_mbps": 8}, {"cbr_mbps": 8, "queue": RED}]
 DEFAULTS = [
     Experiment(agent, **network) for agent in AGENTS if agent != "cubic" for network in NETWORKS
 ]
-#: The public experiment of a course: CBR of 1 to 10 Mbit/s beside Vegas.
+#: A course's public experiment: CBR of 1 to 10 Mbit/s and Vegas.
 COURSE = [Experiment("vegas", cbr_mbps=load, duration_s=10) for load in range(1, 11)]
 
 
@@ -272,7 +272,7 @@ def test_keys_left_out_change_what_the_readme_says(beside, agent, delayed):
 
 def test_a_linux_agent_has_a_first_window_of_data(beside):
     both = beside(Experiment("cubic", values_at_s=0.5))
-    # ns-2's SYN does not wait for an answer: it takes the place of a segment.
+    # ns-2's SYN does not wait for an answer: it replaces a segment.
     assert both.plain["tcp +"][:2] == [(1, 0, 40), (1, 1, 1040)]
     assert both.adapted["tcp +"][:2] == [(1, 0, 1000), (1, 1, 1040)]
     check_values(both)

@@ -1,4 +1,4 @@
-"""Another ns-3: our program builds on it, says which it is, and keeps packets.
+"""Other versions of ns-3: our program builds, reports the version, and loses no packets.
 
 An earlier wheel, and Debian's package, where it is installed, as a folder that NS3_PREFIX names.
 """
@@ -63,7 +63,7 @@ def test_every_congestion_control_runs(other, version, control):
     flow = tcp("t", control, **changes, cubic_tcp_friendliness=False)
     result = other.run(dumbbell([flow], duration_s=5, queue=red(5, 15)))
     check_conserved(result, version)
-    # A quarter of the link: that data really flow, not how well.
+    # A quarter of the link shows that data flow, not how well.
     assert result.number("t", "throughput_bps") > 0.5e6
 
 
@@ -85,7 +85,7 @@ def test_what_a_version_lacks_is_refused_by_name(other, version, tmp_path):
     runs = {r.levels["variant"]: r for r in design_study(study, tier, ["ns3"], version)}
     for variant, run in runs.items():
         brief = run.scenario.model_copy(update={"duration_s": 1.0})
-        # As for the default version, which has it: the program must not go on without.
+        # As for the default version, which has it: the program must not run without it.
         path = write_input(tmp_path / variant, "ns3", brief.model_dump(mode="json"))
         done = other.invoke("--input", path, "--output", path.with_name("out"))
         assert done.returncode == (2 if run.refusal else 0), done.stderr

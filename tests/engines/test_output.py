@@ -1,4 +1,4 @@
-"""The files of every engine: columns, identity, and that equal input gives equal bytes."""
+"""Output files of every engine: columns, identity, and equal bytes for equal input."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

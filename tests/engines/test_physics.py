@@ -1,6 +1,6 @@
-"""Laws that every engine must obey, each with a tolerance decided from its reasons.
+"""Laws that every engine must obey, each with a tolerance that follows from its reasons.
 
-What the windows do (doubling, slope, sawtooth), Mathis's law and equal shares are in
+The behaviour of windows (doubling, slope, sawtooth), Mathis's law and equal shares are in
 conformance.yaml and tested by test_conformance.
 """
 
@@ -55,7 +55,7 @@ def test_packets_are_conserved(bench, queue, host):
         assert shares == pytest.approx([dropped / sent, received / sent])
         assert sum(result.samples("drops", flow=flow)) == dropped
     for flow in ("t", "v"):
-        # What was dropped was sent again, but for what the end cut off: a window, and a probe.
+        # Dropped packets were sent again, except at the end of the run: a window, and a probe.
         again, dropped = result.number(flow, "retransmissions"), result.packets(flow)[2]
         assert again >= dropped - max(result.samples("cwnd_bytes", flow=flow)) / SEGMENT - 1
         assert sum(result.samples("retransmissions", flow=flow)) == again
@@ -84,7 +84,7 @@ def test_every_congestion_control_fills_the_link_and_no_more(bench, control):
         return
     result = bench.run(scenario)
     # Tahoe restarts from one segment: about log2(30) of some 60 round trips a cycle are not full.
-    # ns-3's LP leaves the link to others, and takes itself for one.
+    # ns-3's LP yields to other flows, and treats itself as one.
     least = {"tahoe": 0.9, "lp": 0.4}.get(control, 0.96)
     assert least * 4e6 <= result.number("t", "throughput_bps") <= 4e6
     packet_bits = 8 * bench.traits.framing_bytes + PACKET_BITS
@@ -109,7 +109,7 @@ def test_window_cap_gives_window_over_rtt(bench, control, over):
 
 @pytest.mark.parametrize("first", [1, 7, 10])
 def test_slow_start_doubles_the_initial_window_each_round_trip(bench, first):
-    # A wide window that is fixed: one that Linux tunes lags by some segments behind ten and more.
+    # A wide fixed window, since one tuned by Linux lags by some segments above ten.
     fixed = {"maximum_window_bytes": 2_000_000} if bench.name == "linux" else {}
     flow = bench.tcp("t", initial_window_segments=first, start_s=0.1, **fixed)
     # Sampled half a round trip after each burst, from the first on.
@@ -185,7 +185,7 @@ def test_routes_take_the_fewest_hops_and_the_earlier_link_with_its_delay(bench):
 
 @pytest.mark.parametrize("control", ["", "cubic"])
 def test_each_flow_has_its_own_congestion_control(bench, control):
-    # On one pair of hosts: Vegas sees the other's queue and gives way.
+    # On one pair of hosts Vegas sees the other flow's queue and yields.
     flows = [bench.tcp("n", control, sack=True), bench.tcp("v", "vegas", sack=bench.name != "ns2")]
     result = bench.run(dumbbell(flows, rate_bps=4e6, duration_s=30, queue=droptail(40)))
     assert result.number("n", "goodput_bps") > 2 * result.number("v", "goodput_bps")
@@ -197,11 +197,11 @@ def test_each_direction_has_its_own_queue(bench):
     scenario = single_link(flows, rate_bps=1e7, duration_s=2, queue=droptail(7))
     scenario["links"][0]["queue_ba"] = droptail(70)
     scenario["monitors"].append({"link": "wire", "direction": "ba"})
-    # An interval that no packet of a CBR flow keeps to.
+    # An interval that is no multiple of a CBR flow's packet interval.
     result = bench.run(scenario | {"sampling_interval_s": 0.0137})
     packet_s = bench.serialisation_s(1000, 1e7)
     for flow, way, limit in (("forth", "ab", 7), ("back", "ba", 70)):
         assert max(result.queue(f"wire:{way}")) == limit
-        # A full queue and its own transmission, less what is left until the next packet comes.
+        # A full queue and its transmission, minus the time until the next packet arrives.
         waited = result.number(flow, "delay_p95_s") - 0.02 - (limit + 1) * packet_s
         assert -packet_s / 2 <= waited <= packet_s + 0.0005

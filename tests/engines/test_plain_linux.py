@@ -1,12 +1,12 @@
 """The same experiment typed by hand and as a scenario, on one kernel: the same at every sample.
 
 By hand: `ip netns`, `ip link`, `tc`, and a sender and a receiver that only connect and write
-(`plain/linux.c`), everything else as the kernel has it. What a scenario cannot have is set by
-hand too: ARP is off and each segment is a packet. Times are equal but for the clock's cost (a
-process pays 256 ns of virtual time each time it reads it, and the two do not read it alike), so
-what is compared is TCP's state every 100 ms, retransmissions, drops and bytes: all exactly, but for
-up to 3 windows of 50. We did not find the cause; it may be the kernel's timer slack of 50 us, by
-which a sample may be late. Each segment is acknowledged; one test has the kernel's own delayed
+(`plain/linux.c`), with the kernel's defaults. Settings that a scenario cannot change are set by
+hand too: ARP is off and each segment is a packet. Times are equal except for the clock's cost
+(each reading costs a process 256 ns of virtual time, and the two read it differently). So the tests
+compare TCP's state every 100 ms, retransmissions, drops and bytes: all exactly, except up to 3
+windows of 50. We did not find the cause; it may be the kernel's timer slack of 50 us, which can
+delay a sample. Each segment is acknowledged; one test has the kernel's own delayed
 acknowledgements. BBR is left out: it draws random numbers.
 """
 
@@ -22,10 +22,10 @@ from tests.engines.engine_scenarios import cake, codel, droptail, linux_tcp, pfi
 from tests.workflow.project import ROOT
 
 ENGINE = ROOT / "workflow/engines/linux"
-START_NS = 300 * 10**9  # START_NS of guest/common.h: ticks must fall alike
+START_NS = 300 * 10**9  # START_NS of guest/common.h, so that ticks fall at the same times
 SAMPLE_NS = 10**8
 RATE_BPS, DELAY_S, DURATION_S = 1e7, 0.02, 5
-#: The kernel's own settings in the scenario's words. Half of tcp_rmem's 6 MiB is window.
+#: The kernel's default settings in the scenario's terms. Half of tcp_rmem's 6 MiB is window.
 SCENARIO = {"segment_bytes": 1448, "timestamps": True, "sack": True, "minimum_rto_s": 0.2}
 SCENARIO |= {"initial_window_segments": 10, "maximum_window_bytes": 3 << 20}
 DELAYED = {"delayed_ack_segments": 2, "delayed_ack_timeout_s": 0.04}
@@ -40,7 +40,7 @@ GATEWAYS = {"a": "10.1.0.2", "r": "10.2.0.2", "q": "10.2.0.1", "b": "10.3.0.2"}
 
 @pytest.fixture(scope="session")
 def machine(linux_program, tmp_path_factory):
-    """Return a function that does what a list of commands says on the engine's kernel."""
+    """Return a function that runs a list of commands on the engine's kernel."""
     sys.path[:0] = [str(ENGINE / "launcher"), str(ENGINE.parent / "common")]
     try:
         from archive import archive
@@ -74,7 +74,7 @@ def machine(linux_program, tmp_path_factory):
 
 
 def network(queue, burst, routes):
-    """Return what a person types for a - r - q - b: a bottleneck and a delay each way."""
+    """Return the commands for a - r - q - b: a bottleneck and a delay each way."""
     typed = [f"ip netns add {node}" for node in GATEWAYS]
     for (left, near, _), (right, far, _) in VETHS:
         typed.append(f"ip -n {left} link add {near} type veth peer name {far} netns {right}")
@@ -108,7 +108,7 @@ def by_hand(machine, control, queue, burst, routes="quickack 1"):
     text = machine(
         [
             *network(queue, burst, routes),
-            # A machine with more memory than the guest has this; the guest's would be less.
+            # The value of a machine with more memory; the guest's would be less.
             "write b /proc/sys/net/ipv4/tcp_rmem 4096 131072 6291456",
             f"watch {START_NS + SAMPLE_NS} {SAMPLE_NS}",
             "receive b 5001",
@@ -128,7 +128,7 @@ def by_hand(machine, control, queue, burst, routes="quickack 1"):
 
 
 def is_same(ours, typed):
-    """Compare two runs: windows at all samples but 3 of 50, everything else at each."""
+    """Compare two runs: windows at all but 3 of 50 samples, everything else at all."""
     pairs = list(zip(ours[0], typed[0], strict=True))
     windows = sum(a[0] != b[0] for a, b in pairs)
     return windows <= 3 and all(a[1:] == b[1:] for a, b in pairs) and ours[1:] == typed[1:]
@@ -152,7 +152,7 @@ def as_scenario(linux, control, queue, **changes):
 #: The kernel's name, the scenario's.
 CONTROLS = {"reno": "linuxreno", "westwood": "westwood_plus"}
 CONTROLS |= {name: name for name in ("cubic", "vegas", "highspeed", "illinois", "htcp", "veno")}
-#: The scenario's queue, and what is typed.
+#: The scenario's queue, and the typed command.
 QUEUES = [
     (droptail(50), "pfifo limit 50"),
     ({"kind": "droptail", "limit_bytes": 60000}, "bfifo limit 60000"),
@@ -180,7 +180,7 @@ def test_every_queue_is_as_typed_by_hand(linux, machine, queue, typed):
 
 
 def readme_rows():
-    """Return what the engine's README says of defaults: names, and Linux's own value."""
+    """Return the defaults in the engine's README: names, and Linux's value."""
     section = (ENGINE / "README.md").read_text().partition("## Defaults that are changed\n")[2]
     rows = re.findall(r"^\| (`[^|]+`) \| ([^|]+) \|", section, re.MULTILINE)
     return {name: own for names, own in rows for name in re.findall(r"`([^`]+)`", names)}

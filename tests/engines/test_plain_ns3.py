@@ -1,6 +1,6 @@
 """The same experiment as a plain ns-3 program and as a scenario: the same, segment by segment.
 
-`plain/ns3.cpp` uses ns-3's own helpers and applications and sets only what the scenario states.
+`plain/ns3.cpp` uses ns-3's helpers and applications and sets only what the scenario states.
 """
 
 import re
@@ -25,7 +25,7 @@ from tests.workflow.project import ROOT
 
 SOURCES = ROOT / "workflow/engines/ns3"
 DURATION_S = 5
-#: ns-3's own defaults, in the scenario's words; and what is stated in both, a segment that fills an
+#: ns-3's defaults in the scenario's terms, and settings stated in both: a segment that fills an
 #: Ethernet packet, a first timeout that ns-3 has in two places, a receive buffer for any window and
 #: a send buffer for all that the link can carry.
 SCENARIO = {"recovery": "ns3_prr", "sack": True, "timestamps": True, "limited_transmit": True}
@@ -56,7 +56,7 @@ CLASSIC = {RECOVERY: "ns3::TcpClassicRecovery", "TcpSocketBase::Sack": "false"}
 
 
 class Event(NamedTuple):
-    """A segment sent by TCP, or an acknowledgement that came."""
+    """A segment sent by TCP, or an acknowledgement received."""
 
     time_ns: int
     kind: str
@@ -104,7 +104,7 @@ def run_plain(plain_program):
 
 
 def run_scenario(ns3, control, queue, loss=None, **changes):
-    """Run the experiment as a scenario: events and numbers as the plain program gives them."""
+    """Run the experiment as a scenario: events and numbers like those of the plain program."""
     flow = tcp("t", control, **SCENARIO | changes)
     link = {"rate_bps": 1e7, "delay_s": 0.02, "duration_s": DURATION_S}
     result = ns3.run(single_link([flow], queue=queue, loss=loss, **link), trace=True)
@@ -174,7 +174,7 @@ def test_every_setting_is_as_in_a_plain_program(ns3, run_plain, settings, change
 
 
 def readme_section():
-    """Return what the engine's README says of defaults."""
+    """Return the defaults in the engine's README."""
     text = (SOURCES / "README.md").read_text()
     return text.partition("## Defaults that are changed\n")[2].partition("\n## ")[0]
 

@@ -1,4 +1,4 @@
-"""Queue disciplines hold what they promise, on every engine that has them."""
+"""Queue disciplines meet their specifications on every engine that has them."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def four_flows(bench, queue):
 @pytest.mark.parametrize(("byte_mode", "low", "high"), [(True, 2, 100), (False, 0.8, 1.25)])
 def test_red_in_byte_mode_drops_in_proportion_to_size(bench, byte_mode, low, high):
     # Floyd and Jacobson 1993, section 4: p is scaled by size over mean size, here 4 to 1; the
-    # spreading of drops by count mixes sizes, so half of it is asked for, and none without.
+    # spreading of drops by count mixes sizes, so half of it is required, and none without.
     flows = [cbr(f"c{size}", 0.6 * RATE_BPS, packet_bytes=size) for size in (1000, 250)]
     queue = red(10, 30) | {"byte_mode": byte_mode}
     result = bench.run(single_link(flows, rate_bps=RATE_BPS, duration_s=30, queue=queue))
@@ -63,7 +63,8 @@ def test_a_fair_queue_protects_a_thin_flow(bench, fair):
         result = bench.run(single_link(flows, rate_bps=RATE_BPS, duration_s=15, queue=queue))
         delays[name] = result.number("thin", "delay_mean_s") - 0.02
         assert name == "pfifo" or result.number("thin", "packets_dropped") == 0
-    # Its own queue is empty: it waits for the packet under way, the device's one, and its turn.
+    # Its queue is empty: it waits for the packet in transmission, the device's packet, and its
+    # turn.
     assert delays["fair"] < 6 * PACKET_S
     assert delays["pfifo"] > 10 * delays["fair"]
 
@@ -76,7 +77,7 @@ def test_a_fair_queue_protects_a_thin_flow(bench, fair):
         ("linux", codel(0.02), 0.013, 0.06),
         # RFC 8033 controls the mean; the sawtooth of four flows leaves it within a factor of two.
         ("ns3", pie(0.015), 0.0075, 0.03),
-        # A flow's queue of its own can only shorten it.
+        # A separate queue per flow can only shorten it.
         ("linux", pie(kind="fq_pie"), 0.0075, 0.045),
         # CAKE's COBALT keeps the minimum over an interval at the target of 5 ms.
         ("linux", cake(), 0.0025, 0.015),
@@ -89,9 +90,9 @@ def test_a_queue_holds_the_delay_near_its_target(bench, queue, low_s, high_s):
     assert sum(result.samples("drops", link="wire:ab", after_s=5)) > 0
 
 
-#: Between queue and transmitter, where there is such a thing; it holds packets beside the limit.
+#: The device between queue and transmitter, if any; it holds packets beyond the limit.
 DEVICE_PACKETS = 3
-#: No queue management acts within a burst: what is dropped finds no room.
+#: No queue management acts within a burst: packets are dropped only for lack of room.
 NEVER_S = 100.0
 CODEL = {"target_s": NEVER_S, "interval_s": NEVER_S}
 PIE = {"target_s": NEVER_S, "update_interval_s": NEVER_S}

@@ -1,4 +1,4 @@
-"""Loss recovery segment by segment: what Fall and Floyd (1996) say sets the variants apart.
+"""Loss recovery segment by segment: the differences between variants in Fall and Floyd (1996).
 
 The flow leaves slow start at 12 segments and has 13 in flight when the first listed packet is lost,
 with packets of the same window after it. Losses are listed, so every number below is exact: the
@@ -24,10 +24,10 @@ OURS = pytest.mark.parametrize("bench", ["ns3"], indirect=True)
 EACH = pytest.mark.parametrize("variant", VARIANTS)
 WITHOUT_SACK = pytest.mark.parametrize("variant", VARIANTS[:3])
 ONE, TWO, THREE, FOUR = (30,), (30, 32), (30, 32, 34), (28, 30, 32, 34)
-#: What Tahoe sends again after which losses; the others send what was lost. It sends one segment,
-#: then two, then three: each new acknowledgement opens the window by one and jumps over what had
-#: arrived, so segments that were not lost are sent again in between, whose echoes start no second
-#: fast retransmit.
+#: Tahoe's retransmissions by losses; the other variants retransmit the lost segments. It sends one
+#: segment, then two, then three: each new acknowledgement opens the window by one and jumps over
+#: what had arrived, so segments that were not lost are sent again in between, whose echoes start no
+#: second fast retransmit.
 RESENT = {
     ("tahoe", TWO): [29, 31, 32],
     ("tahoe", THREE): [29, 31, 32, 33, 34, 35],
@@ -210,8 +210,8 @@ def test_reno_needs_a_second_fast_retransmit_for_two_losses(recover):
     result = recover("reno", *TWO)
     first, second = result.events("retransmit")
     assert (resent(result), result.number("t", "timeouts")) == ([29, 31], 0)
-    # Halved twice: 13 -> 6.5 -> 3.25 segments. The first new acknowledgement ended recovery, so
-    # the second repair waited for three duplicates of its own: nearly two RTT after the first.
+    # Halved twice: 13 -> 6.5 -> 3.25 segments. The first new acknowledgement ended recovery, so the
+    # second repair waited for three further duplicates: nearly two RTT after the first.
     assert (first.ssthresh, second.ssthresh) == (6500, 3250)
     assert second.cwnd == 3250 + 3 * SEGMENT
     assert spread(result) > 1.5 * RTT_S
@@ -226,8 +226,8 @@ PRR = {"recovery": "prr", "sack": True, "limited_transmit": True}
 @pytest.mark.parametrize("sack", [True, False])
 @pytest.mark.parametrize("variant", ["cubic", "newreno"])
 def test_prr_sends_what_rfc_6937_lets_go(recover, variant, sack):
-    # Section 3: when n segments of RecoverFS are delivered, n ssthresh / RecoverFS have been sent,
-    # the first at once; until no more than ssthresh is out.
+    # Section 3: when n of RecoverFS segments are delivered, n ssthresh / RecoverFS have been sent,
+    # the first at once, until at most ssthresh is in flight.
     result = recover(variant, 201, initial_ssthresh_bytes=72_000, **PRR | {"sack": sack})
     start = result.trace.index(result.events("retransmit")[0])
     ssthresh, highest = result.trace[start].ssthresh, max(e.sequence for e in result.trace[:start])
@@ -245,8 +245,8 @@ def test_prr_sends_what_rfc_6937_lets_go(recover, variant, sack):
 @OURS
 @pytest.mark.parametrize(("variant", "left"), [("cubic", 0.7), ("linuxreno", 0.5)])
 def test_prr_reduces_once_where_a_full_queue_drops(bench, variant, left):
-    # A queue of one BDP, which what is sent in recovery must not fill anew: ns-3's own PRR does,
-    # and CUBIC then falls to 0.49.
+    # A queue of one BDP, which recovery must not fill again: ns-3's PRR does, and CUBIC then falls
+    # to 0.49.
     flow = bench.tcp("t", variant, **PRR, minimum_rto_s=0.5)
     path = {"rate_bps": 8e6, "delay_s": 0.03, "queue": droptail(60), "duration_s": 30}
     result = bench.run(single_link([flow], **path), trace=True)

@@ -1,4 +1,4 @@
-"""Explored on real runs: a physical law of a full link on ns-3, and a study on a modern kernel."""
+"""Regions on real runs: a physical law of a full link on ns-3, and a study on a modern kernel."""
 
 import json
 from dataclasses import replace
@@ -22,17 +22,17 @@ SPENDING = Spending(budget_factor=1.0, first_points=8, validation_points=8)
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory, ns3_program):
-    """Return where runs of all tests are made and kept."""
+    """Return the folder for the runs of all tests."""
     launch, store = Launch("native", "ns3", ns3_program, None), tmp_path_factory.mktemp("regions")
     return Machine.open(ROOT, launch, store, Limits(2**30, 600.0))
 
 
 def reno():
-    """The region of a full link, of Reno alone, that asks for all of it at twice the rate."""
+    """The region of a full link, for Reno only, that requires the full link at twice the rate."""
     document = load_region(ROOT, "kapadia_buffer_for_full_link").model_dump(exclude_none=True)
     document["axes"] = [axis for axis in document["axes"] if "range" in axis]
     document["axes"][1]["range"] = {"low": 0.1, "high": 0.2, "log": True}
-    # RFC 6298's least: with 0.2 s ns-3 times out in recoveries whose round trip is as long.
+    # RFC 6298's minimum: with 0.2 s ns-3 times out in recoveries with such a round trip.
     document["fixed"]["parameters"] |= {"bottleneck_rate_bps": 2e6, "minimum_rto_s": 1.0}
     document["own_claim"]["test"]["expect"] = {"at_least": 0.985 * 2e6}
     document |= {"laws": [], "traits": []}
@@ -49,7 +49,7 @@ def test_reno_fills_its_link_from_about_one_product_on(machine):
     shares = np.linspace(0, 1, 101)
     mean, _ = surface.predict(np.array([(x, 0.5) for x in shares]))
     crossing = axis.at(shares[np.argmax(mean >= 0)])
-    # The saw-tooth's own sum: 3/4 (1 + b)^2 / (1 + b + b^2) is 0.985 at b = 0.66 and 1 at b = 1.
+    # The sum over the sawtooth: 3/4 (1 + b)^2 / (1 + b + b^2) is 0.985 at b = 0.66 and 1 at b = 1.
     assert 0.4 < crossing < 1.8 and mean[0] < 0 < mean[-1]
     assert surface.shares()[2] < 0.4 and len(found.validation) > 3
 
@@ -78,7 +78,7 @@ def test_a_study_is_judged_on_the_kernel(linux_program, tmp_path):
     paths = [run_modern(ROOT, "nishitha", "quick", tmp_path / name, machine) for name in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     document = json.loads(paths[0].read_text())
-    # Tahoe is not in the kernel; Vegas is, and its queue is the shortest wherever one stands.
+    # The kernel lacks Tahoe but has Vegas, whose queue is the shortest wherever packets queue.
     assert document["refusals"] == {"linux has no congestion control 'tahoe'": 4}
     claims = {one["claim"]: one for one in document["claims"]}
     vegas = claims["c02"]

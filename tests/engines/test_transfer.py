@@ -1,4 +1,4 @@
-"""A transfer of so many bytes: its completion time by theory, on every engine."""
+"""A transfer of a given size has the completion time of theory on every engine."""
 
 import pytest
 
@@ -9,8 +9,8 @@ PACKET_BYTES = SEGMENT + TCP_IP_HEADER_BYTES
 
 
 def run_transfer(bench, stop_after_bytes, control="", *, more=(), run=None, **flow):
-    """Run a transfer over an idle path whose rate costs next to nothing, unless told otherwise."""
-    # A window that is fixed, where Linux would tune it: it does not hold slow start back.
+    """Run a transfer, by default over an idle path of a very high rate."""
+    # A fixed window, which Linux would tune, so that it does not slow down slow start.
     window = {"maximum_window_bytes": 2_000_000, "stop_after_bytes": stop_after_bytes}
     transfer = bench.tcp("t", control, **window | flow)
     path = {"rate_bps": 1e9, "delay_s": DELAY_S, "duration_s": 5} | (run or {})
@@ -99,6 +99,6 @@ def test_bbr_paces_at_the_rate_that_it_finds_on_the_path(linux):
     for name, share in (("delivery_rate_bps", 0.99), ("goodput_bps", 1)):
         found = result.samples(name, flow="bbr", after_s=5)
         assert sorted(found)[len(found) // 2] == pytest.approx(share * payload_bps, rel=0.01)
-    # With headers, as the kernel counts.
+    # Including headers, as in the kernel's counts.
     paced = result.samples("pacing_rate_bps", flow="bbr", after_s=5)
     assert sorted(paced)[len(paced) // 2] == pytest.approx(0.99 * payload_bps, rel=0.03)

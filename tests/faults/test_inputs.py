@@ -1,4 +1,4 @@
-"""Bad documents and simulators: a line that says what is wrong, nothing kept."""
+"""Invalid documents and broken simulators give a one-line error, and nothing is kept."""
 
 import json
 from copy import deepcopy
@@ -16,7 +16,7 @@ from replication.study.study import Study
 from tests.unit.conftest import minimal_scenario, study_document
 from tests.unit.stand_in import make_job
 
-#: What a shell, Tcl, HTML, a template or a file system would heed.
+#: Characters with a meaning in a shell, Tcl, HTML, a template or a file system.
 STRINGS = ("[exec touch BAD]", "$(touch BAD)", "../../BAD", "<script>", "{{ 7*7 }}", "", "..", "\n")
 STRINGS += ("\u202e", "\u0000", "NaN", "1e999", "a\u2028b", "x" * 10_000, "--output", "yes")
 NUMBERS = (0, -1, 2**64, 10**400, 0.5, 1e-320, 1e308, float("nan"), float("inf"))
@@ -59,7 +59,7 @@ def test_a_bad_document_is_refused_in_a_line_or_means_the_same_when_read_again(m
     run()
 
 
-#: What a simulator does, when, and what must be said of it.
+#: Behaviour of a simulator, its stage, and the expected message.
 FAULTS = {
     "error": ('echo "it broke" >&2; exit 3', "first", "it broke"),
     "no-table": ('rm "$4/series.csv"', "more", r"series\.csv"),
@@ -77,6 +77,6 @@ def test_a_bad_simulator_is_an_error_and_leaves_no_result(fault, tmp_path):
     with pytest.raises(RunError, match=f"scenario {min(bad.scenarios)} on ns3: .*{said}"):
         run_job(bad, lambda: None)
     assert list(bad.store.folder.iterdir()) == []
-    # Mended, the same store gives every result.
+    # After the repair, the same store gives every result.
     runs = run_job(make_job(tmp_path), lambda: None).values()
     assert not any(run.usage["reused"] for run in runs)

@@ -27,12 +27,12 @@ RESULTS += ("cells.csv", "claims.csv", "self_consistency.csv", "audit.csv")
 
 
 def results_of(project):
-    """Return the bytes of what a run makes."""
+    """Return the bytes of a run's results."""
     return {path: (project.root / "data/reproduced" / path).read_bytes() for path in RESULTS}
 
 
 def brief_project(folder, engines_from=ROOT):
-    """Return a copy of the project that has the tier of these tests, and engines if built."""
+    """Return a copy of the project with the tier of these tests, and engines if built."""
     project = copy_project(folder, engines_from)
     (folder / "configs/tiers/brief.yaml").write_text(TIER)
     return project
@@ -54,7 +54,7 @@ def victim(undisturbed, tmp_path_factory):
 
 
 def forget(project):
-    """Remove all that a run has made but for the engines' programs."""
+    """Remove all results of a run except the engines' programs."""
     shutil.rmtree(project.root / ".snakemake", ignore_errors=True)
     made = project.root / "data/reproduced"
     for path in [path for path in made.iterdir() if path.name != "engines"]:
@@ -66,7 +66,7 @@ def find(process, kind):
     word = {"batch": "simulate_batch.py", "simulator": "--input"}[kind]
     for child in process.children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            # Not the shell that starts the batch, whose words are one.
+            # Not the shell that starts the batch, whose command is one word.
             if child.name() not in ("sh", "bash") and word in " ".join(child.cmdline()):
                 return child
     return None

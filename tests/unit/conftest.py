@@ -48,7 +48,7 @@ def claim(test: dict[str, Any], name: str = "c1", **changes: Any) -> dict[str, A
     return {"id": name, "quote": "q", "place": "p", "reading": "r", "test": test, **changes}
 
 
-#: A study must have something to judge.
+#: A study needs something to judge.
 CLAIM = claim({"kind": "not_testable", "reason": "Nothing is claimed."}, "c01")
 
 
@@ -58,7 +58,7 @@ def quantity(metric: str = "throughput_bps", **where: Any) -> dict[str, Any]:
 
 def study_document(**changes: Any) -> dict[str, Any]:
     """Two TCP flows over one bottleneck; factors: variant x access rate (slow, mid, fast)."""
-    # Through JSON, since parts that are the same by an anchor must not change together.
+    # Through JSON, since parts that share an anchor must not change together.
     document = read_yaml(Path(__file__).parent / "synthetic.yaml")
     return {**json.loads(json.dumps(document)), **changes}
 
@@ -181,7 +181,7 @@ def tolerance(relative):
 
 
 def sampled(windows, ssthresh=np.nan, **columns):
-    """Return windows in segments, and what else is given, as samples one second apart."""
+    """Return windows in segments, and further columns, as samples one second apart."""
     rows = {
         "time_s": np.arange(1.0, len(windows) + 1),
         "cwnd_bytes": np.array(windows) * SEGMENT_BYTES,
@@ -193,7 +193,7 @@ def sampled(windows, ssthresh=np.nan, **columns):
 
 @pytest.fixture(scope="module", autouse=True)
 def _on_the_wheel():
-    """Let unit tests, whose projects are parts of one, see no ns-3 that a user named."""
+    """Hide the user's NS3_PREFIX from unit tests, whose projects are incomplete."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("NS3_PREFIX", raising=False)
         yield
@@ -220,7 +220,7 @@ def rendered(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def on_two_engines(tmp_path_factory):
-    """The same on two engines, between which verdicts differ."""
+    """The same on two engines with different verdicts."""
     from tests.unit.report_project import faster_on_ns3
 
     return render_example(tmp_path_factory, engines=("ns3", "ns2"), flows=faster_on_ns3)

@@ -18,7 +18,7 @@ from replication.verdicts.verdict_table import primary_engines
 from tests.unit.conftest import ROOT, claim, quantity, tolerance
 
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
-#: What is judged by no claim and stands in no table of the page.
+#: A metric in no claim and in no table of the page.
 PROVENANCE = {
     "written": "2026-01-02T03:04:05+00:00",
     "config": {"tier": "paper", "runtime": "native"},
@@ -61,7 +61,7 @@ class Project:
         self.write("configs/engine_differences.yaml", json.dumps(DIFFERENCES, ensure_ascii=False))
 
     def link_engines(self) -> None:
-        """Make what was computed on this machine's engines be of this project's."""
+        """Assign results computed on this machine's engines to this project's."""
         (self.root / "workflow").mkdir()
         (self.root / "workflow/engines").symlink_to(ROOT / "workflow/engines")
 

@@ -1,4 +1,4 @@
-"""A program that stands in a simulator's place: right tables, then whatever a test adds."""
+"""A substitute for a simulator: writes correct tables, then runs a test's additions."""
 
 from replication.simulate.process import Limits
 from replication.simulate.run import Job
@@ -28,7 +28,7 @@ LIMITS = Limits(2**30, 10.0)
 
 
 def make_job(folder, more="", first="", limits=LIMITS):
-    """Return a job of three scenarios for a stand-in that runs `first` and `more`, in sh."""
+    """Return a job of three scenarios for a substitute that runs `first` and `more` in sh."""
     program = folder / "program"
     # All packets sent are received.
     values = {"packets_dropped": 0, "packets_in_flight": 0}

@@ -1,4 +1,4 @@
-"""Engines that agree or differ, on a case small enough to count by hand, and results that moved."""
+"""Agreement of engines on a case small enough to count by hand, and results that moved."""
 
 import csv
 import json
@@ -52,7 +52,7 @@ PUBLISHED = [
     ("mid", "throughput", "bit/s", 7e5, "0.70"),
     ("fast", "throughput", "bit/s", 1e5, "0.10"),
 ]
-#: What ns2 refuses: all of cubic, and vegas but for slow access.
+#: Refused by ns2: all of cubic, and vegas except at slow access.
 ENGINES = ("ns3", "ns2", "linux")
 
 
@@ -84,7 +84,7 @@ def project(project):
 
 
 def counts(pairs, kind):
-    """How many items both have, how many they decide, and in how many of these they agree."""
+    """Number of items of both, of those they decide, and of those on which they agree."""
     own = [pair.found for pair in pairs if pair.found.kind == kind]
     agree = [one.agrees for one in own if one.agrees is not None]
     return len(own), len(agree), sum(agree)
@@ -92,7 +92,7 @@ def counts(pairs, kind):
 
 def test_agreement_is_that_counted_by_hand(project):
     pairs = pairs_of(project[1], "synthetic")
-    # An engine that refused everything is left out.
+    # An engine that refuses everything is left out.
     assert {pair.engines for pair in pairs} == {("ns3", "ns2")}
     # same and again: agree. other: reproduced on ns3 (8e5), direction only on ns2 (6e5). unequal:
     # agrees, on six and four points. refused and open: not testable on ns2.
@@ -201,7 +201,7 @@ def results(tmp_path):
 
 
 def change(path, where, **fields):
-    """Change fields of the first row that fits to what functions make of it."""
+    """Change fields of the first matching row by functions."""
     rows = pd.read_csv(path, dtype=str, keep_default_na=False)
     index = next(index for index, row in rows.iterrows() if where(row))
     for name, new in fields.items():

@@ -66,9 +66,9 @@ def test_a_delay_is_held_against_propagation_and_transmission(world, metric, val
 @pytest.mark.parametrize(
     ("metric", "assumed", "span", "values"),
     [
-        # Of the delay, 50 ms of the bottleneck are all that is sure.
+        # Only the bottleneck's 50 ms of delay are certain.
         ("delay_mean_s", "access_s", [0, 0.1], (0.060, 0.049)),
-        # Of the rate, 10 Mbit/s of the access links.
+        # Only the access links' rate of 10 Mbit/s is certain.
         ("throughput_bps", "bottleneck_bps", [1e5, 1e9], (2e6, 11e6)),
     ],
 )

@@ -1,4 +1,4 @@
-"""Claims: each kind of test, and that a changed result or threshold changes just its verdict."""
+"""Claims: each kind of test; a changed result or threshold changes only its verdict."""
 
 import math
 
@@ -34,7 +34,7 @@ def flows(reno=100.0, vegas=100.0, cubic=100.0, noise=(0.0, 0.0, 0.0)):
 
 
 def vegas(*rates):
-    """Return results in which Vegas alone has another throughput."""
+    """Return results in which only Vegas has a different throughput."""
     return [flows(vegas=rate) for rate in rates]
 
 

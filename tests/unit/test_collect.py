@@ -1,4 +1,4 @@
-"""Collecting and loading: features give what the series would; a damaged file is named."""
+"""Collecting and loading: features equal those of the series; a damaged file is named."""
 
 import json
 

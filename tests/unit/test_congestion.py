@@ -49,7 +49,7 @@ ALTERNATIVES = {
     | {"before": "left", "expect": {"at_least": 20, "at_most": 25}},
     "flows of a run": ratio(*FLOWS, at_most=1.1),
 }
-#: Across a factor that changes the path, in time, alone, or of losses and queues.
+#: Comparisons across the path, over time, single values, and losses or queues.
 RTT = "rtt_mean_s"
 OTHERS = {
     "across rates": ratio(
@@ -72,7 +72,7 @@ def unequal(variant, access, drops=0, **_):
 
 
 def windowed(world, test, segments):
-    """Return a study of one claim whose flows may use a window of so many segments."""
+    """Return a study of one claim whose flows have this maximum window in segments."""
     (experiment,) = study_document()["experiments"]
     for flow in experiment["flows"]:
         flow["maximum_window_bytes"] = segments * SEGMENT_BYTES
@@ -131,7 +131,7 @@ def test_alternatives_at_different_points_have_content(world):
 )
 def test_points_without_congestion_are_left_out(world, idle, observed, said):
     def flows(variant, access, **_):
-        # At the slowest Vegas has less, or else a tenth more.
+        # At the slowest rate Vegas has less, elsewhere a tenth more.
         rate = {"slow": 0.8e5}.get(access, 1.1e5) if variant == "vegas" else 1e5
         return {"throughput_bps": rate, "packets_dropped": 0}
 
@@ -159,7 +159,7 @@ def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world):
         ([2.0] * 10, 5.0, 0, True),
         ([2.0] * 6 + [0.5] * 4, 5.0, 0, True),  # at its window in more than half of the samples
         ([2.0] * 5 + [0.5] * 5, 5.0, 0, False),
-        ([0.5] * 10, 0.9, 0, True),  # no queue stands
+        ([0.5] * 10, 0.9, 0, True),  # the queue is empty
         ([0.5] * 10, 1.0, 0, False),
         ([2.0] * 10, 0.0, 1, False),  # a packet was lost
     ],

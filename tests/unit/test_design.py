@@ -132,7 +132,7 @@ def test_a_single_replicate_has_one_of_the_levels_and_a_run_lasts_for_its_latest
     study = Study.model_validate(averaging(step=0.03125))
     found = by_point(design_study(study, PAPER, ["ns3"], whole_averages=False))["access=fast"]
     assert len(found) == 5
-    # No end of the range comes first.
+    # Neither end of the range comes first.
     assert [start for _, start in found] != sorted(start for _, start in found)
     document = averaging()
     document["parameters"]["duration_s"] = {"value": 100.0, "published": PUBLISHED}
@@ -192,7 +192,7 @@ def fake_run(i, cost_s, refusal=""):
 
 COLUMN = {"metric": "throughput_bps", "tolerance": tolerance(0.1)}
 ONE_RUN = {"factor": 1.5, "reason": "r"}
-#: Runs of a tenth of a second or so, but for what they are needed for.
+#: Runs of about a tenth of a second, except where more is needed.
 SHORT = QUICK.model_copy(update={"cost_limit_s": 0.005})
 
 
@@ -201,7 +201,7 @@ SHORT = QUICK.model_copy(update={"cost_limit_s": 0.005})
     [
         ({}, 1.0),
         ({"window_s": [3.0, 8.0]}, 8.0),
-        ({"metric": "packets_dropped"}, 10.0),  # a count of part of a run is another number
+        ({"metric": "packets_dropped"}, 10.0),  # a count over part of a run is a different number
     ],
 )
 def test_quick_keeps_what_a_published_number_needs_and_says_what_claims_lack(world, column, ends_s):
@@ -304,14 +304,14 @@ def warnings(engines=("ns3",), flow=None, link=None):
 )
 def test_replicates_that_draw_something_are_not(flow, link):
     assert warnings(flow=flow, link=link) == []
-    # ns-2 draws by itself.
+    # ns-2 has its own random draws.
     assert warnings(engines=["ns2"]) == []
     (found,) = warnings()
     assert "experiment sweep: all replicates are identical at 9 of 9 points" in found
 
 
 def substituting(level=None, **values):
-    """Return engine to the access delay of its runs where ns-3 has another value."""
+    """Return each engine's access delay where ns-3 has a different value."""
     document = study_document(claims=[CLAIM])
     tag = {"reason": "r", "source": "s", "range": [0.005, 0.05]}
     document["parameters"]["access_s"] = {"value": 0.01, "assumed": tag}

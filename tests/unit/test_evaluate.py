@@ -56,7 +56,7 @@ def evaluated(world):
 
 @pytest.fixture
 def own(evaluated):
-    """Write what merging asks for besides: the paper's own data, which say nothing of the claim."""
+    """Write the further input of merging: self-consistency, which has no data on the claim."""
     row = {"study": "synthetic", "claim": "c1", "result": "none", "reason": ""}
     write_table(evaluated / SELF_CONSISTENCY, [row], SELF_CONSISTENCY_COLUMNS)
 

@@ -1,4 +1,4 @@
-"""What an explanation is called, what is part of it, and what the search compares it with."""
+"""Explanations: their result, their causes, and the alternatives of the search."""
 
 from types import SimpleNamespace
 
@@ -76,7 +76,7 @@ def judge_of(name):
 
 
 def read_as(judge, pairs):
-    """Return the readings in which all is read so that can be."""
+    """Return the interpretations with all tables changed that can be."""
     for family in judge.families:
         own = next((c for c in family.combinations if set(c) == set(pairs)), ())
         yield Choice({judge.cells[place].table: own for place in family.cells})
@@ -86,7 +86,7 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
     judge = judge_of("nishitha")
 
     def read(*pairs):
-        """Return how many numbers are impossible as the paper states the set-up."""
+        """Return the number of impossible values under the paper's configuration."""
         readings = tuple(read_as(judge, pairs))
         return len(impossible(judge, Trial(DEFAULTS, "whole", 0.0, 0.0, readings), assumed=False))
 

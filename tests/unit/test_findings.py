@@ -1,4 +1,4 @@
-"""Findings: each holds on the release, its numbers are those of the results, no other is said."""
+"""Findings: each holds on the release, with numbers from the results, and no other appears."""
 
 import pytest
 import yaml

@@ -68,12 +68,12 @@ def scenario(**changes):
     return Scenario.model_validate(document | changes)
 
 
-#: With these modules the programs in Python read an input file.
+#: Used by the Python programs to read an input file.
 sys.path.insert(0, str(ROOT / "workflow" / "engines" / "common"))
 READER, DATA = importlib.import_module("input_reader"), importlib.import_module("scenario")
 
 
-def test_a_plan_has_every_default_and_every_route():
+def test_an_input_file_has_every_default_and_every_route():
     assert input_text(scenario(), NS2) == INPUT.format(sha256=scenario().sha256)
 
 
@@ -87,7 +87,7 @@ def test_what_is_left_to_an_engine_is_in_its_plan(engine):
     )
     assert own in input_text(left, engine)
     assert "cubic_beta 0.25 " in input_text(stated, engine)
-    # A scenario that does not have the key is the one that it was before there was such a key.
+    # A scenario without the key is unchanged by its introduction.
     assert '"cubic_beta":0.25' in stated.canonical_json()
     assert "cubic_beta" not in left.canonical_json()
 
@@ -125,7 +125,7 @@ def test_numbers_read_back_to_the_same_doubles(rate_bps, probability):
 
 
 def chain(hops, **changes):
-    """Return a scenario of a flow over a chain of links, the last of which may be another."""
+    """Return a scenario of a flow over a chain of links, the last of which may differ."""
     nodes = [f"n{i}" for i in range(hops + 1)]
     link = minimal_scenario()["links"][0]
     links = [link | {"id": f"l{i}", "a": nodes[i], "b": nodes[i + 1]} for i in range(hops)]
@@ -182,10 +182,10 @@ def test_routes_have_the_fewest_hops_and_the_earlier_link_wins(seed):
             assert routes.path(source, destination) == expected
 
 
-def test_the_lowering_is_a_part_of_every_fingerprint():
+def test_the_input_file_is_a_part_of_every_fingerprint():
     for engine in ENGINES.values():
         assert {"input_file.py", "routing.py"} <= {p.name for p in engine.sources(ROOT)}
-        # Images hold programs alone; input files are made outside of them.
+        # Images contain only programs; input files are made outside.
         assert not {"input_file.py"} & {p.name for p in engine.program_sources(ROOT)}
 
 
@@ -195,7 +195,7 @@ FAST = {"timer_hz": 1000, "clock_granularity_s": 0.001}
 
 
 def designed(name, engine, **values):
-    """Return a study's runs on an engine with other defaults."""
+    """Return a study's runs on an engine with different defaults."""
     study = apply(load_study(ROOT, name), Variation(defaults=values))
     return design_study(study, load_tier(ROOT, "quick"), [engine])
 

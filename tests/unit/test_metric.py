@@ -276,7 +276,7 @@ def test_a_sawtooth_is_counted_and_measured():
     assert feature("slow_start_reentries", series) == 0
     assert feature("start_up_duration_s", series) == 3
     assert math.isnan(feature("start_up_duration_s", flow_series([2, 4, 8], ssthresh=99)))
-    # In a window that was asked for there is no start-up.
+    # A given window has no start-up.
     assert feature("sawtooth_count", flow_series(SAWTOOTH[9:], ssthresh=1, windowed=True)) == 3
 
 

@@ -1,4 +1,4 @@
-"""Studies: what they mean, and what is refused."""
+"""Studies: their meaning, and invalid ones."""
 
 import json
 

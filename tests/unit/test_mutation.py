@@ -1,6 +1,6 @@
 """Mutations of one study's real results, tolerances, tests and published numbers, from the release.
 
-Each must flip exactly the verdicts that hang on what was changed, and no other.
+Each must flip exactly the verdicts that depend on the change, and no other.
 """
 
 from dataclasses import replace
@@ -80,14 +80,14 @@ FAST = ["fast_fast"]
     [
         # Half the throughput at one point: that cell.
         ((["newreno"], FAST, "throughput_bps", 0.5, 0), {("5.5", *FAST, "throughput"): FAILS}),
-        # A twentieth more delay: outside its cell's tolerance as before, but not its twin's.
+        # 5 % more delay: outside its cell's tolerance as before, but not its twin's.
         ((["reno"], ["fast_ethernet"], "delay_mean_s", 1.05, 0), {"twins": FAILS}),
         # Fewer packets delivered: that cell, and Vegas no longer delivers most.
         (
             (["vegas"], FAST, "packets_received", 0.9, 0),
             {("5.2", *FAST, "delivery_ratio"): FAILS, "c03": Verdict.DIRECTION_ONLY},
         ),
-        # Losses to come: Vegas avoids them, and variants that had no congestion can be compared.
+        # With losses: Vegas avoids them, and variants without congestion can now be compared.
         ((LOSSY, ENVIRONMENTS, "packets_dropped", 1, 50), {"avoided": HOLDS, "more": FAILS}),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_perturbed_result_flips_the_verdicts_that_rest_on_it(mutation, expecte
 
 
 def tolerating(table, column, **tolerance):
-    """Return the study with another tolerance of one column of one table."""
+    """Return the study with a different tolerance for one column of one table."""
     document = STUDY.model_dump(mode="json", by_alias=True)
     (own,) = (one for one in document["tables"] if one["id"] == table)
     own["columns"][column]["tolerance"] = {"reason": "a test", **tolerance}
@@ -121,7 +121,7 @@ def test_a_perturbed_tolerance_flips_its_own_column(table, column, tolerance, wo
 
 
 def changed(claim, **change):
-    """Return the study with another test of one claim, or with parts of it changed."""
+    """Return the study with one claim's test replaced or changed in parts."""
     claims = {one.id: one for one in STUDY.claims}
     test = change.get("test") or claims[claim].test.model_copy(update=change)
     claims[claim] = claims[claim].model_copy(update={"test": test})
@@ -150,7 +150,7 @@ def test_a_perturbed_claim_test_flips_that_claim(claim, change, word):
 
 
 def printing(key, **change):
-    """Return the published numbers with another one in one cell."""
+    """Return the published numbers with one cell changed."""
     changes = {key: change}
     found = [replace(n, **changes.pop((n.table, n.row, n.column), {})) for n in NUMBERS]
     assert not changes

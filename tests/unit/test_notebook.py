@@ -64,7 +64,7 @@ def text_of(path):
 
 def test_there_is_a_notebook_for_every_kind_with_its_parameters():
     assert set(WRITTEN_FOR) == set(get_args(ExperimentType))
-    # The sensitivity has a target of its own, and its notebook with it.
+    # The sensitivity analysis and its notebook have a separate target.
     of_studies = [*WRITTEN_FOR, ANY_STUDY, "engines", "trace_comparison", SENSITIVITY]
     assert [path.stem for path in NOTEBOOKS] == sorted([*of_studies, *GUIDES])
     for path in NOTEBOOKS:
@@ -93,7 +93,7 @@ def test_committed_notebooks_can_be_tried_and_have_outputs_of_no_machine(path):
     assert "papermill" not in text and not re.search(r"(/home/|/root/|/tmp/|/work/)", text)
     pictures = [o for o in outputs(path) if "image/png" in o.get("data", {})]
     assert pictures and all(o.metadata["image/png"]["alt"] for o in pictures)
-    # Formulas read well where nothing renders TeX; `$name` is a study's reference, and code.
+    # Formulas are readable without TeX; `$name` is a study's reference, and code.
     prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
     assert not re.findall(r"\$[^\s$`][^$`\n]*\$|\\[a-z]+", "\n".join(prose))
 
@@ -103,7 +103,7 @@ def test_parameters_reach_the_notebook_and_outputs_are_deterministic_and_of_no_m
 ):
     path = write("x = ''", "print('<' + x + '>')")
     document = read_notebook(path)
-    # A kernel that only its author has does not matter.
+    # The author's local kernel does not matter.
     document.metadata["kernelspec"] = {"name": "of-its-author", "display_name": "x"}
     nbformat.write(document, path)
     before = path.read_bytes()
@@ -172,7 +172,7 @@ def test_a_design_is_the_studys_scenario_but_for_what_is_changed(collection):
     changed = collection.design("nishitha", "homogeneous", levels, queue_packets=7)
     assert changed.id != as_it_stands.id
     assert {link.queue_ab.limit_packets for link in changed.links} == {7}
-    # A value is substituted for the engine that lacks it.
+    # The engine that lacks it has a substitution.
     kapadia, levels = collection.study("kapadia"), {"variant": "reno"}
     framed = {link.frame_bytes for link in design(kapadia, "trios", levels, engine="linux").links}
     assert framed - {link.frame_bytes for link in design(kapadia, "trios", levels).links} == {14}
@@ -229,7 +229,7 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in page
     assert "<script" not in page and "<b onclick" not in page
     assert "&lt;script&gt;alert(1)" in page and "<b>b</b>" in page
-    # A head of several rows stays one; the code is folded, and coloured by the style beside it.
+    # A header of several rows stays one; code is folded, and coloured by the page's style.
     assert '<th rowspan="2">c</th>' in page and page.count('<details class="code">') == 3
     assert ".k, " in (tmp_path / "notebook.css").read_text()
     claims = collection.claims("nishitha", "homogeneous_dumbbell").assign(
@@ -240,7 +240,7 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
 
 
 def test_a_drawn_chart_does_not_depend_on_the_last_digit():
-    """Processors differ in it, and the committed outputs are compared on every one of them."""
+    """It differs between processors, and committed outputs are compared on all of them."""
 
     def drawn(value):
         rows = pd.DataFrame({"time_s": [0.1, 0.2], "cwnd_segments": [2.0, value]})
@@ -253,7 +253,7 @@ def test_a_drawn_chart_does_not_depend_on_the_last_digit():
 def test_a_conclusion_that_the_release_does_not_support_is_an_error_and_elsewhere_is_left_out(
     collection,
 ):
-    """On a quick run the notebook goes on; on the release nobody may read what is not so."""
+    """On a quick run the notebook goes on; on the release a false conclusion is an error."""
     both = (True, "Reno halves."), (False, "Vegas wins.")
     with pytest.raises(RunError, match=r"no longer supports this conclusion: Vegas wins\."):
         collection.conclude(*both)
@@ -270,7 +270,7 @@ def test_a_cell_that_other_results_do_not_support_says_so_and_the_notebook_goes_
     assert f"{NOT_CONCLUDED} (KeyError: 'CoDel')" in texts(out)[-2] and "to the end" in text_of(out)
     with pytest.raises(RunError, match="KeyError: 'CoDel'"):
         execute(path, out, {"data": "data/release", "root": str(ROOT)})
-    # What is missing is not what the results say.
+    # A missing value is no result.
     with pytest.raises(RunError, match="no such file"):
         execute(write(*cells, "replication.table('lost.csv')"), out, elsewhere)
 
@@ -283,7 +283,7 @@ def test_pressure_says_which_points_can_lose_packets(collection):
     # Table IV of saxena: 128 KiB each, 25 packets on the wires, 1100 in both queues.
     designs = {n: collection.design("saxena", "sources", {"sources": str(n)}) for n in (12, 15)}
     assert pressure(designs[12]) < 1 < pressure(designs[15])
-    # CBR takes its part of the wires.
+    # CBR uses part of the wires.
     rates = ["cbr_1", "cbr_9"]
     low, high = (collection.design("liang_shen", "sweep", {"cbr_rate": rate}) for rate in rates)
     assert pressure(low) < pressure(high)

@@ -1,4 +1,4 @@
-"""Engines: which ns-3 it is, what is installed and locked, and what is said of what is not."""
+"""Engines: the version of ns-3, installed and locked packages, and messages for missing ones."""
 
 import dataclasses
 import json
@@ -22,14 +22,14 @@ LOCKS = ROOT / "workflow" / "engines" / "ns3" / "wheels"
 
 @pytest.fixture(autouse=True)
 def forget():
-    """Forget what was compiled on which ns-3."""
+    """Clear the cache of compiled programs."""
     ns3._compiled.cache_clear()
     yield
     ns3._compiled.cache_clear()
 
 
 def install(folder, release="3.44", stem="libns3.44", suffix="-optimized", below="lib"):
-    """Lay out what ns-3's `./ns3 install` leaves, as far as it is looked at."""
+    """Lay out the files of ns-3's `./ns3 install` that are read."""
     libraries = folder / below
     for made in (folder / "include/ns3", libraries / "pkgconfig"):
         made.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def test_an_engine_that_lacks_a_package_is_refused_if_it_is_asked_for(monkeypatc
 
 @pytest.fixture
 def root(tmp_path):
-    """Return a project whose lock names another ns-2 than this file here."""
+    """Return a project whose lock names a different ns-2."""
     simulator = tmp_path / "ns"
     simulator.write_text("another simulator")
     source = tmp_path / "workflow/engines/ns2/driver.tcl"

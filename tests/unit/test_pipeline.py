@@ -1,4 +1,4 @@
-"""The pipeline: what makes a rule run again, and what goes to a cluster."""
+"""The pipeline: changes that rerun a rule, and settings for a cluster."""
 
 import math
 import re
@@ -22,7 +22,7 @@ def edited(path):
 
 @pytest.fixture
 def copied(tmp_path, monkeypatch):
-    """Return a copy of the package, whose code is what is hashed."""
+    """Return a copy of the package, whose code is hashed."""
     package = shutil.copytree(input_hashes.PACKAGE, tmp_path / "replication")
     monkeypatch.setattr("replication.design.input_hashes.PACKAGE", package)
     input_hashes.code.cache_clear()
@@ -59,7 +59,7 @@ def test_batches_are_named_by_the_code_that_decides_their_tables(copied):
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """A project whose plan is kept, and a function that loads it and says how often it was made."""
+    """A project with a stored plan; the function loads it and returns how often it was made."""
     for name in ("configs", "data/published"):
         shutil.copytree(ROOT / name, tmp_path / name)
     made = []

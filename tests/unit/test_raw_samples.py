@@ -1,4 +1,4 @@
-"""Raw samples: what was transcribed of them, and that no default or cause contradicts it."""
+"""Raw samples: the transcription, and that no default or cause contradicts it."""
 
 import math
 
@@ -35,7 +35,7 @@ def test_the_round_trips_before_data_are_solved_from_the_smoothed_one():
 
 
 def values(study):
-    """Return each assumed parameter's default and the ends of what is plausible for it."""
+    """Return each assumed parameter's default and the ends of its plausible range."""
     return {
         a.key: [a.default, *(a.tag.range or a.tag.choices), *(a.tag.varies or [])]
         for a in assumptions(study)
@@ -43,7 +43,7 @@ def values(study):
 
 
 def contradictions(table, study):
-    """Return the parameters with a plausible value that the raw samples refute."""
+    """Return the parameters with a plausible value that contradicts the raw samples."""
     data, given = table[table["flow"] != CONTROL], values(study)
     empty = data[data["minrtt_s"] < 0.01]
     least = empty.groupby("trace")["minrtt_s"].min()
@@ -64,7 +64,7 @@ def contradictions(table, study):
         "buffer_bytes": (1514 * math.ceil(longest / 0.012112), 104857),
         "minimum_rto_s": (0.2, data["least_rto_s"].min()),
         "initial_window_segments": (10, 10),
-        # One at least is acknowledged with another.
+        # At least one segment is acknowledged together with another.
         "delayed_ack_segments": (1 / data["acknowledgements_per_segment"].max(), 2),
     }
     slack = {"overrun_s": 0.01, "link_delay_s": 1e-6, "packet_jitter_s": 1e-6, "frame_bytes": 0.4}
@@ -83,7 +83,7 @@ def test_no_default_range_or_cause_contradicts_a_raw_sample(table):
     # BBR counts the cookie's acknowledgement.
     untouched = (table["first_acked_segments"] == 0) & (table["trace"] != "bbr")
     assert set(table.loc[untouched, "first_cwnd_segments"]) == {10}
-    # Nothing merged: each of the first segments has an acknowledgement.
+    # No merging: each of the first segments has an acknowledgement.
     data = table[table["flow"] != CONTROL]
     assert (data["first_acked_segments"] == data["first_acknowledgements"]).all()
     for cause in load_explanations(ROOT, "kapadia").causes:

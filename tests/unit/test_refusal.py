@@ -1,4 +1,4 @@
-"""What each engine lacks is refused by name, before anything runs."""
+"""Each engine refuses unsupported settings by name, before anything runs."""
 
 import pytest
 from pydantic import ValidationError
@@ -42,7 +42,7 @@ FLOWS = {
         ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_beta": 0.7}, "beta other than 0.8"),
         ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_hystart": True}, "with HyStart"),
         ({"delayed_ack_segments": 3}, "more than two segments"),
-        # Its agents send data on the SYN's acknowledgement, whatever they are told.
+        # Its agents send data on the SYN's acknowledgement, whatever the setting.
         ({"connect_s": 0.5, "start_s": 1}, "newreno with a connection before its data"),
     ],
     "linux": [
@@ -95,14 +95,14 @@ def flat(table):
 
 
 def flow(engine, name="t", control="", **changes):
-    """Return a flow that an engine takes."""
+    """Return a flow that an engine supports."""
     if engine == "linux":
         return linux_tcp(name, control or "linuxreno", **changes)
     return tcp(name, control or "newreno", **changes)
 
 
 def refusal(engine, document):
-    """Return what an engine says of a scenario, in one line."""
+    """Return an engine's one-line message about a scenario."""
     said = ENGINES[engine].refusal(Scenario.model_validate(document))
     assert "\n" not in said and (not said or said.startswith(f"{engine} has no "))
     return said
@@ -132,7 +132,7 @@ def test_what_an_engine_has_is_not_refused(engine):
         ("ns2", [{"congestion_control": "vegas", "start_s": 1, "connect_s": 0.5}]),
         ("ns2", [NS2_LINUX | {"congestion_control": "linuxreno", "start_s": 1, "connect_s": 0.5}]),
         ("ns2", [NS2_LINUX | {"congestion_control": "cubic", "cubic_beta": 0.8}]),
-        # What one flow leaves to the kernel is what another states.
+        # One flow leaves to the kernel what another sets.
         ("linux", [{"congestion_control": "cubic"} | own for own in ({}, {"cubic_beta": 0.7})]),
     ],
 )

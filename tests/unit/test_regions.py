@@ -1,4 +1,4 @@
-"""Regions recover planted surfaces, say where there is no contour, and refuse invalid files."""
+"""Regions recover planted surfaces, report a missing contour, and refuse invalid files."""
 
 import math
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ ABOVE_ONE = Bounds(low=0.0)
 
 
 class Planted:
-    """A planted logarithm of the quantity with noise; a second of CPU a run."""
+    """A planted logarithm of the quantity, with noise; one CPU second per run."""
 
     def __init__(self, truth, noise, bounds, seed):
         self.truth, self.noise, self.seed = truth, noise, seed
@@ -77,7 +77,7 @@ def slope(x, y):
 
 
 def cliff(x, y):
-    """A cliff, and beyond it a plateau on the threshold, whose runs hold or fail by chance."""
+    """A cliff, then a plateau at the threshold, where runs hold or fail by chance."""
     return 0.6 if x < 0.4 + 0.2 * y else 0.0
 
 
@@ -100,7 +100,7 @@ def test_a_smooth_surface_is_recovered_within_its_band():
         inside.append(np.mean(np.abs(mean) <= surface.reach * sd))
         assert len(found.validation) == 40 and covered(found) >= 0.8
     assert np.mean(inside) >= 0.8
-    # Points are spent where the contour is.
+    # Most points are close to the contour.
     chosen = [point for point, _ in found.results][2 * TIER["first_points"] :]
     near = np.mean([abs(slope(point.x, point.y)) < 0.1 for point in chosen])
     assert near > 1.5 * (np.abs(truths(slope)) < 0.1).mean()
@@ -136,7 +136,7 @@ def test_a_region_without_a_contour_has_none(truth, noise, bounds, side):
     ends = [end for end in bounds.ends() if math.isfinite(end)]
     assert not any(contour(mean.reshape(CELLS, CELLS) - end, steps) for end in ends)
     assert (surface.model is None) == (noise == 0)
-    # Nothing is left to find out: no run is spent beyond the first and the validation points.
+    # Nothing is uncertain: no runs beyond the first and the validation points.
     assert len(found.results) == 2 * TIER["first_points"]
 
 
@@ -195,11 +195,11 @@ def test_a_claims_quantity_is_read_from_runs(world):
         return {"kind": "ratio", **sides, "expect": {"at_least": least}}
 
     assert set(read(ratio("vegas", "reno", 1.2)).values()) == {math.log(1.5)}
-    # Nothing at all is a thousandth of the threshold, and not minus infinity.
+    # Zero counts as a thousandth of the threshold, not as minus infinity.
     (least, *_) = read(ratio("cubic", "reno", 1.2)).values()
     assert least == pytest.approx(math.log(1.2 / 1000))
     both = {"kind": "all", "parts": [ratio("vegas", "reno", 1.2), ratio("vegas", "reno", 2)]}
-    # Of two clauses the one that is closest to failing: 1.5 against 2.
+    # Of two clauses the one closest to failing decides: 1.5 against 2.
     assert next(iter(read(both).values())) == pytest.approx(math.log(0.75))
 
 
@@ -244,7 +244,7 @@ def test_laws_are_those_of_their_sources():
     assert cubic_response(law, path()) == pytest.approx(math.sqrt(1.5) * 1448 * 8 / 0.01 / 1e7)
     often, seldom = (cubic_response(law, path(rtt_s=1.0, loss=p)) for p in (1e-5, 1e-6))
     assert often / seldom == pytest.approx(10**-0.75)
-    # Near one product BBR takes all, in deep buffers about a half.
+    # Near one BDP BBR takes everything, in deep buffers about half.
     bdp = path().bdp_packets
     assert ware(law, path(queue_packets=bdp)) == 1.0
     deep = ware(law, path(queue_packets=8 * bdp))

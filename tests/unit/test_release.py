@@ -1,4 +1,4 @@
-"""The release: verified before it is rendered again, and its verdicts follow from its results."""
+"""The release is verified before it is rendered, and its verdicts follow from its results."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ DATA = "data/reproduced"
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """A project with results where one's own stand."""
+    """A project with results in the folder of a user's results."""
     project = Project(World(tmp_path_factory.mktemp("world")), tmp_path_factory.mktemp("project"))
     project.add(example(project.world))
     project.merge("synthetic")
@@ -35,7 +35,7 @@ def original(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def with_release(original, tmp_path_factory):
-    """The same with a release made of it."""
+    """The same with a release made from it."""
     root = shutil.copytree(original, tmp_path_factory.mktemp("release") / "project")
     make_release(root, root / DATA)
     return root
@@ -43,7 +43,7 @@ def with_release(original, tmp_path_factory):
 
 @pytest.fixture
 def made(with_release, tmp_path):
-    """A copy of that, for one test."""
+    """A copy for one test."""
     return shutil.copytree(with_release, tmp_path / "project")
 
 
@@ -72,7 +72,7 @@ def test_an_altered_release_is_said_and_not_rendered(made, name, text):
 
 
 def test_verdicts_that_do_not_follow_from_the_results_are_said(made, monkeypatch):
-    """The manifest was altered together with them."""
+    """The manifest was changed together with them."""
     path = made / "data/release/cells.csv"
     write_text(path, path.read_text().replace(",not reproduced,", ",reproduced,"))
     write_text(made / release.MANIFEST, release.manifest(made))

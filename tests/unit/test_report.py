@@ -26,7 +26,7 @@ TEXTS = {
 
 
 def poisoned(value, counter, key=""):
-    """Return a document with every text that people write made hostile."""
+    """Return a document with hostile text in every field written by people."""
     if isinstance(value, dict):
         machine = ("topology", "flows")
         return {k: v if k in machine else poisoned(v, counter, k) for k, v in value.items()}
@@ -211,7 +211,7 @@ def test_a_substitute_engine_is_marked_on_every_page(rendered):
 
 def test_only_the_chosen_studies_are_shown_and_a_quick_tier_says_so(project):
     project.add(example(project.world))
-    # One study has claims alone, one numbers alone.
+    # One study has only claims, one only numbers.
     claims = example(project.world).model_dump()["claims"]
     project.add(project.world.study(id="words", claims=claims))
     project.add(project.world.study(id="other", tables=[TABLE]))
@@ -240,7 +240,7 @@ def notebooks_of(out, study):
 def test_notebooks_of_the_studys_type_and_engines_are_converted_and_linked(project):
     project.add(example(project.world, id="s.1"), engines=("ns3", "ns2"))
     looked = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Looked at")])
-    # That of the type tells of another paper.
+    # The notebook of the type is about a different paper.
     for kind in ("any_study", "homogeneous_dumbbell", "engines", "sensitivity"):
         write_notebook(project.root / "reports" / "notebooks" / f"s.1.{kind}.ipynb", looked)
     assert notebooks_of(project.render("s.1"), "s.1") == {"any study", "engines"}
@@ -270,7 +270,7 @@ def test_a_failed_rendering_leaves_the_last_report(project):
 
 
 def test_pages_are_built_for_assistive_technology(rendered):
-    """Check what axe-core, which opens them in a browser, does not call serious."""
+    """Check points that axe-core in a browser does not call serious."""
     for path in rendered.out.rglob("*.html"):
         page = soup(path)
         levels = [int(head.name[1]) for head in page.find_all(re.compile(r"^h[1-6]$"))]

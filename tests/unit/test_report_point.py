@@ -1,4 +1,4 @@
-"""Pages of points: every number leads to its runs, and they are those of the files."""
+"""Pages of points: every number links to its runs, which match the files."""
 
 import json
 import re
@@ -83,7 +83,7 @@ def test_a_number_leads_to_its_point_and_back_and_a_claim_to_its_points(project)
 def test_a_run_over_time_is_drawn_to_scale(project):
     for page in project.points.values():
         figures = page.select("figure.chart")
-        # One engine's, the primary one, if it ran.
+        # The primary engine's if it ran.
         assert len(figures) == ("vegas" not in page.h1.get_text().lower())
         for figure in figures:
             window, *others = figure.select("svg.run > g.panel")

@@ -1,4 +1,4 @@
-"""Tables as the paper prints them and as downloads, and what stands beside a claim."""
+"""Tables as printed and as downloads, and the notes on a claim."""
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -78,9 +78,10 @@ def test_every_column_of_every_download_is_explained(on_two_engines):
         assert set(described(name)) == set(pq.read_schema(path).names), name
 
 
-# -- beside a claim: the paper's own data, whether it counts, what was changed --------------------
+# -- notes on a claim: self-consistency, whether it counts, what was changed ----------------------
+# --------------------
 
-#: The throughputs that the paper prints of Reno are 0.80, 1.20 and 0.12 Mbit/s.
+#: The paper prints Reno's throughputs as 0.80, 1.20 and 0.12 Mbit/s.
 OWN = {
     "kind": "trend",
     "of": {**RATES, "where": {"variant": "reno"}},
@@ -124,7 +125,7 @@ def test_only_results_that_repeat_none_count(project):
     del other["test"]
     out = report_of(project, {}, claims=[*claims.values()], unjudged=[other])
     page, index = soup(out / "synthetic~evidence.html"), soup(out / "index.html")
-    # Of four sentences two count, of which one cannot be tested.
+    # Two of four sentences count, and one of these cannot be tested.
     claims = index.select(".matches tr[data-study] td.num")[1].get_text()
     assert claims == "1 of 1 (1 not testable)"
     assert other["quote"] in page.select_one("li#claim-wrong q").get_text()

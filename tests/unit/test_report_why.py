@@ -1,4 +1,4 @@
-"""The section Why says what the search wrote; one of other files is gone."""
+"""The section Why shows the search's result, and hides one of other input files."""
 
 import json
 
@@ -22,7 +22,7 @@ SLIP = {"plausibility": "possible slip", "evidence": "Table I has 9 <b>packets</
 
 
 def document(project, **changes):
-    """What the search writes; the words hold a tag, which no page may take for one."""
+    """The search's result; its text contains a tag, which pages must escape."""
     first = CAUSE | SLIP | {"cause": "queue", "level": "5", "title": "Queues of <b>five</b>"}
     before = {"value": "not reproduced", "open": "not testable"}
     return {
@@ -65,7 +65,7 @@ def explained(project):
 
 
 def section(project, **changes):
-    """Return the section and the words of the page about an explanation with changes."""
+    """Return the section and the page's text about an explanation with changes."""
     if changes:
         path = project.data / "sensitivity/synthetic" / NAME
         write_text(path, json.dumps(document(project, **changes)))
@@ -91,7 +91,7 @@ def test_the_section_says_what_is_met_and_held_out_and_escapes_words(project):
         assert said in words
     assert "12.5 bits" in found.find("figure").get_text() and not found.find("b")
     (row,) = soup(project.out / "index.html").select(".matches tr[data-study]")
-    # A claim that is tested in neither is none of them.
+    # A claim tested in neither does not count.
     shown = "numbers rise from 0 to 2 of 3; claims from 0 to 1 of 1 (a guess)"
     assert row.select("td")[-1].get_text() == shown
     short = soup(project.out / "synthetic.html")

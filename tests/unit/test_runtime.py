@@ -1,4 +1,4 @@
-"""The runner: what a program sees of us, its limits, and how each of its ends is reported."""
+"""The runner: a program's environment, its limits, and reports of how it ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shell(script, folder):
 
 @pytest.fixture
 def python_program(tmp_path):
-    """Return a function that makes a program of main's lines; executed, it would fail."""
+    """Return a function that writes a program from main's lines; executing the file would fail."""
 
     def make(lines):
         program = tmp_path / "engine" / "replicate-it"
@@ -58,7 +58,7 @@ def run(program, work, limits=AMPLE):
 def test_a_run_reports_its_own_usage(tmp_path):
     usage = shell("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", tmp_path)
     assert 0 < usage.cpu_s <= usage.wall_s + 0.05
-    # A peak starts with that of the process that forks: a small one.
+    # The peak starts with that of the small forking process.
     assert 100_000 < usage.peak_memory_bytes < psutil.Process().memory_info().rss / 4
 
 
@@ -110,7 +110,7 @@ def test_a_forked_program_sees_what_a_started_one_would(python_program, tmp_path
     assert seen["folder"] == str(work)
     assert seen["environment"] == {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(work)}
     assert seen["read"] == ""
-    assert len(seen["open"]) == 4  # that of the listing among them
+    assert len(seen["open"]) == 4  # including that of the listing
     assert (seen["memory"], seen["core"], seen["privileges"]) == (2**30, 0, 1)
     assert (work / "stderr.txt").read_text(encoding="utf-8") == ""
     assert used.cpu_s < 5 and used.peak_memory_bytes > 2**20

@@ -1,4 +1,4 @@
-"""Runs as a sample: those that fall out, two outcomes, and a single published run among them."""
+"""Runs as a sample: excluded runs, two outcomes, and a single published run."""
 
 import math
 
@@ -17,7 +17,7 @@ AT_LEAST_100 = {"kind": "value", "of": quantity(variant="vegas"), "expect": {"at
 
 
 def silent(*replicates):
-    """Flows of 120 bit/s, but for these replicates, which at one point send nothing."""
+    """Flows of 120 bit/s, except in these replicates, which send nothing at one point."""
 
     def row(access, replicate, **_):
         if replicate in replicates and access == "fast":
@@ -139,7 +139,7 @@ FEW = (Verdict.NOT_TESTABLE, ReasonCode.TOO_FEW_RUNS, None)
     ("mutation", "expected"),
     [
         ({"value": 100.0}, REPRODUCED),
-        # compatible alone
+        # only compatible
         ({"value": 60.0}, WIDE),
         ({"value": 60.0, "factor": 1.7}, REPRODUCED),
         # the ends of the central 95 %, and half a digit more
@@ -151,7 +151,7 @@ FEW = (Verdict.NOT_TESTABLE, ReasonCode.TOO_FEW_RUNS, None)
         ({"value": 101.0, "factor": 1.001}, WIDE),
         ({"value": 101.0, "factor": 1.001, "counts": True}, REPRODUCED),
         ({"value": 103.0, "factor": 1.001, "counts": True}, WIDE),
-        # runs that are few, or no runs of their own
+        # too few runs, or no separate runs
         ({"value": 100.0, "values": RUNS[1:]}, FEW),
         ({"value": 100.0, "runs": [*range(89), *range(10)]}, ALIKE),
         ({"value": 100.0, "runs": [*range(90), *range(9)]}, REPRODUCED),
@@ -171,7 +171,7 @@ def test_a_number_outside_of_all_runs_is_never_reproduced(values, value):
 
 @pytest.mark.parametrize("count", [99, 150, 208])
 def test_of_like_runs_one_in_twenty_is_outside(count):
-    """Whichever run is called the published one: 5 % of them, to one at either end."""
+    """Whichever run is the published one, 5 % fail, give or take one at either end."""
     values = np.random.default_rng(count).normal(100, 1, count + 1)
     outside = [
         judged(value, np.delete(values, n), runs=list(range(count)))[0] != Verdict.REPRODUCED
@@ -223,7 +223,7 @@ def test_a_shuffled_flow_order_is_noticed(world):
 
 
 def test_the_same_runs_are_no_replicates_in_every_table(world):
-    """Their rates differ in the last digits, their packets do not."""
+    """Their rates differ in the last digits, but their packets do not."""
     rows = [*two_flows(world, draw=False), *two_flows(world, draw=False, where=("two",))]
     assert {row["reason_code"] for row in rows} == {ReasonCode.RUNS_DO_NOT_VARY}
 

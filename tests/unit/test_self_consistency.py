@@ -21,7 +21,7 @@ def at_least(bound, **where):
 
 
 def own(world, test, files=(), printed=PRINTED, **table):
-    """Return the word and the reason on a claim of a study that prints Reno's throughputs."""
+    """Return the result and the reason for a claim of a study that prints Reno's throughputs."""
     study = world.claim(test, tables=world.table(**table).model_dump()["tables"])
     (row,) = SelfConsistency(study, world.mapped(study, *printed), dict(files)).rows()
     return row["result"], row["reason"]
@@ -32,7 +32,7 @@ def test_a_test_holds_or_fails_on_what_is_printed(world):
     word, reason = own(world, rises)
     assert word == "fails" and ": 0.5 over 3 points" in reason
     assert own(world, {**rises, "expect": {"at_least": 0.4}})[0] == "holds"
-    # The direction alone is not what the words say.
+    # The direction alone does not satisfy the claim.
     assert own(world, {**rises, "direction": {"at_least": 0.4}})[0] == "fails"
 
 
@@ -69,7 +69,7 @@ def test_a_number_in_two_columns_is_printed_twice(world):
         {**rate(), "metric": "goodput_bps"},
         {**rate(), "window_s": [0.0, 5.0]},
         {**rate(), "where": {"variant": "vegas"}},
-        {**rate(), "where": {"access": "slow"}},  # of all variants, one is printed
+        {**rate(), "where": {"access": "slow"}},  # one of all variants is printed
     ],
 )
 def test_another_quantity_is_not_printed(world, of):
@@ -143,7 +143,7 @@ def test_a_shuffled_flow_order_is_noticed(world):
     first = {"kind": "value", "of": peak({"start_order": 1}), "expect": {"at_least": 20}}
     assert traced(world, first, trace(world, ([10, 20], [10, 14])))[0] == "holds"
     assert traced(world, first, trace(world, ([10, 14], [10, 20])))[0] == "fails"
-    # Who connects seconds later is second, whatever its port.
+    # A flow that connects seconds later is second, whatever its port.
     late = trace(world, ([10, 20], [10, 14]), starts=(5, 0))
     assert traced(world, first, late)[0] == "fails"
 

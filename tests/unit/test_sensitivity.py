@@ -1,4 +1,4 @@
-"""Sensitivity: axes, designs, shares, flips, importances and causes, on data that is known."""
+"""Sensitivity: axes, designs, shares, flips, importances and causes, on known data."""
 
 from collections import Counter
 
@@ -77,7 +77,7 @@ def test_whole_numbers_are_drawn_alike_with_both_ends():
 @pytest.mark.parametrize(
     ("one", "position", "value"),
     [
-        # A wide range is walked by factors, a narrow one by differences.
+        # A wide range is sampled by factors, a narrow one by differences.
         (axis(20, 10, 1000), 0.5, 100),
         (axis(2.0, 1.0, 3.0), 0.5, 2.0),
         (axis(1.0, 0.0, 4.0), 0.25, 1.0),

@@ -44,7 +44,7 @@ def test_a_number_may_be_missing_and_none_infinite(tmp_path, edits, is_wrong):
 
 
 def test_a_batch_of_a_design_is_its_own_scenarios_and_the_others_stay_text(tmp_path):
-    """With 100,000 of them, decoding all would take a batch longer than its runs."""
+    """With 100,000 scenarios, decoding all would take longer than a batch's runs."""
     write_scenarios({SCENARIO.id: SCENARIO}, "x", tmp_path)
     path = tmp_path / "scenarios/x.json"
     assert json.loads(path.read_text()).keys() == {SCENARIO.id}
@@ -90,7 +90,7 @@ def packed(store):
         finish(store, name, name)
     assert reader.tables(NAMES[0]) is not None
     store.pack(NAMES)
-    # Another process finds what is packed meanwhile.
+    # A second process finds runs that were packed meanwhile.
     assert all(reader.tables(name) for name in NAMES)
     return store
 
@@ -106,7 +106,7 @@ def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
 
 @pytest.mark.parametrize("at", range(0, 100, 4))
 def test_an_altered_pack_gives_no_altered_run(packed, at):
-    """Whatever byte differs, a run is as it was or is not there."""
+    """Whichever byte differs, a run is unchanged or missing."""
     (archive,) = (packed.folder / "packs").glob("*.zip")
     content = bytearray(archive.read_bytes())
     content[len(content) * at // 100] ^= 0xFF

@@ -29,7 +29,7 @@ positive = st.floats(1e-3, 1e6)
         ([2.0, 1.0, 2.0], 0.0, [1, 0, 1]),
         ([100.0, 104.0, 108.0, 120.0], 0.05, [0, 0, 0, 1]),  # a chain of ties is one rank
         ([-100.0, -104.0, -120.0], 0.05, [1, 1, 0]),
-        ([0.0, 1e-9], 0.05, [0, 1]),  # nothing is tied with zero but zero
+        ([0.0, 1e-9], 0.05, [0, 1]),  # only zero is tied with zero
     ],
 )
 def test_ties_share_a_rank(values, tie, expected):

@@ -1,4 +1,4 @@
-"""A study and its published numbers are checked whole, before anything runs."""
+"""A study and its published numbers are checked completely before anything runs."""
 
 import json
 import re
@@ -235,7 +235,7 @@ def test_value_is_the_printed_number_in_si(study):
     ],
 )
 def test_traces_confirm_the_counts_in_the_text(trace, text_row, after_the_test):
-    # CUBIC's trace runs on past iperf3's 60 s and sees one more retransmission.
+    # CUBIC's trace lasts longer than iperf3's 60 s and has one more retransmission.
     rows = printed("kapadia")
     counts = rows[rows["column"] == "retransmissions"].astype({"value": float})
     total = counts[counts["table"] == trace]["value"].sum()

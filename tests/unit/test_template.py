@@ -81,7 +81,7 @@ def test_a_flow_takes_the_parameters_of_the_names_that_it_leaves_out():
 
 
 def flows(*entries, seed=7, limit_s=None, **changes):
-    """Return the flows of the template, changed, and of `entries` that change it further."""
+    """Return the flows of the changed template and of `entries`, which change it further."""
     flow = experiment().model_dump(mode="json")["flows"][0] | changes
     template = experiment(flows=[flow | entry for entry in entries or ({},)])
     return instantiate(template, PARAMETERS, seed, limit_s).flows

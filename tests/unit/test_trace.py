@@ -1,4 +1,4 @@
-"""Traces of `ss` and series of windows, on sawtooths whose figures are known."""
+"""Traces of `ss` and series of windows, on sawtooths with known figures."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_reductions(cwnd: list[float], expected: list[int]):
         ([10, 20, 30], [UNSET, 20, 20], 1),  # threshold reached
         ([10, 20, 30], [1e6, 1e6, 1e6], None),  # a simulator's "infinite" threshold
         ([10, 20, 5], [UNSET] * 3, 2),  # BBR: first reduction
-        ([10, 20, 5, 6, 7], [64, 64, 7, 7, 7], 2),  # time-out in slow start
+        ([10, 20, 5, 6, 7], [64, 64, 7, 7, 7], 2),  # timeout in slow start
     ],
 )
 def test_start_up_end(cwnd: list[float], ssthresh: list[float], expected: int | None):
@@ -211,7 +211,7 @@ def test_period_and_height_of_a_sawtooth(count, low, step, samples):
     ("cwnd", "expected"),
     [
         ([8, 10, 8], 1),  # exactly two segments and 20 %
-        ([7, 8.9, 7], 0),  # two segments are asked for
+        ([7, 8.9, 7], 0),  # two segments are required
         ([81, 100, 81], 0),  # and 20 %
         ([10, 20, 19, 20, 19, 20, 10], 1),  # ripples on a top are not teeth
         ([20, 10, 20], 0),  # a top at an edge is none: how far it rose or falls is unknown

@@ -158,7 +158,7 @@ def test_a_shorter_trace_cuts_both_sides(project):
 
 
 def published(root, folder, content=b"1.0,a:1,,,10\n"):
-    """Write down where a trace is, and put it, or another one, into a folder."""
+    """Record a trace's place, and write it, or a different one, into a folder."""
     file = {"path": "data/reno/sender-ss.csv", "sha256": digest_of(b"1.0,a:1,,,10\n")}
     source = {"repository": "a/b", "commit": "c", "licence": "MIT", "files": {"reno": file}}
     write_text(root / SOURCES, json.dumps({"kapadia": source}))
@@ -199,7 +199,7 @@ def test_nearness_counts_the_flows_that_every_engine_has():
         r["engine"]: (r["nearest"], r["flows"], r["share"]) for r in nearness(pd.DataFrame(rows))
     }
     assert found == {"a": (1.5, 3, 0.5), "b": (1.5, 3, 0.5)}
-    # A distance is a gap already.
+    # A distance is already a gap.
     distances = pd.DataFrame(rows).assign(metric="cwnd_distance")
     assert [r["nearest"] for r in nearness(distances)] == [2, 1]
     alone = pd.DataFrame([r for r in rows if r["engine"] == "a"])

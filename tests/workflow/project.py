@@ -19,7 +19,7 @@ TRACES = ROOT.parent / "shared" / "traces"
 COPIED = (
     *("Snakefile", "workflow", "configs", "notebooks", "data/published", "data/README.md"),
     *("data/conformance.csv", "data/engine_differences.csv"),
-    # What images are called depends on these.
+    # Names of images depend on these.
     *("containers", "LICENSE", "requirements.lock"),
 )
 BUILT = "data/reproduced/engines"
@@ -35,7 +35,7 @@ class Project:
     root: Path
 
     def environment(self):
-        """Return variables under which `replicate` is the copy's own code."""
+        """Return variables with which `replicate` runs the copy's code."""
         tools = str(Path(sys.executable).parent)
         return os.environ | {
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
@@ -57,7 +57,7 @@ class Project:
         return done
 
     def replicate(self, *words):
-        """Return what the copy's `replicate` prints."""
+        """Return the output of the copy's `replicate`."""
         return self._run(["replicate", *words], check=True).stdout
 
     def _run(self, words, **options):
@@ -85,23 +85,23 @@ class Project:
         return {folder.name.split("-")[0]: Store(folder) for folder in folders}
 
     def finished_runs(self):
-        """Return what each finished run took, by engine and scenario: one made anew takes other."""
+        """Return the usage of finished runs by engine and scenario; a rerun has a different one."""
         stores = self.stores.items()
         found = {(e, n): store.usage(n) for e, store in stores for n in store.finished()}
         return {key: usage for key, usage in found.items() if usage is not None}
 
     def adopt_engines(self, root):
-        """Copy what another copy, or the checkout itself, has compiled."""
+        """Copy the engines compiled in another copy or in the checkout."""
         if (root / BUILT).is_dir():
             shutil.copytree(root / BUILT, self.root / BUILT)
 
     def adopt_results(self, root):
-        """Copy what a finished run has left beside its engines."""
+        """Copy the results of a finished run, without its engines."""
         for name in ("data/reproduced", "reports/notebooks", "reports/html"):
             shutil.copytree(root / name, self.root / name, dirs_exist_ok=True)
         records = root / ".snakemake/metadata"
         for path in filter(Path.is_file, records.rglob("*")):
-            # How an engine was built names the folder that it was built in.
+            # The build records of an engine name its folder.
             if json.loads(path.read_bytes())["rule"] not in BUILDERS:
                 target = self.root / path.relative_to(root)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ class Project:
 
 
 def copy_project(target, engines_from=None):
-    """Copy the sources, and with `engines_from` the engines that are compiled there, if any."""
+    """Copy the sources, and with `engines_from` the engines compiled there, if any."""
     ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", ".ipynb_checkpoints")
     for name in COPIED:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def copy_project(target, engines_from=None):
 def finished_project(target):
     """Return a copy of the project in which all of `QUICK` has run.
 
-    REPLICATION_FINISHED names a project where it has, to be copied; else it is run here.
+    REPLICATION_FINISHED names a finished project to copy; otherwise it runs here.
     """
     finished = Path(os.environ.get("REPLICATION_FINISHED", ROOT)).resolve()
     project = copy_project(target, engines_from=finished)

@@ -87,7 +87,7 @@ def test_what_is_gone_is_made_again_under_a_finished_report(whole, gone, wanted)
 
 @pytest.fixture
 def changed(whole):
-    """Edit a file of the finished project for one test, and put it back afterwards."""
+    """Edit a file of the finished project for one test, and restore it afterwards."""
     before = {}
 
     def edit(path, old, new):
@@ -144,7 +144,7 @@ def test_one_scenario_can_be_run_again_to_the_same_bytes(whole, tmp_path, study,
     design = pd.read_csv(whole.root / DATA / f"design/{study}.csv")
     scenario = design[design["supported"] & (design["engine"] == engine)]["scenario"].iloc[0]
     stored = whole.stores[engine].tables(scenario)
-    # By its id, and by the file that it was left in.
+    # By its id, and by its file.
     for given, folder in ((scenario, tmp_path / "1"), (tmp_path / "1/scenario.json", tmp_path)):
         said = whole.replicate("run", given, "--engine", engine, "--output", folder)
         assert {name: (folder / name).read_bytes() for name in stored} == stored

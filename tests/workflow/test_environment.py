@@ -1,4 +1,4 @@
-"""The environment: what of the caller's reaches the project, in which folders and accounts it runs.
+"""The environment: the caller's variables that reach the project, its folders and accounts.
 
 Make runs in a folder with the Makefile, the list of variables and a workflow of one rule.
 """
@@ -25,13 +25,13 @@ STRANGERS = (
     *("SNAKEMAKE_PROFILE", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME"),
 )
 WANTED = ("LC_ALL", "PIP_INDEX_URL", "https_proxy", "DOCKER_HOST", "SLURM_CONF", "DISPLAY", "CI")
-#: A workflow whose only job writes down its environment.
+#: A workflow whose only job records its environment.
 SNAKEFILE = 'rule all:\n    output: "made"\n    shell: "env > made"\n'
 ODD = " $'\"#[];&\\:(*?|<!`,%"
 
 
 def furnish(path):
-    """Put what make and Snakemake need into a folder."""
+    """Put the files that make and Snakemake need into a folder."""
     path.mkdir(exist_ok=True)
     shutil.copytree(ROOT / "workflow/profiles", path / "workflow/profiles")
     (path / "configs").mkdir()
@@ -51,7 +51,7 @@ def folder():
 
 
 def run(words, cwd, **variables):
-    """Run a command with variables laid over ours; one that is None is not set."""
+    """Run a command with further variables; a variable that is None is not set."""
     merged = os.environ | variables
     kept = {name: value for name, value in merged.items() if value is not None}
     return subprocess.run(

@@ -19,7 +19,7 @@ VARIED = ["maximum_window_bytes", "device_queue_packets"]
 
 @contextmanager
 def changed(path):
-    """Give a YAML file to be changed, and write it."""
+    """Yield a YAML file for changes, and write it."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     yield document
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -28,7 +28,7 @@ def changed(path):
 @pytest.fixture(scope="module")
 def explored(tmp_path_factory):
     """Return a project in which saxena ran at eight points of two parameters, with three causes."""
-    # Programs that are there are taken; the workflow builds what is not.
+    # Existing programs are used; the workflow builds missing ones.
     project = copy_project(tmp_path_factory.mktemp("sensitivity") / "project", engines_from=ROOT)
     known = assumptions(load_study(project.root, "saxena"))
     held = {a.key: "a test" for a in known if a.key not in VARIED}
@@ -41,7 +41,7 @@ def explored(tmp_path_factory):
         kept = ("aggregate", "unit", "buffer")
         document["causes"] = [a for a in document["causes"] if a["id"] in kept]
         document["causes"][-1]["range"]["tried"] = [10]
-        # The table with the cheapest runs alone.
+        # Only the table with the cheapest runs.
         document["stages"] = [{"rows": {"III": ["5"]}}]
         document["held_out"]["rows"] = {"III": ["15"]}
     # Runs of 5 s of 100, as the explanation runs every level of the three tables.

@@ -1,4 +1,4 @@
-# Engines: fetch what is pinned, compile what is ours.
+# Engines: fetch pinned packages, compile our programs.
 
 
 wildcard_constraints:
@@ -9,8 +9,8 @@ wildcard_constraints:
 NS3_WHEEL = f"{PATHS.data}/engines/ns3-wheel-{{version}}/ns3"
 NS2_FOLDER = f"{PATHS.data}/engines/ns2-{{digest}}-{ENGINES['ns2'].version}"
 LINUX_FOLDER = f"{PATHS.data}/engines/linux-{{digest}}-{ENGINES['linux'].version}"
-# A build takes all cores. Where runs come before it, there is a core for one of them at each moment, and never all
-# for the build: the runs that wait for it are left to the end.
+# A build needs all cores. If runs started first, some core would always be busy, and the build and the runs that
+# wait for it would come last.
 BUILDS_FIRST = 500
 
 
@@ -49,7 +49,7 @@ rule build_ns3_program:
         prefix=lambda wildcards, input: Path(input.prefix).absolute(),
     shell:
         'echo "compiling our program for the wheel of ns-3 {wildcards.version}" >&2; '
-        # Objects of another build of the same ns-3 may be there.
+        # Objects of an earlier build of the same ns-3 may exist.
         "rm -rf {params.build}; ( make --silent --directory workflow/engines/ns3 --jobs {threads}"
         ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" CXX=g++ )'
         " > {log} 2>&1"

@@ -1,4 +1,4 @@
-# Evaluate: results against published numbers and claims.
+# Evaluate: compare results with published numbers and claims.
 
 
 rule evaluate_study:
@@ -23,7 +23,7 @@ rule evaluate_study:
         "../scripts/evaluate_study.py"
 
 
-# What a paper prints and traces is put to its claims' tests, without any run of ours.
+# Apply the claims' tests to the paper's own numbers and traces, without any of our runs.
 rule judge_self_consistency:
     input:
         study=lambda wildcards: PIPE.study_files(wildcards.study),
@@ -92,7 +92,7 @@ rule compare_engines:
         "../scripts/compare_engines.py"
 
 
-# Published congestion windows against the reproduced ones.
+# Compare published congestion windows with ours.
 rule compare_traces:
     input:
         studies=PIPE.study_files(*PIPE.traced),
@@ -100,7 +100,7 @@ rule compare_traces:
         design=expand(rules.design_study.output.design, study=PIPE.traced),
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.traced),
         flows=expand(rules.collect_results.output.flows, study=PIPE.traced),
-        # Of every replicate: what is collected has the series of those that are drawn.
+        # All replicates are needed; collected results have only the series that charts draw.
         series=expand(
             rules.simulate_batch.output.series, batch=PIPE.batch_ids(*PIPE.traced)
         ),
@@ -116,7 +116,7 @@ rule compare_traces:
     localrule: True
     params:
         code=PIPE.code.judge,
-        # The raw traces are not part of the project and may be absent: their hash stands for them.
+        # The raw traces are not part of the project and may be missing, so the rule depends on their hash.
         traces=PIPE.traces,
         studies=PIPE.traced,
     script:

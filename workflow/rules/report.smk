@@ -1,4 +1,4 @@
-# Report: notebooks, which papermill executes on each study's results, and what a reader opens.
+# Report: the notebooks, which papermill executes on each study's results, and the pages.
 
 
 rule execute_notebook:
@@ -50,7 +50,7 @@ TABLES = [
 rule write_provenance:
     input:
         tables=TABLES,
-        # Their times belong to it too.
+        # It also records their times.
         notebooks=PIPE.executed(),
         usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
     output:
@@ -80,7 +80,7 @@ rule render_report:
     benchmark:
         f"{PATHS.data}/benchmarks/render_report.tsv"
     localrule: True
-    # Pages are rendered side by side.
+    # Pages are rendered in parallel.
     threads: workflow.cores
     params:
         code=PIPE.code.report,

@@ -1,5 +1,5 @@
-# Sensitivity: the studies' claims and numbers over the plausible settings, and why they differ.
-# Not part of the report's rules: `make explain` asks for it, the report shows it if it is there.
+# Sensitivity: the studies' claims and numbers over all plausible settings, and explanations of the gaps. Not part of the
+# report's rules: `make explain` runs them, and the report shows their results if they exist.
 
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
@@ -26,7 +26,7 @@ rule explore_study:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        # One long job: most runs follow from those before, and all are in the store.
+        # One long job, since most runs depend on earlier ones; all are in the store.
         code=PIPE.code.judge,
         machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
     script:
@@ -49,7 +49,7 @@ rule measure_robustness:
     params:
         code=PIPE.code.judge,
         ns3_version=PIPE.config.ns3_version,
-        # Compared with the tier's verdicts, if there are any.
+        # Verdicts of the tier to compare with, if any.
         tier=PIPE.content(PATHS.data / "claims.csv"),
     script:
         "../scripts/measure_robustness.py"
@@ -121,6 +121,6 @@ rule explain:
     input:
         expand(rules.measure_robustness.output.made_from, study=PIPE.studies),
         rules.merge_sensitivity.output,
-        # It tells of an explanation: a study without causes has none.
+        # The notebook needs an explanation, which a study without causes lacks.
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.explained),
     localrule: True

@@ -1,4 +1,4 @@
-# Simulate: from a study's YAML to points, scenarios and batches; one job a batch, one process a scenario.
+# Simulate: from a study's YAML to points, scenarios and batches; one job per batch, one process per scenario.
 
 
 rule design_study:
@@ -16,7 +16,7 @@ rule design_study:
     params:
         code=PIPE.code.simulate,
         tier=PIPE.config.tier,
-        # The engines, each with what its batches are named by.
+        # The engines, each with the fingerprint in its batches' names.
         named=PIPE.plan.named,
         ns3_version=PIPE.config.ns3_version,
         batch_cost_s=PIPE.plan.batch_cost_s,
@@ -26,8 +26,8 @@ rule design_study:
 
 rule simulate_batch:
     input:
-        # A batch is named by its scenarios and so never goes stale; depending on the design itself
-        # would rerun every batch whenever a claim's wording changes.
+        # A batch is named after its scenarios and so never goes stale. Without `ancient`, a changed claim would rerun
+        # every batch.
         design=lambda wildcards: ancient(
             rules.design_study.output.design.format(
                 study=PIPE.batches[wildcards.batch].study,
@@ -48,7 +48,7 @@ rule simulate_batch:
     benchmark:
         f"{PATHS.data}/benchmarks/simulate_batch/{{batch}}.tsv"
     resources:
-        # For a cluster: a job that ran out of time gets more of it when it is tried again.
+        # On a cluster, a job that ran out of time gets more time when it is retried.
         runtime=lambda wildcards, attempt: attempt * PIPE.runtime_min(wildcards.batch),
         mem_mb=PIPE.memory_mb,
     params:
@@ -64,7 +64,7 @@ rule simulate_batch:
 use rule simulate_batch as simulate_heavy_batch with:
     wildcard_constraints:
         batch="[a-z0-9]+-heavy-[0-9a-f]+",
-    # Heaviest first, so that no long job is left for the end when cores fall idle.
+    # Heaviest first, so that no long job runs last while other cores are idle.
     priority: 100
 
 
@@ -73,8 +73,8 @@ ruleorder: simulate_heavy_batch > simulate_batch
 
 rule collect_results:
     input:
-        # Snakemake does not look past an `ancient` input for a reason to run. Without this input a
-        # change of runtime, which renames the batches, would leave the old results in place.
+        # Snakemake does not look past an `ancient` input for a reason to run. Without this input, a change of runtime,
+        # which renames the batches, would keep the old results.
         design=rules.design_study.output.design,
         flows=lambda wildcards: expand(
             rules.simulate_batch.output.flows,
