@@ -25,7 +25,7 @@ from replication.explore.regions.space import (
     mathis,
     ware,
 )
-from replication.explore.regions.surface import CELLS, GRID, Bounds
+from replication.explore.regions.surface import CELLS, GRID, REACH, Bounds
 from replication.study.claim_model import EquivalenceTest, Quantity, ShareTest, TrendTest
 from replication.study.errors import InputError
 
@@ -46,8 +46,8 @@ class Planted:
         self.runs = {}
 
     @property
-    def spent_s(self):
-        return float(len(self.runs))
+    def costs(self):
+        return SimpleNamespace(spent_s=float(len(self.runs)))
 
     def cost_s(self, trials):
         return float(len(set(trials) - self.runs.keys()))
@@ -90,14 +90,14 @@ def test_a_smooth_surface_is_recovered_within_its_band():
     for seed in range(4):
         found = explored(slope, noise=0.05, seed=seed)
         (surface,) = found.surfaces.values()
-        holds, fails, undecided = surface.shares()
+        holds, fails, undecided = surface.shares().values()
         assert undecided < 0.2 and holds + fails + undecided == pytest.approx(1)
         known, truth = surface.probability(), truths(slope)
         assert (truth[known > 0.95] > 0).mean() > 0.98 and (truth[known < 0.05] < 0).mean() > 0.98
         # The true contour: x = 0.3 + 0.4 y.
         on = np.array([(0.3 + 0.4 * y, y) for y in np.linspace(0.02, 0.98, 25)])
         mean, sd = surface.predict(on)
-        inside.append(np.mean(np.abs(mean) <= surface.reach * sd))
+        inside.append(np.mean(np.abs(mean) <= REACH * sd))
         assert len(found.validation) == 40 and covered(found) >= 0.8
     assert np.mean(inside) >= 0.8
     # Points are spent where the contour is.
@@ -120,11 +120,11 @@ def test_a_cliff_beside_a_noisy_plateau_is_recovered_and_the_plateau_stays_undec
 @pytest.mark.parametrize(
     ("truth", "noise", "bounds", "side"),
     [
-        (lambda x, y: 0.5 + 0.2 * x, 0.05, ABOVE_ONE, 0),
-        (lambda x, y: 0.5 + 0.2 * x, 0.05, Bounds(high=0.0), 1),
+        (lambda x, y: 0.5 + 0.2 * x, 0.05, ABOVE_ONE, "holds"),
+        (lambda x, y: 0.5 + 0.2 * x, 0.05, Bounds(high=0.0), "fails"),
         # A tie fails a test for a difference, and passes a test for equivalence.
-        (lambda x, y: 0.0, 0.0, ABOVE_ONE, 1),
-        (lambda x, y: 0.0, 0.0, Bounds(-0.2, 0.2), 0),
+        (lambda x, y: 0.0, 0.0, ABOVE_ONE, "fails"),
+        (lambda x, y: 0.0, 0.0, Bounds(-0.2, 0.2), "holds"),
     ],
 )
 def test_a_region_without_a_contour_has_none(truth, noise, bounds, side):
@@ -148,7 +148,7 @@ def test_ties_beside_a_slope_fail_as_a_plateau():
 
 def test_a_budget_that_ends_leaves_more_undecided_and_panels_out():
     short, long = (explored(slope, 0.2, budget_s=budget_s) for budget_s in (60.0, 300.0))
-    assert short.sampler.spent_s <= 62 and long.sampler.spent_s <= 302
+    assert short.sampler.costs.spent_s <= 62 and long.sampler.costs.spent_s <= 302
     assert long.undecided() < short.undecided()
     found = explored(slope, budget_s=20.0, panels=(("a",), ("b",)))
     assert list(found.surfaces) == [("a",)] and found.left_out == [("b",)]
@@ -185,7 +185,7 @@ def test_a_clause_is_a_ratio_between_bounds():
 def test_a_claims_quantity_is_read_from_runs(world):
     def read(test):
         study = world.claim(test)
-        return Compared.of(study.claims[0]).values(study, world.results(study, flows=flows))
+        return Compared(study.claims[0]).values(study, world.results(study, flows=flows))
 
     def flows(variant, **_):
         return {"throughput_bps": {"vegas": 3e5, "reno": 2e5, "cubic": 0.0}.get(variant, 1e5)}
@@ -206,7 +206,7 @@ def test_a_claims_quantity_is_read_from_runs(world):
 def test_a_region_may_name_one_clause_of_its_claim():
     study = load_study(ROOT, "kapadia")
     first, second = (
-        Compared.of(load_region(ROOT, f"kapadia_bbr_{name}").claim_of(study)).bounds
+        Compared(Space(load_region(ROOT, f"kapadia_bbr_{name}"), study, "ns3").claim).bounds
         for name in ("beside_cubic", "unlike_reno")
     )
     assert (math.exp(first.low), math.exp(second.low)) == pytest.approx((0.67, 1.5))

@@ -12,11 +12,7 @@ wildcard_constraints:
 
 # Every region of the chosen studies on each of its engines that is there, and the studies that are judged on a
 # modern kernel.
-regions_to_explore = lambda wildcards: [
-    f"{name}/{engine}"
-    for name, engine in regions_or_exit(REPO, PIPE.engines)
-    if load_region(REPO, name).study in PIPE.studies
-]
+regions_to_explore = lambda wildcards: regions_or_exit(REPO, PIPE.engines, PIPE.studies)
 judged_on_today = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engines)
 
 

@@ -1,9 +1,8 @@
 """The response surface of a panel: a Gaussian process of the compared quantity over both axes.
 
-The quantity is a logarithm, warped by asinh around the claim's threshold: near it a step of the
-surface is a relative difference, and far from it, where nothing is decided, a large difference is
-as good as a very large one. Exact ties of a comparison whose threshold is equality lie a step
-away from it, on the failing side: they are a plateau, not a contour.
+The quantity is a logarithm, warped by asinh around the claim's threshold: linear close to it, and
+logarithmic far from it, where nothing is decided. Exact ties of a comparison whose threshold is
+equality are placed at a step from it on the failing side: they are a plateau, not a contour.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +21,21 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 Numbers = NDArray[np.float64]
 
-#: Relative difference at which the warp passes from linear to logarithmic, at the least, and in
-#: standard deviations of runs: the noise has to be alike on both sides of that.
+#: The warp passes from linear to logarithmic at this relative difference, or at so many standard
+#: deviations of runs if that is more: the noise has to be alike on both sides of the threshold.
 SCALE, DEVIATIONS = 0.1, 4.0
-#: Relative difference up to which two quantities tie.
-TIE = 1e-6
-#: Where ties lie on the warped scale.
-TIED = 1.0
+#: Relative difference up to which two quantities tie, and where ties lie on the warped scale.
+TIE, TIED = 1e-6, 1.0
 #: Probability from which a side counts as known, and the two-sided level of intervals.
 SURE, LEVEL = 0.95, 0.9
-#: Cells of the drawn area along each axis, and of that from which points are chosen.
+#: Half the width of such an interval in standard deviations.
+REACH = float(norm.ppf((1 + LEVEL) / 2))
+#: Cells of the drawn area along each axis, and of the area from which points are chosen.
 CELLS, COARSE_CELLS = 32, 16
 
 
 def middles(cells: int) -> Numbers:
-    """Return the middles of so many cells along an axis."""
+    """Return the middles of the cells along an axis."""
     return (np.arange(cells) + 0.5) / cells
 
 
@@ -50,7 +48,7 @@ GRID, COARSE = (
 
 @dataclass(frozen=True)
 class Bounds:
-    """Between which logarithms of the quantity the claim holds; either end may be infinite.
+    """Logarithms of the quantity between which the claim holds; either end may be infinite.
 
     `scale` is the distance from the threshold at which the warp passes from linear to logarithmic.
     """
@@ -65,15 +63,11 @@ class Bounds:
         ends = [end for end in (self.low, self.high) if math.isfinite(end)]
         return sum(ends) / len(ends)
 
-    @property
-    def is_equality(self) -> bool:
-        """Whether the one threshold is equality, so that a tie is no difference."""
-        return self.centre == 0 and not (math.isfinite(self.low) and math.isfinite(self.high))
-
     def warp(self, values: Numbers) -> Numbers:
         """Return logarithms of the quantity on the warped scale."""
         warped = np.arcsinh((values - self.centre) / self.scale)
-        if self.is_equality:
+        has_one_end = not (math.isfinite(self.low) and math.isfinite(self.high))
+        if self.centre == 0 and has_one_end:
             warped[np.abs(values) <= TIE] = TIED if math.isfinite(self.high) else -TIED
         return warped
 
@@ -95,11 +89,11 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface that was fitted to so many `runs`, on the warped scale.
+    """A surface on the warped scale, fitted to `runs` runs.
 
     `model` is the Gaussian process, None where all runs tie at `level`; `noise` the standard
-    deviation of single runs; `inflation` by how much intervals are widened, so that they hold
-    `LEVEL` of the runs when each of them is predicted from all others, at least 1.
+    deviation of single runs; `inflation` (at least 1) the factor that widens intervals until they
+    hold a share of `LEVEL` of the runs, each predicted from all others.
     """
 
     model: GaussianProcessRegressor | None
@@ -108,34 +102,33 @@ class Surface:
     level: float = 0.0
     noise: float = 0.0
     inflation: float = 1.0
-    #: Half the width of an interval in standard deviations.
-    reach: ClassVar[float] = float(norm.ppf((1 + LEVEL) / 2))
 
     @classmethod
     def fit(cls, places: Numbers, values: Numbers, bounds: Bounds, noise: float = 0.0) -> Surface:
         """Fit a surface to single runs: places (0 to 1, a row a run), logarithms of the quantity.
 
-        `noise` is how much runs at one place differ, a standard deviation.
+        `noise` is the standard deviation of runs at one place.
         """
         bounds = replace(bounds, scale=max(SCALE, DEVIATIONS * noise))
-        if np.ptp(values) <= TIE:
-            return cls(None, bounds, len(values), float(bounds.warp(values)[0]))
         warped = bounds.warp(values)
+        if np.ptp(values) <= TIE:
+            return cls(None, bounds, len(values), float(warped[0]))
         kernel = ConstantKernel(1.0, (0.1, 30.0)) * Matern([0.4, 0.4], (0.05, 4.0), nu=1.5)
+        kernel += WhiteKernel(0.05, (1e-5, 1.0))
         model = GaussianProcessRegressor(
-            kernel + WhiteKernel(0.05, (1e-5, 1.0)),
-            normalize_y=True,
-            n_restarts_optimizer=1,
-            random_state=0,
+            kernel, normalize_y=True, n_restarts_optimizer=1, random_state=0
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(places, warped)
         noise = float(np.std(warped)) * math.sqrt(model.kernel_.k2.noise_level)
-        return cls(model, bounds, len(values), noise=noise, inflation=_inflation(model))
+        inverse = cho_solve((model.L_, True), np.eye(len(model.L_)))
+        residuals = np.abs(np.ravel(model.alpha_)) / np.sqrt(np.diag(inverse))
+        inflation = max(1.0, float(np.quantile(residuals, LEVEL)) / REACH)
+        return cls(model, bounds, len(values), noise=noise, inflation=inflation)
 
     def predict(self, places: Numbers, runs: int = 0) -> tuple[Numbers, Numbers]:
-        """Return mean and standard deviation of the surface, or of a mean of so many runs."""
+        """Return mean and standard deviation of the surface, or of the mean of `runs` runs."""
         if self.model is None:
             return np.full(len(places), self.level), np.full(len(places), TIE)
         mean, sd = self.model.predict(places, return_std=True)
@@ -155,21 +148,15 @@ class Surface:
         """Return the probability that the claim holds in each cell of the area, a row a y."""
         return self.bounds.holds(*self.predict(GRID)).reshape(CELLS, CELLS)
 
-    def shares(self) -> tuple[float, float, float]:
+    def shares(self) -> dict[str, float]:
         """Return the shares of the area in which the claim holds, fails, and is undecided."""
         known = self.probability()
         holds, fails = float((known > SURE).mean()), float((known < 1 - SURE).mean())
-        return holds, fails, 1 - holds - fails
-
-
-def _inflation(model: GaussianProcessRegressor) -> float:
-    inverse = cho_solve((model.L_, True), np.eye(len(model.L_)))
-    residuals = np.abs(np.ravel(model.alpha_)) / np.sqrt(np.diag(inverse))
-    return max(1.0, float(np.quantile(residuals, LEVEL)) / Surface.reach)
+        return {"holds": holds, "fails": fails, "undecided": 1 - holds - fails}
 
 
 class Candidates:
-    """Places of a panel where a run may be made, and what each is expected to make known."""
+    """Places of a panel where a run may be made, and the expected gain of each."""
 
     def __init__(self, surface: Surface) -> None:
         self._bounds, self._noise = surface.bounds, (surface.inflation * surface.noise) ** 2
