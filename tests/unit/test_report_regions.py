@@ -164,7 +164,7 @@ def mapped(project):
     project.write("configs/engine_differences.yaml", (ROOT / DIFFERENCES).read_text())
     project.write("configs/regions/m.yaml", yaml.safe_dump(REGION))
     path = project.data / "regions/m/ns3.json"
-    own = {"sources": sources(project.root, "m", "synthetic", ENGINES["ns3"])}
+    own = {"input_hashes": sources(project.root, "m", "synthetic", ENGINES["ns3"])}
     write_text(path, json.dumps(result() | own))
     merge_regions([path], project.data)
     return project
@@ -251,7 +251,7 @@ def today(project):
         **{"study": "synthetic", "engine": "linux", "tier": "quick", "replicates": 1},
         **{"reasons": ["Nothing <is> replaced."], "cpu_s": 60.0, "claims": claims},
         "refusals": {"linux has no congestion control 'tahoe'": 2},
-        "made_from": modern_kernel.made_from(project.root, "synthetic", ENGINES["linux"]),
+        "input_hashes": modern_kernel.sources(project.root, "synthetic", ENGINES["linux"]),
     }
     write_text(project.data / "regions/today/synthetic.claims.json", json.dumps(document))
     merge_regions([], project.data)

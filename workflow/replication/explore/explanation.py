@@ -67,8 +67,8 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
         if not found or result_of(account)[0] != NONE_FOUND:
             found.append((_account(search, called, best, account), cells))
     common, accounts = _common(search), [account for account, _ in found]
-    hashes = made_from(root, name, machine.exact_engine)
-    document = common | accounts[0] | {"others": accounts[1:], "made_from": hashes}
+    hashes = sources(root, name, machine.exact_engine)
+    document = common | accounts[0] | {"others": accounts[1:], "input_hashes": hashes}
     write_json(folder / NAME, document)
     tables: dict[str, list[dict[str, Any]]] = {
         "explanations": [_row(common | own) for own in accounts],
@@ -187,7 +187,7 @@ def _cause_row(study: str, explanation: str, cause: Mapping[str, Any]) -> dict[s
     }
 
 
-def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
+def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the hashes of all that decides a study's explanation, as it is now."""
     settings, causes = load_sensitivity(root), load_explanations(root, name)
     return input_hashes(
@@ -202,4 +202,4 @@ def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
     """Return whether an explanation in the folder of results is what would be made now."""
     name = document["study"]
-    return is_same(data, document.get("made_from", {}), lambda e: made_from(root, name, e))
+    return is_same(data, document.get("input_hashes", {}), lambda e: sources(root, name, e))

@@ -115,7 +115,7 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         "refusals": Counter(run.refusal for run in runs if run.refusal),
         "claims": [{key: str(row[key]) for key in shown} for row in judged],
         "cpu_s": round(Costs().further_s(runs), 3),
-        "made_from": made_from(root, name, machine.exact_engine),
+        "input_hashes": sources(root, name, machine.exact_engine),
     }
     write_json(folder / f"{name}{SCENARIOS}", results.scenarios)
     path = folder / f"{name}{JUDGED}"
@@ -123,7 +123,7 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     return path
 
 
-def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
+def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the hashes of all that decides the verdicts, as it is now."""
     modern = load_modern(root).model_dump(mode="json", include={"tiers", "studies"})
     return input_hashes(
@@ -136,8 +136,8 @@ def modern_results(root: Path, data: Path) -> list[dict[str, Any]]:
     found = []
     for path in sorted((data / "regions" / "today").glob(f"*{JUDGED}")):
         document, modern = read_json(path), load_modern(root)
-        now = partial(made_from, root, document["study"])
+        now = partial(sources, root, document["study"])
         is_known = document["engine"] == modern.engine and document["study"] in modern.studies
-        if is_known and is_same(data, document["made_from"], now):
+        if is_known and is_same(data, document["input_hashes"], now):
             found.append(document)
     return found

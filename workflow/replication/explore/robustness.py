@@ -64,7 +64,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     ),
     "effects": ("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
 }
-MADE_FROM = "made_from.json"
+INPUT_HASHES = "input_hashes.json"
 #: Shares of designs from which on a claim is robust, and up to which it is fragile. With fewer
 #: designs than unanimity needs for Wilson's interval to lie beyond them (35) no word is given.
 ROBUST_AT_LEAST, FRAGILE_AT_MOST = 0.9, 0.1
@@ -158,7 +158,7 @@ def measure_study(
     for part, table in rows.items():
         own = ({"study": name, "engine": engine} | row for row in table)
         write_table(folder / f"{part}.csv", own, TABLES[part])
-    write_json(folder / MADE_FROM, made_from(root, name, chosen_engine(engine, ns3_version)))
+    write_json(folder / INPUT_HASHES, sources(root, name, chosen_engine(engine, ns3_version)))
 
 
 def _important(
@@ -271,7 +271,7 @@ def robustness_table(folder: Path, part: str) -> list[Row]:
     return read_rows(folder / f"{part}.csv", TABLES[part])
 
 
-def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
+def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the hashes of all that decides a study's robustness, as it is now."""
     settings = load_sensitivity(root)
     common = settings.model_dump(mode="json", exclude={"explanation", "studies", "other_studies"})
@@ -279,14 +279,14 @@ def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
     return input_hashes(root, name, engine, settings=[common, own])
 
 
-def read_made_from(folder: Path) -> Mapping[str, str]:
+def read_input_hashes(folder: Path) -> Mapping[str, str]:
     """Return what the tables in `folder` were made from; empty where that is not known."""
-    path = folder / MADE_FROM
+    path = folder / INPUT_HASHES
     found: dict[str, str] = read_json(path) if path.is_file() else {}
     return found
 
 
 def is_current(root: Path, data: Path, name: str) -> bool:
     """Return whether a study's tables in the folder of results are what would be made now."""
-    then = read_made_from(data / "sensitivity" / name)
-    return is_same(data, then, lambda engine: made_from(root, name, engine))
+    then = read_input_hashes(data / "sensitivity" / name)
+    return is_same(data, then, lambda engine: sources(root, name, engine))

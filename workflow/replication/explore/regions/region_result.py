@@ -65,7 +65,7 @@ def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
     name, study = str(document.get("region", "")), str(document.get("study", ""))
     if not region_path(root, name).is_file():
         return False
-    then = document.get("sources", {})
+    then = document.get("input_hashes", {})
     return is_same(data, then, lambda engine: sources(root, name, study, engine))
 
 
@@ -253,7 +253,10 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     write_scenarios(
         folder / f"{machine.engine}{_SCENARIOS}", (run for one in results for run in one.runs)
     )
-    document |= {"tier": tier, "sources": sources(root, name, region.study, machine.exact_engine)}
+    document |= {
+        "tier": tier,
+        "input_hashes": sources(root, name, region.study, machine.exact_engine),
+    }
     path = folder / f"{machine.engine}.json"
     write_json(path, document)
     return path

@@ -20,7 +20,7 @@ from replication.design.config import load_sensitivity
 from replication.explore import explanation
 from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, NONE_FOUND
 from replication.explore.finding import holding
-from replication.explore.robustness import is_current, read_made_from, robustness_table
+from replication.explore.robustness import is_current, read_input_hashes, robustness_table
 from replication.metrics.cwnd import LABELS
 from replication.metrics.metric_model import display_unit
 from replication.report.charts import figure as draw
@@ -147,7 +147,7 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     points = robustness_table(folder, "points")
     rows, apart = varied_claims(source, study)
     settings = load_sensitivity(source.root)
-    scale, engine = settings.of(study.id).exploration, read_made_from(folder)["engine"]
+    scale, engine = settings.of(study.id).exploration, read_input_hashes(folder)["engine"]
     claims = {claim.id: claim for claim in study.claims}
     return {
         "stale": False,
