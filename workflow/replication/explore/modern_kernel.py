@@ -1,6 +1,6 @@
 """Studies on a modern kernel: their claims judged with what its network stack has.
 
-What the stack cannot have is substituted, by configs/today.yaml and for the reasons given there;
+What the stack cannot have is substituted, by configs/modern_kernel.yaml and for the reasons given there;
 such results are never the study's own.
 """
 
@@ -26,7 +26,7 @@ from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.claim import evaluate_claim
 
-TODAY = Path("configs/today.yaml")
+CONFIG = Path("configs/modern_kernel.yaml")
 #: Ends of a study's two files: its verdicts, and its scenarios.
 JUDGED, SCENARIOS = ".claims.json", ".claims.scenarios.json"
 
@@ -52,7 +52,7 @@ class KernelTier(Document):
 
 
 class ModernKernel(Document):
-    """configs/today.yaml."""
+    """configs/modern_kernel.yaml."""
 
     schema_version: Literal[1] = 1
     """The form of the file."""
@@ -65,14 +65,14 @@ class ModernKernel(Document):
 
 
 def load_modern(root: Path) -> ModernKernel:
-    """Read configs/today.yaml; InputError names each wrong field."""
-    return read_model(root / TODAY, ModernKernel)
+    """Read configs/modern_kernel.yaml; InputError names each wrong field."""
+    return read_model(root / CONFIG, ModernKernel)
 
 
 def modern_studies(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
     """Return those of the studies that are judged on the modern kernel, if it is among `engines`.
 
-    An invalid configs/today.yaml is a one-line error that ends the program with exit code 2.
+    An invalid configs/modern_kernel.yaml is a one-line error that ends the program with exit code 2.
     """
     try:
         modern = load_modern(root)
@@ -86,8 +86,10 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
     modern = load_modern(root)
     for key, wanted, known in (("studies", name, modern.studies), ("tiers", tier, modern.tiers)):
         if wanted not in known:
-            raise InputError(f"{TODAY}: {key}: has no {wanted!r}; it has {', '.join(known)}")
-    own = Tier(id="today", title="today", batch_cost_s=60.0, **dict(modern.tiers[tier]))
+            raise InputError(f"{CONFIG}: {key}: has no {wanted!r}; it has {', '.join(known)}")
+    own = Tier(
+        id="modern_kernel", title="modern kernel", batch_cost_s=60.0, **dict(modern.tiers[tier])
+    )
     study, substituted = load_study(root, name), modern.studies[name].set
     try:
         if substituted is not None:
@@ -96,7 +98,7 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
             study = apply(study.model_copy(update={"substitutions": others}), substituted)
         return study, design_study(study, own, [modern.engine])
     except InputError as error:
-        raise InputError(f"{TODAY}: {name}: {error}") from None
+        raise InputError(f"{CONFIG}: {name}: {error}") from None
 
 
 def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
@@ -134,7 +136,7 @@ def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
 def modern_results(root: Path, data: Path) -> list[dict[str, Any]]:
     """Return what was found of each study, in the order of their names, where it is current."""
     found = []
-    for path in sorted((data / "regions" / "today").glob(f"*{JUDGED}")):
+    for path in sorted((data / "regions" / "modern_kernel").glob(f"*{JUDGED}")):
         document, modern = read_json(path), load_modern(root)
         now = partial(sources, root, document["study"])
         is_known = document["engine"] == modern.engine and document["study"] in modern.studies
