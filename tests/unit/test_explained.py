@@ -16,7 +16,7 @@ from replication.study.variation import Variation
 from replication.verdicts.cause import (
     Cause,
     Explanations,
-    Reading,
+    Interpretation,
     combined,
     level_key,
     load_explanations,
@@ -62,11 +62,11 @@ def test_a_level_takes_the_bits_to_name_it():
 
 
 def test_readings_are_taken_together():
-    both = combined([Reading(aggregate="sum", factor=2.0), Reading(factor=1.024)])
-    assert both == Reading(aggregate="sum", factor=2.048)
+    both = combined([Interpretation(aggregate="sum", factor=2.0), Interpretation(factor=1.024)])
+    assert both == Interpretation(aggregate="sum", factor=2.048)
     assert both.printed(2048.0, 0.0) == 1000.0
-    assert Reading(metric="loss_rate", complement=True).printed(0.01, 0.0) == 0.99
-    assert Reading(less_propagation=True).printed(0.09, 0.07) == pytest.approx(0.02)
+    assert Interpretation(metric="loss_rate", complement=True).printed(0.01, 0.0) == 0.99
+    assert Interpretation(less_propagation=True).printed(0.09, 0.07) == pytest.approx(0.02)
 
 
 def judge_of(name):

@@ -32,7 +32,7 @@ from replication.study.variation import Range, Variation, apply, assumptions
 from replication.verdicts.bound import propagation_s
 
 
-class Reading(Document):
+class Interpretation(Document):
     """Another meaning of a table's numbers; what is left out stays as the study has it.
 
     What the paper prints is taken for (ours - propagation) / `factor`, or for 1 less that.
@@ -55,8 +55,8 @@ class Reading(Document):
     """The printed delay leaves the path's propagation out."""
 
     @model_validator(mode="after")
-    def _changes_something(self) -> Reading:
-        if self == Reading.model_construct():
+    def _changes_something(self) -> Interpretation:
+        if self == Interpretation.model_construct():
             raise ValueError("a reading must change something: metric, aggregate, factor, ...")
         return self
 
@@ -79,7 +79,7 @@ class Reading(Document):
         return 1.0 - value if self.complement else value
 
 
-def as_read(study: Study, cell: MappedCell, reading: Reading) -> MappedCell:
+def as_read(study: Study, cell: MappedCell, reading: Interpretation) -> MappedCell:
     """Return a cell under a reading of a study: a delay with the propagation it lacks."""
     found = reading.of(cell)
     if not reading.less_propagation:
@@ -87,7 +87,7 @@ def as_read(study: Study, cell: MappedCell, reading: Reading) -> MappedCell:
     return replace(found, value=found.value + propagation_s(study, found.quantity))
 
 
-def combined(readings: Iterable[Reading]) -> Reading | None:
+def combined(readings: Iterable[Interpretation]) -> Interpretation | None:
     """Return several readings of one number as one: factors multiply; None for none at all."""
 
     found = list(readings)
@@ -97,10 +97,10 @@ def combined(readings: Iterable[Reading]) -> Reading | None:
     changes: dict[str, object] = {}
     for reading in found:
         changes |= reading.model_dump(exclude_defaults=True)
-    return Reading.model_validate({**changes, "factor": factor})
+    return Interpretation.model_validate({**changes, "factor": factor})
 
 
-def refusal(cell: MappedCell, reading: Reading | None) -> str:
+def refusal(cell: MappedCell, reading: Interpretation | None) -> str:
     """Return why a number cannot be read so; empty where it can."""
     wanted = cell.quantity if reading is None else reading.of(cell).quantity
     try:
@@ -123,7 +123,7 @@ class CauseLevel(Document):
     """What it says, where the cause's own title does not."""
     set: Variation | None = None
     """A variation of the study."""
-    reading: Reading | None = None
+    reading: Interpretation | None = None
     """Another meaning of a column."""
 
 
