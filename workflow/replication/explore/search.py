@@ -58,7 +58,7 @@ COUPLED_SHARE = 0.1
 #: Configurations that are scored on the next stage, as a multiple of the beam.
 _PROMOTED = 3
 #: Neighbouring values of a number that are tried on either side of the best. Until 2026-11-26 a
-#: sampler (TPE) tried further ones; removed after results were seen, as it never found a better one.
+#: sampler (TPE) tried further ones; removed after results were seen: it never found a better one.
 NEIGHBOURS = 2
 #: Largest share of the budget that is reserved for the last stages.
 _MOST_RESERVED = 0.4
