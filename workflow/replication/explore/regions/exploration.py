@@ -28,7 +28,7 @@ from replication.design.design import Run
 from replication.explore.machine import Costs, Machine
 from replication.explore.regions.region_model import RegionSettings, Spending
 from replication.explore.regions.space import Panel, Point, Space
-from replication.explore.regions.surface import REACH, Bounds, Candidates, Surface
+from replication.explore.regions.surface import REACH, Bounds, Surface, best_places
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.claim_model import (
@@ -115,16 +115,12 @@ class Compared:
 
 @dataclass(frozen=True)
 class PointResult:
-    """One replicate of a point: where it was run, and the logarithm of the compared quantity.
-
-    `value` is NaN where the quantity is undefined or nothing was run; `note` says why, or which
-    flow is starved.
-    """
+    """One replicate of a point: its place, and the logarithm of the compared quantity."""
 
     at: Point
-    value: float = math.nan
+    value: float = math.nan  # undefined, or not run
     runs: Sequence[Run] = ()
-    note: str = ""
+    note: str = ""  # why it is undefined, or which flow is starved
 
 
 class Sampler:
@@ -277,16 +273,19 @@ class Exploration:
         each_s = self.sampler.costs.spent_s / len(self.results)
         reserve_s = self._validation_points() * self.settings.replicates * each_s
         count = Counter(point for point, _ in self.results)
-        candidates = {panel: Candidates(surface) for panel, surface in self.surfaces.items()}
+        places = {panel: best_places(surface) for panel, surface in self.surfaces.items()}
+        best = {panel: next(own) for panel, own in places.items()}
         chosen: list[Trial] = []
         for _ in range(math.ceil(self.settings.batch_share * len(self.results))):
-            panel = max(candidates, key=lambda one: candidates[one].gain)
-            if candidates[panel].gain < LEAST_GAIN:
+            panel = max(best, key=lambda one: best[one][0])
+            gain, place = best[panel]
+            if gain < LEAST_GAIN:
                 break
-            point = Point(panel, *map(float, candidates[panel].take()))
+            point = Point(panel, *map(float, place))
             trial = (point, count[point])
             if self.sampler.cost_s([*chosen, trial]) > self._left_s - reserve_s:
                 break
+            best[panel] = next(places[panel])
             count[point] += 1
             chosen.append(trial)
         return chosen

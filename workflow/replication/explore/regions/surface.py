@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -137,13 +138,6 @@ class Surface:
             variance += self.noise**2 / runs
         return mean, self.inflation * np.sqrt(variance)
 
-    def covariance(self, places: Numbers) -> Numbers:
-        """Return the covariance of the surface between places."""
-        if self.model is None:
-            return np.zeros((len(places), len(places)))
-        _, found = self.model.predict(places, return_cov=True)
-        return np.asarray(self.inflation**2 * (found - self.noise**2 * np.eye(len(places))))
-
     def probability(self) -> Numbers:
         """Return the probability that the claim holds in each cell of the area, a row a y."""
         return self.bounds.holds(*self.predict(GRID)).reshape(CELLS, CELLS)
@@ -155,33 +149,26 @@ class Surface:
         return {"holds": holds, "fails": fails, "undecided": 1 - holds - fails}
 
 
-class Candidates:
-    """Places of a panel where a run may be made, and the expected gain of each."""
-
-    def __init__(self, surface: Surface) -> None:
-        self._bounds, self._noise = surface.bounds, (surface.inflation * surface.noise) ** 2
-        self._mean, _ = surface.predict(COARSE)
-        self._covariance = surface.covariance(COARSE)
-        self._choose()
-
-    def _choose(self) -> None:
-        variance = np.maximum(np.diag(self._covariance), TIE**2)
-        now = _entropy(self._bounds.holds(self._mean, np.sqrt(variance))).mean()
-        falls = self._covariance**2 / (variance + self._noise)[:, None]
+def best_places(surface: Surface) -> Iterator[tuple[float, Numbers]]:
+    """Yield the largest expected gain of a run and its place, as if each one yielded was run."""
+    if surface.model is None:
+        yield 0.0, COARSE[0]
+        return
+    noise, steps = (surface.inflation * surface.noise) ** 2, np.eye(len(COARSE))
+    mean, covariance = surface.model.predict(COARSE, return_cov=True)
+    covariance = surface.inflation**2 * (covariance - surface.noise**2 * steps)
+    while True:
+        variance = np.maximum(np.diag(covariance), TIE**2)
+        now = _entropy(surface.bounds.holds(mean, np.sqrt(variance))).mean()
+        falls = covariance**2 / (variance + noise)[:, None]
         after = np.sqrt(np.maximum(variance[None, :] - falls, TIE**2))
-        gains = now - _entropy(self._bounds.holds(self._mean[None, :], after)).mean(axis=1)
+        gains = now - _entropy(surface.bounds.holds(mean[None, :], after)).mean(axis=1)
         # Rounded: a last digit of another machine must not choose another place.
         gains = np.round(gains, 6)
-        self._best = int(np.argmax(gains))
-        self.gain = float(gains[self._best])
-
-    def take(self) -> Numbers:
-        """Return the best place, and count it as run."""
-        taken, column = self._best, self._covariance[:, self._best]
-        weight = column[taken] + self._noise
-        self._covariance = self._covariance - np.outer(column, column) / max(weight, TIE**2)
-        self._choose()
-        return np.asarray(COARSE[taken])
+        best = int(np.argmax(gains))
+        yield float(gains[best]), COARSE[best]
+        column = covariance[:, best]
+        covariance = covariance - np.outer(column, column) / max(column[best] + noise, TIE**2)
 
 
 def _entropy(share: Numbers) -> Numbers:
