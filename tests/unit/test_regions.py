@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from replication.design.config import load_study
+from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
 from replication.explore.regions.exploration import (
     Clause,
     Compared,
@@ -16,15 +17,7 @@ from replication.explore.regions.exploration import (
 )
 from replication.explore.regions.region_model import RegionSettings, load_region, region_names
 from replication.explore.regions.region_result import check_region
-from replication.explore.regions.space import (
-    Point,
-    Space,
-    TcpPath,
-    contour,
-    cubic_response,
-    mathis,
-    ware,
-)
+from replication.explore.regions.space import Point, Space, contour
 from replication.explore.regions.surface import CELLS, GRID, REACH, Bounds
 from replication.study.claim_model import EquivalenceTest, Quantity, ShareTest, TrendTest
 from replication.study.errors import InputError
@@ -236,19 +229,17 @@ def path(**changes):
 
 
 def test_laws_are_those_of_their_sources():
-    law = load_region(ROOT, "kapadia_random_loss").laws[0]
     # 1448 * 8 * C / (0.1 * sqrt(0.01)) of 10 Mbit/s.
-    assert mathis(law, path()) == pytest.approx(1448 * 8 * law.constant / 0.01 / 1e7)
-    assert mathis(law, path(loss=0.04)) == pytest.approx(mathis(law, path()) / 2)
+    assert path().share(reno_window(0.01, 1.2)) == pytest.approx(1448 * 8 * 1.2 / 0.01 / 1e7)
+    assert reno_window(0.04) == pytest.approx(reno_window(0.01) / 2)
     # Small products: Reno's window is the larger; large ones: CUBIC's, of p to the power of 3/4.
-    assert cubic_response(law, path()) == pytest.approx(math.sqrt(1.5) * 1448 * 8 / 0.01 / 1e7)
-    often, seldom = (cubic_response(law, path(rtt_s=1.0, loss=p)) for p in (1e-5, 1e-6))
-    assert often / seldom == pytest.approx(10**-0.75)
+    assert cubic_window(0.1, 0.01) == pytest.approx(math.sqrt(150))
+    assert cubic_window(1.0, 1e-6) / cubic_window(1.0, 1e-5) == pytest.approx(10**0.75)
     # Near one product BBR takes all, in deep buffers about a half.
     bdp = path().bdp_packets
-    assert ware(law, path(queue_packets=bdp)) == 1.0
-    deep = ware(law, path(queue_packets=8 * bdp))
-    assert 0.4 < deep < 0.55 < 0.8 < ware(law, path(queue_packets=1.5 * bdp))
+    assert bbr_share(path(queue_packets=bdp)) == 1.0
+    deep = bbr_share(path(queue_packets=8 * bdp))
+    assert 0.4 < deep < 0.55 < 0.8 < bbr_share(path(queue_packets=1.5 * bdp))
 
 
 def test_all_five_papers_have_a_region():

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from replication.compare.raw_samples import SAMPLES, read_transcribed, sample_rows
 from replication.design.config import load_study
-from replication.engines.model import FlowPaths
+from replication.engines.path import FlowPaths
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, Samples, Window

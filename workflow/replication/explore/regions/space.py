@@ -17,15 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from replication.design.design import Run, design_study
-from replication.engines.model import FlowPaths
 from replication.engines.ns3 import NS3_VERSION
+from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
 from replication.explore.design_point import explored_tier
 from replication.explore.regions.region_model import DIGITS, Axis, Law, OfBdp, Region
 from replication.explore.trial import StudyPart
 from replication.study.claim_model import Claim, covers
 from replication.study.errors import InputError
-from replication.study.link import Cake, DropTail, Queue, Red
-from replication.study.scenario import Scenario, TcpFlow
 from replication.study.study import Study
 from replication.study.variation import Variation, apply, parameters, rounded
 
@@ -39,51 +37,6 @@ class Point(NamedTuple):
     panel: Panel
     x: float
     y: float
-
-
-class TcpPath(NamedTuple):
-    """The path of a scenario's first TCP flow; rate and queue are those of its slowest link."""
-
-    rate_bps: float
-    rtt_s: float  # twice the propagation delay
-    segment_bytes: int
-    packet_bytes: int  # the IP packet of a full segment
-    queue_packets: float
-    loss: float  # probability of a random loss
-    active_s: float  # while all flows are sending
-
-    @classmethod
-    def of(cls, scenario: Scenario) -> TcpPath:
-        """Return the path of the first TCP flow of a scenario."""
-        flow, *_ = flows = [flow for flow in scenario.flows if isinstance(flow, TcpFlow)]
-        hops = FlowPaths(scenario).links(flow.source, flow.destination)
-        slowest, way = min(hops, key=lambda hop: hop[0].rate_bps)
-        queue = slowest.queue_ab if way == "ab" else slowest.queue_ba
-        return cls(
-            rate_bps=slowest.rate_bps,
-            rtt_s=2 * sum(link.delay_s for link, _ in hops),
-            segment_bytes=flow.segment_bytes,
-            packet_bytes=flow.packet_bytes,
-            queue_packets=_limit_packets(queue, flow.packet_bytes),
-            loss=1 - math.prod(1 - link.random_loss(way) for link, way in hops),
-            active_s=min(f.stop_s for f in flows) - max(f.start_s for f in flows),
-        )
-
-    @property
-    def bdp_packets(self) -> float:
-        """The bandwidth-delay product."""
-        return self.rate_bps * self.rtt_s / 8 / self.packet_bytes
-
-
-def _limit_packets(queue: Queue, packet_bytes: int) -> float:
-    match queue:
-        case Cake():
-            return queue.memory_limit_bytes / packet_bytes
-        case DropTail(limit_bytes=int(limit)):
-            return limit / packet_bytes
-        case Red(byte_mode=True):
-            return queue.limit_packets * queue.mean_packet_bytes / packet_bytes
-    return float(queue.limit_packets or 0)
 
 
 @dataclass(frozen=True)
@@ -208,47 +161,11 @@ def _amount(of: OfBdp, value: float, path: TcpPath) -> int:
     return round(max(packets * _unit_bytes(of, path), of.least))
 
 
-def mathis(law: Law, path: TcpPath) -> Any:
-    """Return Reno's share of the link at random loss: MSS C / (RTT sqrt(p)).
-
-    Mathis, Semke, Mahdavi and Ott 1997, The Macroscopic Behavior of the TCP Congestion Avoidance
-    Algorithm, equation 3.
-    """
-    rate_bps = (
-        8 * path.segment_bytes * (law.constant or math.nan) / (path.rtt_s * np.sqrt(path.loss))
-    )
-    return rate_bps / path.rate_bps
-
-
-def cubic_response(law: Law, path: TcpPath) -> Any:
-    """Return CUBIC's share of the link at random loss: 1.054 (RTT / p)^(3/4) segments a window.
-
-    RFC 8312, section 5, for C = 0.4 and a window cut to 0.7; Reno's window where that is larger.
-    """
-    window = np.maximum(1.054 * (path.rtt_s / path.loss) ** 0.75, np.sqrt(1.5 / path.loss))
-    return 8 * path.segment_bytes * window / (path.rtt_s * path.rate_bps)
-
-
-def ware(law: Law, path: TcpPath) -> Any:
-    """Return the share of one BBR flow against loss-based flows in a buffer of X products.
-
-    Ware, Mukerjee, Seshan and Sherry 2019, Modeling BBR's Interactions with Loss-Based Congestion
-    Control (IMC '19): BBR keeps two products in flight, so that the others have 1/2 - 1/(2X) - 4N/q
-    of the link in a queue of q packets; every ten seconds it drains its queue and probes for 0.2 s.
-    """
-    q, bdp = path.queue_packets, path.bdp_packets
-    others = 0.5 - bdp / (2 * q) - 4 / q
-    full_s = q * 8 * path.packet_bytes / path.rate_bps
-    probe_s = (full_s + 0.2 + path.rtt_s) * path.active_s / 10
-    share = (1 - others) * np.maximum(0.0, path.active_s - probe_s) / path.active_s
-    return np.where((q <= bdp) | (others <= 0), 1.0, share)
-
-
 _LAWS: dict[str, Callable[[Law, TcpPath], Any]] = {
     "room": lambda law, path: path.queue_packets / (law.value or math.nan),
-    "mathis": mathis,
-    "cubic_response": cubic_response,
-    "ware": ware,
+    "mathis": lambda law, path: path.share(reno_window(path.loss, law.constant or math.nan)),
+    "cubic_response": lambda law, path: path.share(cubic_window(path.rtt_s, path.loss)),
+    "ware": lambda law, path: bbr_share(path),
 }
 #: Places along each axis at which a law is computed, and the largest share that is drawn.
 _STEPS, _LARGEST = [step / 12 for step in range(13)], 1e9
