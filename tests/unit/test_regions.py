@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 from replication.design.config import load_study
+from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
 from replication.explore.regions.exploration import (
     Clause,
     Compared,
@@ -16,16 +17,8 @@ from replication.explore.regions.exploration import (
 )
 from replication.explore.regions.region_model import RegionSettings, load_region, region_names
 from replication.explore.regions.region_result import check_region
-from replication.explore.regions.space import (
-    Point,
-    Space,
-    TcpPath,
-    contour,
-    cubic_response,
-    mathis,
-    ware,
-)
-from replication.explore.regions.surface import CELLS, GRID, Bounds
+from replication.explore.regions.space import Point, Space, contour
+from replication.explore.regions.surface import CELLS, GRID, REACH, Bounds
 from replication.study.claim_model import EquivalenceTest, Quantity, ShareTest, TrendTest
 from replication.study.errors import InputError
 
@@ -46,8 +39,8 @@ class Planted:
         self.runs = {}
 
     @property
-    def spent_s(self):
-        return float(len(self.runs))
+    def costs(self):
+        return SimpleNamespace(spent_s=float(len(self.runs)))
 
     def cost_s(self, trials):
         return float(len(set(trials) - self.runs.keys()))
@@ -90,14 +83,14 @@ def test_a_smooth_surface_is_recovered_within_its_band():
     for seed in range(4):
         found = explored(slope, noise=0.05, seed=seed)
         (surface,) = found.surfaces.values()
-        holds, fails, undecided = surface.shares()
+        holds, fails, undecided = surface.shares().values()
         assert undecided < 0.2 and holds + fails + undecided == pytest.approx(1)
         known, truth = surface.probability(), truths(slope)
         assert (truth[known > 0.95] > 0).mean() > 0.98 and (truth[known < 0.05] < 0).mean() > 0.98
         # The true contour: x = 0.3 + 0.4 y.
         on = np.array([(0.3 + 0.4 * y, y) for y in np.linspace(0.02, 0.98, 25)])
         mean, sd = surface.predict(on)
-        inside.append(np.mean(np.abs(mean) <= surface.reach * sd))
+        inside.append(np.mean(np.abs(mean) <= REACH * sd))
         assert len(found.validation) == 40 and covered(found) >= 0.8
     assert np.mean(inside) >= 0.8
     # Most points are close to the contour.
@@ -120,11 +113,11 @@ def test_a_cliff_beside_a_noisy_plateau_is_recovered_and_the_plateau_stays_undec
 @pytest.mark.parametrize(
     ("truth", "noise", "bounds", "side"),
     [
-        (lambda x, y: 0.5 + 0.2 * x, 0.05, ABOVE_ONE, 0),
-        (lambda x, y: 0.5 + 0.2 * x, 0.05, Bounds(high=0.0), 1),
+        (lambda x, y: 0.5 + 0.2 * x, 0.05, ABOVE_ONE, "holds"),
+        (lambda x, y: 0.5 + 0.2 * x, 0.05, Bounds(high=0.0), "fails"),
         # A tie fails a test for a difference, and passes a test for equivalence.
-        (lambda x, y: 0.0, 0.0, ABOVE_ONE, 1),
-        (lambda x, y: 0.0, 0.0, Bounds(-0.2, 0.2), 0),
+        (lambda x, y: 0.0, 0.0, ABOVE_ONE, "fails"),
+        (lambda x, y: 0.0, 0.0, Bounds(-0.2, 0.2), "holds"),
     ],
 )
 def test_a_region_without_a_contour_has_none(truth, noise, bounds, side):
@@ -148,7 +141,7 @@ def test_ties_beside_a_slope_fail_as_a_plateau():
 
 def test_a_budget_that_ends_leaves_more_undecided_and_panels_out():
     short, long = (explored(slope, 0.2, budget_s=budget_s) for budget_s in (60.0, 300.0))
-    assert short.sampler.spent_s <= 62 and long.sampler.spent_s <= 302
+    assert short.sampler.costs.spent_s <= 62 and long.sampler.costs.spent_s <= 302
     assert long.undecided() < short.undecided()
     found = explored(slope, budget_s=20.0, panels=(("a",), ("b",)))
     assert list(found.surfaces) == [("a",)] and found.left_out == [("b",)]
@@ -185,7 +178,7 @@ def test_a_clause_is_a_ratio_between_bounds():
 def test_a_claims_quantity_is_read_from_runs(world):
     def read(test):
         study = world.claim(test)
-        return Compared.of(study.claims[0]).values(study, world.results(study, flows=flows))
+        return Compared(study.claims[0]).values(study, world.results(study, flows=flows))
 
     def flows(variant, **_):
         return {"throughput_bps": {"vegas": 3e5, "reno": 2e5, "cubic": 0.0}.get(variant, 1e5)}
@@ -206,7 +199,7 @@ def test_a_claims_quantity_is_read_from_runs(world):
 def test_a_region_may_name_one_clause_of_its_claim():
     study = load_study(ROOT, "kapadia")
     first, second = (
-        Compared.of(load_region(ROOT, f"kapadia_bbr_{name}").claim_of(study)).bounds
+        Compared(Space(load_region(ROOT, f"kapadia_bbr_{name}"), study, "ns3").claim).bounds
         for name in ("beside_cubic", "unlike_reno")
     )
     assert (math.exp(first.low), math.exp(second.low)) == pytest.approx((0.67, 1.5))
@@ -236,19 +229,17 @@ def path(**changes):
 
 
 def test_laws_are_those_of_their_sources():
-    law = load_region(ROOT, "kapadia_random_loss").laws[0]
     # 1448 * 8 * C / (0.1 * sqrt(0.01)) of 10 Mbit/s.
-    assert mathis(law, path()) == pytest.approx(1448 * 8 * law.constant / 0.01 / 1e7)
-    assert mathis(law, path(loss=0.04)) == pytest.approx(mathis(law, path()) / 2)
+    assert path().share(reno_window(0.01, 1.2)) == pytest.approx(1448 * 8 * 1.2 / 0.01 / 1e7)
+    assert reno_window(0.04) == pytest.approx(reno_window(0.01) / 2)
     # Small products: Reno's window is the larger; large ones: CUBIC's, of p to the power of 3/4.
-    assert cubic_response(law, path()) == pytest.approx(math.sqrt(1.5) * 1448 * 8 / 0.01 / 1e7)
-    often, seldom = (cubic_response(law, path(rtt_s=1.0, loss=p)) for p in (1e-5, 1e-6))
-    assert often / seldom == pytest.approx(10**-0.75)
+    assert cubic_window(0.1, 0.01) == pytest.approx(math.sqrt(150))
+    assert cubic_window(1.0, 1e-6) / cubic_window(1.0, 1e-5) == pytest.approx(10**0.75)
     # Near one BDP BBR takes everything, in deep buffers about half.
     bdp = path().bdp_packets
-    assert ware(law, path(queue_packets=bdp)) == 1.0
-    deep = ware(law, path(queue_packets=8 * bdp))
-    assert 0.4 < deep < 0.55 < 0.8 < ware(law, path(queue_packets=1.5 * bdp))
+    assert bbr_share(path(queue_packets=bdp)) == 1.0
+    deep = bbr_share(path(queue_packets=8 * bdp))
+    assert 0.4 < deep < 0.55 < 0.8 < bbr_share(path(queue_packets=1.5 * bdp))
 
 
 def test_all_five_papers_have_a_region():

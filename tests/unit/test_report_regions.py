@@ -164,7 +164,7 @@ def mapped(project):
     project.write("configs/engine_differences.yaml", (ROOT / DIFFERENCES).read_text())
     project.write("configs/regions/m.yaml", yaml.safe_dump(REGION))
     path = project.data / "regions/m/ns3.json"
-    own = {"sources": sources(project.root, "m", "synthetic", ENGINES["ns3"])}
+    own = {"input_hashes": sources(project.root, "m", "synthetic", ENGINES["ns3"])}
     write_text(path, json.dumps(result() | own))
     merge_regions([path], project.data)
     return project
@@ -205,7 +205,7 @@ def test_a_region_of_other_files_is_said_to_be_but_not_for_a_note(mapped, change
 
 # -- a modern kernel ------------------------------------------------------------------------------
 
-TODAY = {
+MODERN = {
     "engine": "linux",
     "tiers": {"quick": {"levels": "quick", "replicates": [{"count": 1}]}},
     "studies": {"synthetic": {"reasons": ["Nothing <is> replaced."]}},
@@ -226,23 +226,23 @@ def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
         ({"set": {"flows": {"*": {"recovery": "none"}}}}, "recovery"),
     ],
 )
-def test_a_wrong_stand_in_is_named(tmp_path, change, named):
+def test_a_wrong_substitution_is_named(tmp_path, change, named):
     for folder in ("configs", "data/published"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    path = tmp_path / "configs/today.yaml"
+    path = tmp_path / "configs/modern_kernel.yaml"
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     document["studies"]["nishitha"] |= change
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    with pytest.raises(InputError, match=f"today.yaml: nishitha: .*{named}"):
+    with pytest.raises(InputError, match=f"modern_kernel.yaml: nishitha: .*{named}"):
         modern_kernel.plan_modern(tmp_path, "nishitha", "quick")
 
 
 @pytest.fixture
-def today(project):
+def modern(project):
     """A project whose study was judged on the modern kernel."""
     project.add(example(project.world))
     project.link_engines()
-    project.write("configs/today.yaml", yaml.safe_dump(TODAY))
+    project.write("configs/modern_kernel.yaml", yaml.safe_dump(MODERN))
     claims = [
         {"claim": claim.id, "verdict": "not reproduced", "reason": f"Why <{claim.id}>"}
         for claim in load_study(project.root, "synthetic").claims
@@ -251,31 +251,31 @@ def today(project):
         **{"study": "synthetic", "engine": "linux", "tier": "quick", "replicates": 1},
         **{"reasons": ["Nothing <is> replaced."], "cpu_s": 60.0, "claims": claims},
         "refusals": {"linux has no congestion control 'tahoe'": 2},
-        "made_from": modern_kernel.made_from(project.root, "synthetic", ENGINES["linux"]),
+        "input_hashes": modern_kernel.sources(project.root, "synthetic", ENGINES["linux"]),
     }
-    write_text(project.data / "regions/today/synthetic.claims.json", json.dumps(document))
+    write_text(project.data / "regions/modern_kernel/synthetic.claims.json", json.dumps(document))
     merge_regions([], project.data)
     return project
 
 
-def test_the_page_sets_today_beside_the_study(today):
-    page = soup(today.render("synthetic") / "regions.html")
-    assert page.find("a", href="#today") is not None
+def test_the_page_shows_the_modern_kernel_next_to_the_study(modern):
+    page = soup(modern.render("synthetic") / "regions.html")
+    assert page.find("a", href="#modern-kernel") is not None
     assert "deploys its variants on Linux 6.12 (2024, long-term)?" in page.text
-    source = Source.load(today.root, today.data)
-    (view,) = regions.today_views(source)
+    source = Source.load(modern.root, modern.data)
+    (view,) = regions.modern_views(source)
     own = {r["claim"]: r["verdict"] for r in source.on_primary(source.claims)}
     assert {one["id"]: one["own"] for one in view["claims"]} == own
-    rows = page.find(id="today").find_parent("section").find_all("tr")[1:]
+    rows = page.find(id="modern-kernel").find_parent("section").find_all("tr")[1:]
     assert len(rows) == len(view["claims"])
     assert any(one["differs"] for one in view["claims"])
-    assert {one["today"] for one in view["claims"]} == {"not reproduced"}
+    assert {one["modern"] for one in view["claims"]} == {"not reproduced"}
     text = page.get_text()
     assert "Nothing <is> replaced." in text and "2 runs are left out" in text
 
 
-def test_claims_of_other_files_are_left_out(today):
-    today.merge("synthetic")
-    assert regions.today_views(Source.load(today.root, today.data))
-    today.write("configs/today.yaml", yaml.safe_dump(TODAY | {"engine": "ns3"}))
-    assert regions.today_views(Source.load(today.root, today.data)) == []
+def test_claims_of_other_files_are_left_out(modern):
+    modern.merge("synthetic")
+    assert regions.modern_views(Source.load(modern.root, modern.data))
+    modern.write("configs/modern_kernel.yaml", yaml.safe_dump(MODERN | {"engine": "ns3"}))
+    assert regions.modern_views(Source.load(modern.root, modern.data)) == []

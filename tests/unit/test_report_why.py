@@ -5,7 +5,7 @@ import json
 import pytest
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
-from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, made_from
+from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, sources
 from replication.explore.robustness import TABLES
 from replication.report.pages.evidence import explanation_of, number_of, varied_claims
 from replication.report.pages.source import Source
@@ -38,7 +38,7 @@ def document(project, **changes):
         "untestable": {"on_off": "No such source."},
         "equally_good": [{"causes": [["window", "9"]], "bits": 10.0, "worse_by_bits": 1.0}],
         "nearest": [{"causes": [], "bits": 9.0, "worse_by_bits": 0.0}],
-        "made_from": made_from(project.root, "synthetic", ENGINES["ns3"]),
+        "input_hashes": sources(project.root, "synthetic", ENGINES["ns3"]),
     } | changes
 
 

@@ -3,7 +3,7 @@
 
 
 REGION = f"{PATHS.regions}/{{region}}"
-TODAY = f"{PATHS.regions}/today/{{study}}"
+MODERN = f"{PATHS.regions}/modern_kernel/{{study}}"
 
 
 wildcard_constraints:
@@ -11,12 +11,8 @@ wildcard_constraints:
 
 
 # Every region of the chosen studies on each available engine, and the studies that are judged on a modern kernel.
-regions_to_explore = lambda wildcards: [
-    f"{name}/{engine}"
-    for name, engine in regions_or_exit(REPO, PIPE.engines)
-    if load_region(REPO, name).study in PIPE.studies
-]
-judged_on_today = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engines)
+regions_to_explore = lambda wildcards: regions_or_exit(REPO, PIPE.engines, PIPE.studies)
+judged_on_modern_kernel = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engines)
 
 
 rule explore_region:
@@ -44,18 +40,18 @@ rule explore_region:
         "../scripts/explore_region.py"
 
 
-rule judge_today:
+rule judge_modern_kernel:
     input:
-        today="configs/today.yaml",
+        modern="configs/modern_kernel.yaml",
         study=lambda wildcards: PIPE.study_files(wildcards.study),
         program=lambda wildcards: PIPE.program_of(load_modern(REPO).engine),
     output:
-        claims=f"{TODAY}.claims.json",
-        scenarios=f"{TODAY}.claims.scenarios.json",
+        claims=f"{MODERN}.claims.json",
+        scenarios=f"{MODERN}.claims.scenarios.json",
     log:
-        f"{PATHS.data}/logs/judge_today/{{study}}.log",
+        f"{PATHS.data}/logs/judge_modern_kernel/{{study}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/judge_today/{{study}}.tsv"
+        f"{PATHS.data}/benchmarks/judge_modern_kernel/{{study}}.tsv"
     resources:
         mem_mb=PIPE.memory_mb,
     params:
@@ -63,7 +59,7 @@ rule judge_today:
         tier=PIPE.config.tier,
         machine=lambda wildcards: PIPE.machine(load_modern(REPO).engine),
     script:
-        "../scripts/judge_today.py"
+        "../scripts/judge_modern_kernel.py"
 
 
 rule merge_regions:
@@ -71,8 +67,8 @@ rule merge_regions:
         results=lambda wildcards: [
             f"{PATHS.regions}/{one}.json" for one in regions_to_explore(wildcards)
         ],
-        today=lambda wildcards: expand(
-            rules.judge_today.output.claims, study=judged_on_today(wildcards)
+        modern=lambda wildcards: expand(
+            rules.judge_modern_kernel.output.claims, study=judged_on_modern_kernel(wildcards)
         ),
     output:
         table=f"{PATHS.data}/regions.csv",

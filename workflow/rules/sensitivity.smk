@@ -40,7 +40,7 @@ rule measure_robustness:
         settings="configs/sensitivity.yaml",
     output:
         tables=[f"{SENSITIVITY}/{part}.csv" for part in ROBUSTNESS],
-        made_from=f"{SENSITIVITY}/made_from.json",
+        input_hashes=f"{SENSITIVITY}/input_hashes.json",
     log:
         f"{PATHS.data}/logs/measure_robustness/{{study}}.log",
     benchmark:
@@ -100,7 +100,7 @@ rule merge_sensitivity:
 rule execute_sensitivity_notebook:
     input:
         notebook=f"{PATHS.notebooks}/sensitivity.ipynb",
-        made_from=rules.measure_robustness.output.made_from,
+        input_hashes=rules.measure_robustness.output.input_hashes,
         explanation=rules.explain_study.output.explanation,
         program=PIPE.live_program,
     output:
@@ -119,7 +119,7 @@ rule execute_sensitivity_notebook:
 
 rule explain:
     input:
-        expand(rules.measure_robustness.output.made_from, study=PIPE.studies),
+        expand(rules.measure_robustness.output.input_hashes, study=PIPE.studies),
         rules.merge_sensitivity.output,
         # The notebook needs an explanation, which a study without causes lacks.
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.explained),

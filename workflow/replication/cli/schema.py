@@ -27,7 +27,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "regions": RegionSettings,
     "scenario": Scenario,
     "sensitivity": Sensitivity,
-    "today": ModernKernel,
+    "modern_kernel": ModernKernel,
     "study": Study,
     "tier": Tier,
 }

@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from replication.design.config import load_study
-from replication.engines.model import FlowPaths
+from replication.engines.path import FlowPaths
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, Samples, Window

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.engines.routing import Routes
+from replication.engines.path import FlowPaths, cubic_window, reno_window
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
-from replication.study.link import Link, Queue
+from replication.study.link import Queue
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario, TcpFlow
 
 #: The code that writes the program's input file.
@@ -221,30 +221,9 @@ def _loss_bound_bps(flow: TcpFlow, rtt_s: float, loss: float) -> float:
     control = flow.congestion_control
     if not loss or (control not in _RENO and control != "cubic"):
         return math.inf
-    segments = math.sqrt(1.5 / loss)
-    if control == "cubic":
-        segments = max(segments, 1.054 * (rtt_s / loss) ** 0.75)
+    segments = float(cubic_window(rtt_s, loss) if control == "cubic" else reno_window(loss))
     packet_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
     return _LOSS_MARGIN * 8 * packet_bytes * segments / rtt_s
-
-
-class FlowPaths:
-    """The routes between the nodes of a scenario."""
-
-    def __init__(self, scenario: Scenario) -> None:
-        self._links = scenario.links
-        self._place = {name: number for number, name in enumerate(scenario.nodes)}
-        ends = [(self._place[link.a], self._place[link.b]) for link in scenario.links]
-        self._routes = Routes(len(self._place), ends)
-
-    def hops(self, source: str, destination: str) -> list[int]:
-        """Return the hops from one node to another, numbered as in `Routes`."""
-        return self._routes.path(self._place[source], self._place[destination])
-
-    def links(self, source: str, destination: str) -> list[tuple[Link, str]]:
-        """Return the links from one node to another, each with its direction, ab or ba."""
-        hops = self.hops(source, destination)
-        return [(self._links[hop // 2], "ba" if hop % 2 else "ab") for hop in hops]
 
 
 def link_crossings(scenario: Scenario) -> float:

@@ -1,8 +1,8 @@
 """How verdicts change with what the papers do not state, and why numbers differ.
 
 In: the parameters' plausible ranges, `configs/sensitivity.yaml`, `configs/explanations`,
-`configs/today.yaml`. Out: `sensitivity/`, explanations.csv, explanation_causes.csv and
+`configs/modern_kernel.yaml`. Out: `sensitivity/`, explanations.csv, explanation_causes.csv and
 explained_cells.csv. A new assumption is a parameter of its study, without code. `design_point`
-varies the assumptions, `robustness` says what that does, `explanation` searches for causes,
+varies the assumptions, `robustness` measures the consequences, `explanation` searches for causes,
 `modern_kernel` judges claims on a modern kernel.
 """

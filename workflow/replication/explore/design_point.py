@@ -1,14 +1,13 @@
-"""Design points: settings of a study's assumptions, at which its claims and cells are judged.
+"""Design points: values of a study's assumptions at which its claims and cells are judged.
 
-Kinds of points, all on one engine and with one replicate:
+All points run on one engine, with one replicate:
 
-- `default`: the ledger's defaults, and `seed`: the same with other seeds, to know what chance does;
+- `default`: the documented defaults; `seed`: the same with other seeds, for run-to-run variation;
 - `one at a time`: one assumption at an end of its range, or at another of its choices;
-- `space filling`: all assumptions at once, by a Sobol' design.
+- `space filling`: all assumptions vary at once, by a Sobol' design, as far as the budget allows.
 
-Runs are whole: where the budget does not allow all points, the last of the design are left out. The
-study's own claims and cells are judged as those of a tier are. Cells are looked up for all points
-at once, each point a replicate: looking up is what costs.
+Claims and cells are judged by the rules of the report. Cells of all points are looked up together,
+each point a replicate, because looking them up takes most of the time.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ JUDGED = {
 class DesignPoint:
     """One setting of a study's assumptions, and a run for each point of its experiments.
 
-    `values` are those that differ from their defaults, `changed` the one that is changed alone;
+    `values` are those that differ from the defaults, `changed` the one that is changed alone;
     `refusal` says why the values make no scenario together.
     """
 
@@ -81,6 +80,18 @@ class DesignPoint:
     runs: Sequence[Run] = ()
     refusal: str = ""
 
+    @property
+    def row(self) -> dict[str, object]:
+        """Its row of points.csv, without study and engine."""
+        refusals = [run.refusal for run in self.runs if run.refusal]
+        return {
+            **{"point": self.id, "kind": self.kind, "changed": self.changed},
+            "values": json.dumps(self.values, sort_keys=True),
+            "scenarios": len(self.runs) - len(refusals),
+            "refused": len(refusals),
+            "reason": self.refusal or "; ".join(sorted(set(refusals))),
+        }
+
 
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
     """Run and judge every design point of a study; write points.csv and `JUDGED` to `folder`."""
@@ -90,47 +101,35 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     costs.count(run for point in points for run in point.runs)
     print(
         f"{name}: {len(points)} design points, {len(costs.counted)} scenarios on "
-        f"{machine.engine}, about {costs.spent_s:.0f} s of CPU; {left_out} further points are "
-        "beyond the budget",
+        f"{machine.engine}, about {costs.spent_s:.0f} s of CPU; the budget leaves out {left_out} "
+        "further points",
         file=sys.stderr,
     )
     ran = [point for point in points if not all(run.refusal for run in point.runs)]
-    everything = machine.results(name, [point.runs for point in ran])
+    results = machine.results(name, [point.runs for point in ran])
     rows: dict[str, list[dict[str, object]]] = {"claims": []}
-    rows["cells"] = list(_cells_at(root, study, [point.id for point in ran], everything))
+    rows["cells"] = list(_cells_at(root, study, [point.id for point in ran], results))
     for point in ran:
-        results = machine.read(name, [point.runs])
+        own = machine.read(name, [point.runs])
         for claim in study.claims:
-            judged = evaluate_claim(study, claim, results)
-            rows["claims"] += [row | {"point": point.id} for row in judged]
+            rows["claims"] += [
+                row | {"point": point.id} for row in evaluate_claim(study, claim, own)
+            ]
     for part, columns in JUDGED.items():
         table = pd.DataFrame(rows[part], columns=list(columns))
         table = table.astype(dict.fromkeys({"published", "value"} & set(columns), float))
         packed = pa.Table.from_pandas(table, preserve_index=False)
         write_parquet(packed, folder / f"{part}.parquet")
-    described = ({"study": name, "engine": machine.engine} | _point_row(one) for one in points)
+    described = ({"study": name, "engine": machine.engine} | point.row for point in points)
     write_table(folder / "points.csv", described, POINT_COLUMNS)
-
-
-def _point_row(point: DesignPoint) -> dict[str, object]:
-    refusals = [run.refusal for run in point.runs if run.refusal]
-    return {
-        "point": point.id,
-        "kind": point.kind,
-        "changed": point.changed,
-        "values": json.dumps(point.values, sort_keys=True),
-        "scenarios": len(point.runs) - len(refusals),
-        "refused": len(refusals),
-        "reason": point.refusal or "; ".join(sorted(set(refusals))),
-    }
 
 
 def _cells_at(
     root: Path, study: Study, points: Sequence[str], results: Results
 ) -> Iterator[dict[str, object]]:
-    """Yield our value for each published number at each point, a replicate of the results each.
+    """Yield our value for each published number at each point, a replicate of the results.
 
-    It is NaN where the number cannot be tested: a number of one published run takes many of ours.
+    It is NaN where one run cannot test the number, as with a number of one published run.
     """
     coverage = Coverage(study, results)
     (engine,) = results.engines
@@ -162,7 +161,7 @@ def design_points(
     points = _seeds(study, scale, settings.replicates_at_default, engine)
     tier = explored_tier(scale.levels)
     usual = {run.refusal for run in points[0].runs}
-    # Choices that the engine refuses where it runs the default.
+    # Choices that the engine refuses although it runs the default.
     refused: defaultdict[str, list[JsonValue]] = defaultdict(list)
     for n, (key, value) in enumerate(alone):
         point = DesignPoint(f"o-{n:03d}", ONE_AT_A_TIME, key, {key: value})
@@ -196,9 +195,9 @@ def _explored(study: Study, scale: Scale) -> Study:
 
 
 def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
-    """Return the assumptions with an alternative that the settings let vary.
+    """Return the assumptions that have alternatives and are not held by the settings.
 
-    InputError where the settings hold what is not an assumption of the study.
+    InputError where the settings hold a parameter that is not assumed.
     """
     found, held = assumptions(study), settings.of(study.id).held
     unknown = sorted(held.keys() - {assumption.key for assumption in found})
@@ -211,14 +210,16 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
 
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
-    # The first of them is the default point.
+    """Return the default point, then the same with other seeds."""
     runs = _designed(study, explored_tier(scale.levels, count), engine)
-    points = []
-    for number in range(count):
-        own = [replace(run, replicate=0) for run in runs if run.replicate == number]
-        name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
-        points.append(DesignPoint(name, kind, runs=own))
-    return points
+    points = [
+        DesignPoint(f"seed-{number}" if number else DEFAULT, SEED if number else DEFAULT)
+        for number in range(count)
+    ]
+    return [
+        replace(point, runs=[replace(run, replicate=0) for run in runs if run.replicate == number])
+        for number, point in enumerate(points)
+    ]
 
 
 def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> DesignPoint:
@@ -230,7 +231,7 @@ def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> 
 
 
 def _designed(study: Study, tier: Tier, engine: Engine) -> list[Run]:
-    # A design point is one replicate, and has one of the levels that are averaged over.
+    # One replicate takes only one of the levels that a paper averages over.
     return design_study(study, tier, [engine.name], engine.version, whole_averages=False)
 
 
@@ -241,6 +242,6 @@ def positions(count: int, settings: Sensitivity) -> npt.NDArray[np.float64]:
 
 
 def explored_tier(levels: Literal["all", "quick"], replicates: int = 1) -> Tier:
-    """Return the tier by which runs are designed: whole ones, at all of a study's levels or few."""
+    """Return a tier of whole runs, at all levels of a study or at those of tier quick."""
     counts, name = [Replicates(count=replicates)], "sensitivity"
     return Tier(id=name, title=name, replicates=counts, levels=levels, batch_cost_s=60.0)

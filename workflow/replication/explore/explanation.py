@@ -1,8 +1,8 @@
-"""Explains a study: searches its best explanation, judges it on what was held out, writes it down.
+"""Explains a study: searches its best explanation, judges it on held-out data, and writes it.
 
 Where the study declares coupled causes, the best with them and the best without are both judged
-and written, the shorter description first. Each is an *explanation* if it beats the permutation
-test, holds on what the search did not see, and every cause pays for itself; a *best guess* if it
+and written, the shorter description first. The result is an *explanation* if it beats the
+permutation test, holds on held-out data, and every cause pays for itself; a *best guess* if it
 gains and beats the test but fails one of the others; else *none found*.
 """
 
@@ -24,9 +24,9 @@ from replication.study.errors import InputError
 from replication.study.storage.table import write_table
 from replication.verdicts.cause import Cause, load_explanations
 
-#: What is found, and the scenarios of its configuration: `replicate run` starts any of them.
+#: Files of the result and of its scenarios, which `replicate run` starts.
 NAME, SCENARIOS = "explanation.json", "explained_scenarios.json"
-#: What the best that was found is called.
+#: Results of a search.
 EXPLANATION, BEST_GUESS, NONE_FOUND = "explanation", "best guess", "none found"
 EXPLAINED_COLUMNS = (
     *("study", "table", "row", "column", "engine", "unit", "published", "reproduced_mean"),
@@ -44,14 +44,12 @@ EXPLANATIONS = {
     ),
     "explained_cells": EXPLAINED_COLUMNS,
 }
-#: Chance of as good a score by nothing from which on nothing is called found.
+#: An explanation needs a smaller p value in the permutation test.
 SIGNIFICANCE = 0.05
-#: Share that held-out cells must reach of the matches among the seen.
+#: Least share of held-out matches, relative to the share of matches that the search saw.
 HELD_OUT_AT_LEAST = 0.5
-#: Configurations that are named as nearest to the best.
+#: How many of the configurations nearest to the best are listed.
 _NEAREST = 10
-#: The name of the explanation with the shortest description, and of the other.
-_BEST, _ALTERNATIVE = "best", "alternative"
 
 
 def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
@@ -60,24 +58,25 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     if causes is None:
         raise InputError(f"{explanations_path(root, name)}: no such file; study {name} needs one")
     search = Search.begin(root, causes, machine)
-    trials, found = search.run(), list[tuple[dict[str, Any], list[dict[str, Any]]]]()
-    for called, best in zip((_BEST, _ALTERNATIVE), trials, strict=False):
-        account, cells = judge_finding(search, best)
-        # Where nothing is found there is no second explanation.
-        if not found or result_of(account)[0] != NONE_FOUND:
-            found.append((_account(search, called, best, account), cells))
-    common, accounts = _common(search), [account for account, _ in found]
-    hashes = made_from(root, name, machine.exact_engine)
-    document = common | accounts[0] | {"others": accounts[1:], "made_from": hashes}
+    trials = search.run()
+    cells, explanations = list[dict[str, Any]](), list[dict[str, Any]]()
+    for called, best in zip(("best", "alternative"), trials, strict=False):
+        judged, rows = judge_finding(search, best)
+        # A second explanation needs a result of its own; the cells are those of the first.
+        if not explanations or result_of(judged)[0] != NONE_FOUND:
+            explanations.append(_explanation(search, called, best, judged))
+            cells = cells or rows
+    common, hashes = _common(search), sources(root, name, machine.exact_engine)
+    document = common | explanations[0] | {"others": explanations[1:], "input_hashes": hashes}
     write_json(folder / NAME, document)
     tables: dict[str, list[dict[str, Any]]] = {
-        "explanations": [_row(common | own) for own in accounts],
+        "explanations": [_row(common | one) for one in explanations],
         "explanation_causes": [
-            _cause_row(name, own["explanation"], cause)
-            for own in accounts
-            for cause in own["causes"]
+            {"study": name, "explanation": one["explanation"], **_cause_row(cause)}
+            for one in explanations
+            for cause in one["causes"]
         ],
-        "explained_cells": found[0][1],
+        "explained_cells": cells,
     }
     for table, rows in tables.items():
         write_table(folder / f"{table}.csv", rows, EXPLANATIONS[table])
@@ -86,28 +85,26 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
 
 
 def result_of(found: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return what the best is called, and why it is no more than that."""
+    """Return the result of a search, and why it is no explanation."""
     if found["gain_bits"] <= 0:
         return NONE_FOUND, [
             "No change that was tried shortens the description by more than it takes to name."
         ]
     if found["null_p"] > SIGNIFICANCE:
-        p = f"{found['null_p']:.2g}"
-        return NONE_FOUND, [
-            f"A search over the same runs does as well on shuffled deviations (p = {p})."
-        ]
+        p = f"p = {found['null_p']:.2g}"
+        return NONE_FOUND, [f"A search over the same runs fits shuffled deviations as well ({p})."]
     reasons, seen, held_out = [], found["seen"], found["held_out"]
     share, wanted = (
         one["after"] / one["cells"] if one["cells"] else 0.0 for one in (held_out, seen)
     )
     if share < HELD_OUT_AT_LEAST * wanted or held_out["after"] < held_out["before"]:
         reasons.append(
-            f"It does not hold on what the search did not see: {held_out['after']} of "
-            f"{held_out['cells']} match (defaults {held_out['before']})."
+            f"It does not hold on held-out data: {held_out['after']} of {held_out['cells']} match "
+            f"(defaults {held_out['before']})."
         )
-    idle = [one["cause"] for one in found["leaving"] if one["bits"] < PAYS_BITS]
-    if idle:
-        reasons.append(f"Not every cause pays for itself: {', '.join(idle)}.")
+    unpaid = [one["cause"] for one in found["leaving"] if one["bits"] < PAYS_BITS]
+    if unpaid:
+        reasons.append(f"Some causes do not pay for themselves: {', '.join(unpaid)}.")
     return (BEST_GUESS if reasons else EXPLANATION), reasons
 
 
@@ -116,7 +113,7 @@ def _common(search: Search) -> dict[str, Any]:
     tried = search.at_stage(search.stages[0])
     used = {cause for trial in search.tried.values() for cause, _ in trial.configuration}
     if causes.score == "cells":
-        # Every configuration is scored under all readings.
+        # Every configuration is scored under all interpretations.
         used |= {cause.id for cause in causes.of_kind("reading")}
     testable = [one.id for one in causes.causes if one.kind != "untestable"]
     return {
@@ -134,31 +131,32 @@ def _common(search: Search) -> dict[str, Any]:
     }
 
 
-def _account(search: Search, name: str, best: Trial, found: Mapping[str, Any]) -> dict[str, Any]:
-    result, reasons = result_of(found)
+def _explanation(
+    search: Search, name: str, best: Trial, judged: Mapping[str, Any]
+) -> dict[str, Any]:
+    result, reasons = result_of(judged)
     causes, coupled = search.runner.explanations.by_id, search.coupled
     return {
-        **found,
+        **judged,
         "explanation": name,
         "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
         "result": result,
         "reasons": reasons,
         "causes": [
-            _described(causes[one["cause"].partition("@")[0]], one) for one in found["leaving"]
+            _described(causes[one["cause"].partition("@")[0]], one) for one in judged["leaving"]
         ],
         "bits": round(best.bits, 3),
-        "gain_bits": round(found["gain_bits"], 3),
+        "gain_bits": round(judged["gain_bits"], 3),
     }
 
 
 def _described(cause: Cause, leaving: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of a cause at a level, and what leaving it out costs."""
-    level = leaving["level"]
-    title = next((one.title for one in cause.levels or [] if one.key == level), None)
+    """Return the texts of a cause at a level, and its bits."""
+    levels = {level.key: level.title for level in cause.levels or []}
     texts = {"reason", "source", "plausibility", "evidence", "outside_ledger"}
     return {
         **{name: leaving[name] for name in ("cause", "level", "bits")},
-        "title": title or cause.title,
+        "title": levels.get(leaving["level"]) or cause.title,
         **{key: text or "" for key, text in cause.model_dump(include=texts).items()},
     }
 
@@ -177,18 +175,16 @@ def _row(document: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _cause_row(study: str, explanation: str, cause: Mapping[str, Any]) -> dict[str, object]:
+def _cause_row(cause: Mapping[str, Any]) -> dict[str, object]:
     return {
-        "study": study,
-        "explanation": explanation,
-        "value": cause["level"],
         **{name: cause[name] for name in ("cause", "bits", "plausibility")},
+        "value": cause["level"],
         "evidence": cause["evidence"] or f"{cause['reason']} Source: {cause['source']}.",
     }
 
 
-def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
-    """Return the hashes of all that decides a study's explanation, as it is now."""
+def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
+    """Return the current hashes of all that decides a study's explanation."""
     settings, causes = load_sensitivity(root), load_explanations(root, name)
     return input_hashes(
         root,
@@ -200,6 +196,6 @@ def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
 
 
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
-    """Return whether an explanation in the folder of results is what would be made now."""
+    """Return whether no input of an explanation in the folder of results has changed."""
     name = document["study"]
-    return is_same(data, document.get("made_from", {}), lambda e: made_from(root, name, e))
+    return is_same(data, document.get("input_hashes", {}), lambda e: sources(root, name, e))

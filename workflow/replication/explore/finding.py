@@ -1,13 +1,11 @@
-"""What a search's best explanation comes to: numbers that match, claims, bounds, and its chance.
+"""How good a search's best explanation is: matches, held-out data, claims, bounds, and chance.
 
-What the search did not see is judged too: held-out numbers and claims.
-
-The permutation test says how often a search over the same runs does as well on shuffled data. For
-numbers, the deviations of the defaults are the noise: their labels are shuffled over the cells and
-their signs drawn, which leaves how large they are and takes away what they belong to. For claims,
-each claim's verdicts are shuffled over the configurations, which leaves how often each holds and
-takes away what holds together. Then the best of all configurations that were tried, under the best
-of all readings, is searched again.
+The permutation test asks how often a search over the same runs fits shuffled data as well. For
+numbers, the deviations of the defaults are the noise: they are shuffled over the cells with random
+signs, which keeps their sizes and breaks their pattern. For claims, each claim's verdicts are
+shuffled over the configurations, which keeps how often each holds and breaks which hold together.
+Then the best of all configurations that were tried, under the best interpretation, is searched
+again.
 """
 
 from __future__ import annotations
@@ -47,23 +45,22 @@ from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
 from replication.verdicts.cause import Interpretation, as_read
 
-#: By chance one number in ten lies outside of the range of 19 replicates.
+#: One number in ten lies outside the range of 19 replicates by chance.
 REPLICATES = 19
-#: Configurations, best by the readings that tables share, of which exceptions are tried too.
+#: Best configurations by shared interpretations for which exceptions are tried too.
 _SEARCHED = 4
 #: A number by table, row and column.
 Key = tuple[str, str, str]
 
 
 def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return how a search's best does, and its rows of explained_cells.csv (none for claims).
+    """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only).
 
-    As explanation.json has it: `gain_bits` is by how much it is shorter than the defaults and
-    `null_p` the chance of that; `seen` and `held_out` count matches before and after, of what the
-    search saw and did not; `leaving` says how much longer the description gets without each cause
-    (an exception for a table is `cause@table`); `impossible` has the printed numbers that cannot
-    be, as the study reads them and as it does; `equally_good` fit as well without one of its
-    causes.
+    As in explanation.json: `gain_bits` is how much shorter it is than the defaults and `null_p` the
+    probability of that by chance; `seen` and `held_out` count matches before and after; `leaving`
+    says how much longer the description gets without each cause (an exception for a table is
+    `cause@table`); `impossible` has the printed numbers that break a bound, as the study reads them
+    and under the explanation; `equally_good` fit as well without one of its causes.
     """
     judge = search.judge
     (on_first,) = search.evaluate([best.configuration], search.stages[0])
@@ -80,7 +77,7 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
 
 
 def scored(trial: Trial, best: Trial) -> dict[str, Any]:
-    """Return a trial's causes and bits, and by how many it is worse than the best."""
+    """Return a trial's causes and bits, and how many bits it is worse than the best."""
     return {
         "causes": [list(pair) for pair in trial.pairs],
         "bits": round(trial.total, 3),
@@ -158,6 +155,7 @@ def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
 
 
 def _readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
+    """Return the interpretation of each cell, by its place."""
     cells, families = judge.cells, zip(judge.families, trial.readings, strict=True)
     return {
         place: choice.tables.get(cells[place].table, ())
@@ -169,7 +167,7 @@ def _readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
 def _values(
     judge: CellJudge, trial: Trial, arrays: Sequence[Numbers], part: StudyPart
 ) -> Iterator[tuple[int, Numbers]]:
-    """Yield the place of each cell of a part, and its values of `arrays` as a trial reads it."""
+    """Yield the place of each cell of a part, and its values of `arrays` in a trial's reading."""
     read = _readings(judge, trial)
     for score, array in zip(judge.scores(part), arrays, strict=True):
         for row, place in enumerate(score.places):
@@ -182,10 +180,10 @@ def _matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
 
 
 def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> list[dict[str, Any]]:
-    """Return a row of explained_cells.csv for each number, under the readings of a trial.
+    """Return a row of explained_cells.csv for each number, under the interpretations of a trial.
 
-    A number of one published run is judged by the range of replicates. The trial's readings
-    were chosen by what was seen; `ran` is the same configuration on `part`, all that can be judged.
+    They were chosen on what the search saw; `ran` is the same configuration on `part`, which has
+    the held-out cells too. A number of one published run is compared with the range of replicates.
     """
     runner, cells, read = judge.runner, judge.cells, _readings(judge, trial)
     ranges: dict[int, Numbers] = {}
@@ -237,9 +235,9 @@ def _share(
 
 
 def _leaving_out(search: Search, judge: CellJudge, best: Trial) -> list[dict[str, Any]]:
-    """Return what leaving each cause out does, on what was seen.
+    """Return the effect of leaving each cause out, on what the search saw.
 
-    Columns are read anew without a cause that is simulated; without one that reads them otherwise
+    Without a simulated cause the best interpretations are chosen again; without an interpretation
     all other causes stay.
     """
     stage, waterfall = search.stages[-1], search.waterfall(best)
@@ -260,7 +258,7 @@ def _leaving_out(search: Search, judge: CellJudge, best: Trial) -> list[dict[str
 
 
 def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]:
-    """Return the best with a family read otherwise that fits as well without one of its causes."""
+    """Return the best with other interpretations that fit as well without one of its causes."""
     found, needed = [], kinds(best)
     scores = judge.scores(search.stages[-1])
     for number, (score, printed) in enumerate(zip(scores, best.printed, strict=True)):
@@ -280,8 +278,8 @@ def _judged_claims(
 ) -> dict[str, str]:
     """Return the verdict on each claim whose experiments were run.
 
-    `readings` are what tables are read as, by experiment, metric and aggregate: a claim on the same
-    quantity is read so too.
+    `readings` are the interpretations of tables by experiment, metric and aggregate; they apply to
+    claims on the same quantity too.
     """
     ran, read = set(results.design["experiment"]), []
     for claim in study.claims:
@@ -306,7 +304,7 @@ def _with_readings(value: Any, readings: Mapping[Key, Interpretation]) -> Any:
 
 
 def _table_readings(judge: CellJudge, trial: Trial) -> dict[Key, Interpretation]:
-    """Return what tables are read as, by what the study says they are; the first of a kind."""
+    """Return the interpretations by the quantity that they replace; the first of each."""
     found: dict[Key, Interpretation] = {}
     for place, combination in _readings(judge, trial).items():
         reading, wanted = judge.reading(combination), judge.cells[place].quantity
@@ -316,9 +314,9 @@ def _table_readings(judge: CellJudge, trial: Trial) -> dict[Key, Interpretation]
 
 
 def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
-    """Return the printed numbers that break a bound of a trial's set-up as it reads them, and why.
+    """Return the printed numbers that break a bound of a trial's configuration, and why.
 
-    With `assumed` the bounds are the configuration's own, else only what the paper states.
+    With `assumed` the bounds include the study's assumptions, else only what the paper states.
     """
     study, cells = judge.runner.on(trial.configuration), judge.cells
     read = [
@@ -342,7 +340,7 @@ def _cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
         printed = np.stack([trial.printed[number] for trial in tried])
         logs.append(log_values(printed, score.slack[:, None]))
         ours.append(log_values(defaults.printed[number][:, 0], score.slack))
-        # What is undefined is as far off as counts.
+        # Undefined values count as the largest deviation.
         residual = np.nan_to_num(score.published - ours[-1], nan=MOST_LOG_RATIO)
         residuals.append(np.clip(residual, -MOST_LOG_RATIO, MOST_LOG_RATIO))
 
@@ -369,7 +367,7 @@ def _null_gain(
     logs: Sequence[Numbers],
     published: Sequence[Numbers],
 ) -> float:
-    """Return the best gain over the defaults, which are trial `start`, at false numbers."""
+    """Return the best gain over the defaults (trial `start`) for shuffled `published` numbers."""
     totals, errors, stated = names.copy(), [], 0.0
     for score, own, false in zip(scores, logs, published, strict=True):
         errors.append(deviations(own, false[:, None]))

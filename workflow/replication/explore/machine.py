@@ -1,4 +1,4 @@
-"""The machine: where runs that an exploration needs are made and kept, and what they give."""
+"""The machine: makes the runs of an exploration, keeps them in the store, and reads results."""
 
 from __future__ import annotations
 
@@ -29,17 +29,16 @@ Simulate = Callable[[dict[str, Scenario]], None]
 
 @dataclass
 class Costs:
-    """Expected CPU time of scenarios, each counted once whether the store had it or not.
+    """Expected CPU time of scenarios by the cost models, each counted once, stored or not.
 
-    It is the engines' cost model's: what is run next must not hang on a clock or on what was run
-    before.
+    Measured times would let the choice of runs depend on the machine and on earlier runs.
     """
 
     spent_s: float = 0.0
     counted: set[str] = field(default_factory=set)
 
     def further_s(self, runs: Iterable[Run]) -> float:
-        """Return what runs cost beyond what was counted already."""
+        """Return the cost of runs that were not counted already."""
         costs = {run.scenario_id: run.cost_s for run in runs if not run.refusal}
         return math.fsum(cost for key, cost in costs.items() if key not in self.counted)
 
@@ -52,10 +51,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where runs are made and kept.
-
-    `simulate` runs scenarios into the store; `ns3_version` is which ns-3 the engine `ns3` is.
-    """
+    """An engine with its store; `simulate` runs scenarios into the store."""
 
     engine: str
     store: Store
@@ -64,7 +60,7 @@ class Machine:
 
     @property
     def exact_engine(self) -> Engine:
-        """The engine, in the version chosen."""
+        """The engine in the chosen version."""
         return chosen_engine(self.engine, self.ns3_version)
 
     @classmethod
@@ -78,18 +74,18 @@ class Machine:
         return cls(launch.engine, job.store, simulate, launch.ns3_version)
 
     def refusal(self, run: Run) -> str:
-        """Return why a run cannot be made here: by the engine, or its kernel is not built."""
+        """Return why a run cannot be made here: the engine refuses it, or lacks its kernel."""
         timer_hz = run.scenario.host_or_default().timer_hz
         is_missing = self.engine == "linux" and timer_hz != Host().timer_hz
         return run.refusal or ("its kernel is not there" if is_missing else "")
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
-        """Return the results of points of a study, each a replicate; runs what lacks."""
+        """Return the results of points of a study, each a replicate; run what is missing."""
         self.simulate({r.scenario_id: r.scenario for own in points for r in own if not r.refusal})
         return self.read(study, points)
 
     def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
-        """Return the results of points that were run, numbered as replicates in their order."""
+        """Return the results of points that were run; their order numbers the replicates."""
         runs = [(number, run) for number, point in enumerate(points) for run in point]
         columns = ["experiment", "point", "levels", "replicate", "scenario", "reason"]
         rows = [(r.experiment, r.point, r.levels, n, r.scenario_id, r.refusal) for n, r in runs]
@@ -114,17 +110,17 @@ class Machine:
 
 
 def by_replicate(runs: Sequence[Run]) -> list[list[Run]]:
-    """Return runs as points, each the runs of one replicate."""
+    """Return the runs of each replicate."""
     count = max((run.replicate for run in runs), default=-1) + 1
     return [[run for run in runs if run.replicate == number] for number in range(count)]
 
 
 def write_scenarios(path: Path, runs: Iterable[Run]) -> None:
-    """Write the scenarios of runs, by their ids: `replicate run` starts any of them."""
+    """Write the scenarios of runs by their ids; `replicate run` starts any of them."""
     found = {run.scenario_id: run.scenario for run in runs if not run.refusal}
     write_json(path, {name: one.model_dump(mode="json") for name, one in found.items()})
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write what JSON can hold in the one form that hashes are taken of."""
+    """Write canonical JSON, the form that hashes are taken of."""
     write_text(path, canonical_json(value) + "\n")

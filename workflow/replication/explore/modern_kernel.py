@@ -1,7 +1,7 @@
-"""Studies on a modern kernel: their claims judged with what its network stack has.
+"""Studies on a modern kernel: their claims judged with the variants of its network stack.
 
-What the stack cannot have is substituted, by configs/today.yaml and for the reasons given there;
-such results are never the study's own.
+configs/modern_kernel.yaml substitutes what the stack lacks, with reasons; the verdicts are never
+counted as the study's.
 """
 
 from __future__ import annotations
@@ -26,53 +26,48 @@ from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.claim import evaluate_claim
 
-TODAY = Path("configs/today.yaml")
+CONFIG = Path("configs/modern_kernel.yaml")
 #: Ends of a study's two files: its verdicts, and its scenarios.
 JUDGED, SCENARIOS = ".claims.json", ".claims.scenarios.json"
 
 
 class Substituted(Document):
-    """What is run of one study."""
+    """The substitutions in one study."""
 
     set: Variation | None = None
-    """A variation of the study; without it the study's own values."""
+    """A variation of the study; nothing is changed without it."""
     reasons: Annotated[list[Text], Field(min_length=1)]
     """List: what is substituted, and why."""
 
 
 class KernelTier(Document):
-    """How much a tier runs."""
+    """How much a tier runs; keys as in a [tier](#tiers)."""
 
     levels: Literal["all", "quick"]
-    """As in a [tier](#tiers)."""
     replicates: Annotated[list[Replicates], Field(min_length=1)]
-    """As in a tier."""
     cost_limit_s: PositiveSeconds | None = None
-    """As in a tier."""
 
 
 class ModernKernel(Document):
-    """configs/today.yaml."""
+    """configs/modern_kernel.yaml."""
 
     schema_version: Literal[1] = 1
-    """The form of the file."""
     engine: EngineName
-    """The engine whose stack is the modern one."""
+    """The engine with the modern stack."""
     tiers: dict[str, KernelTier]
-    """Tier to how much is run."""
     studies: Annotated[dict[Identifier, Substituted], Field(min_length=1)]
-    """Study to what is run of it."""
+    """Study to its substitutions; only these studies are run."""
 
 
 def load_modern(root: Path) -> ModernKernel:
-    """Read configs/today.yaml; InputError names each wrong field."""
-    return read_model(root / TODAY, ModernKernel)
+    """Read configs/modern_kernel.yaml; InputError names each wrong field."""
+    return read_model(root / CONFIG, ModernKernel)
 
 
 def modern_studies(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
-    """Return those of the studies that are judged on the modern kernel, if it is among `engines`.
+    """Return the studies that are judged on the modern kernel, if its engine is in `engines`.
 
-    An invalid configs/today.yaml is a one-line error that ends the program with exit code 2.
+    An invalid configs/modern_kernel.yaml produces a one-line error and exit code 2.
     """
     try:
         modern = load_modern(root)
@@ -82,21 +77,23 @@ def modern_studies(root: Path, studies: Collection[str], engines: Collection[str
 
 
 def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
-    """Return a study as it is on the modern kernel, and its runs in a tier."""
+    """Return a study with its substitutions, and its runs in a tier."""
     modern = load_modern(root)
     for key, wanted, known in (("studies", name, modern.studies), ("tiers", tier, modern.tiers)):
         if wanted not in known:
-            raise InputError(f"{TODAY}: {key}: has no {wanted!r}; it has {', '.join(known)}")
-    own = Tier(id="today", title="today", batch_cost_s=60.0, **dict(modern.tiers[tier]))
+            raise InputError(f"{CONFIG}: {key}: has no {wanted!r}; it has {', '.join(known)}")
+    own = Tier(
+        id="modern_kernel", title="modern kernel", batch_cost_s=60.0, **dict(modern.tiers[tier])
+    )
     study, substituted = load_study(root, name), modern.studies[name].set
     try:
         if substituted is not None:
-            # It goes before what the study substitutes on the engine.
+            # The study's own substitutions on this engine must not override these.
             others = [one for one in study.substitutions if one.engine != modern.engine]
             study = apply(study.model_copy(update={"substitutions": others}), substituted)
         return study, design_study(study, own, [modern.engine])
     except InputError as error:
-        raise InputError(f"{TODAY}: {name}: {error}") from None
+        raise InputError(f"{CONFIG}: {name}: {error}") from None
 
 
 def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
@@ -115,7 +112,7 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         "refusals": Counter(run.refusal for run in runs if run.refusal),
         "claims": [{key: str(row[key]) for key in shown} for row in judged],
         "cpu_s": round(Costs().further_s(runs), 3),
-        "made_from": made_from(root, name, machine.exact_engine),
+        "input_hashes": sources(root, name, machine.exact_engine),
     }
     write_json(folder / f"{name}{SCENARIOS}", results.scenarios)
     path = folder / f"{name}{JUDGED}"
@@ -123,8 +120,8 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     return path
 
 
-def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
-    """Return the hashes of all that decides the verdicts, as it is now."""
+def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
+    """Return the current hashes of all that decides the verdicts."""
     modern = load_modern(root).model_dump(mode="json", include={"tiers", "studies"})
     return input_hashes(
         root, name, engine, tiers=modern["tiers"], replaced=modern["studies"].get(name)
@@ -132,12 +129,12 @@ def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
 
 
 def modern_results(root: Path, data: Path) -> list[dict[str, Any]]:
-    """Return what was found of each study, in the order of their names, where it is current."""
-    found = []
-    for path in sorted((data / "regions" / "today").glob(f"*{JUDGED}")):
-        document, modern = read_json(path), load_modern(root)
-        now = partial(made_from, root, document["study"])
-        is_known = document["engine"] == modern.engine and document["study"] in modern.studies
-        if is_known and is_same(data, document["made_from"], now):
-            found.append(document)
-    return found
+    """Return the current result of each study, in the order of their names."""
+    paths = sorted((data / "regions" / "modern_kernel").glob(f"*{JUDGED}"))
+    modern = load_modern(root) if paths else None
+    return [
+        document
+        for document in map(read_json, paths)
+        if modern and document["engine"] == modern.engine and document["study"] in modern.studies
+        if is_same(data, document["input_hashes"], partial(sources, root, document["study"]))
+    ]

@@ -1,14 +1,14 @@
-"""Robustness: in how many of the plausible designs a claim holds, and the range a cell reaches.
+"""Robustness: at how many plausible designs a claim holds, and the range of each cell.
 
-A claim *holds* at a design point where its verdict there is `reproduced`. Of the space-filling
-points at which it can be tested it holds in a share, given with Wilson's interval as if the points
-were a random sample (a Sobol' design covers the space more evenly, so the interval is wide rather
-than narrow). The words: robust, conditional, fragile.
+A claim *holds* at a design point where its verdict there is `reproduced`. It holds at a share of
+the space-filling points at which it can be tested, given with Wilson's interval as if the points
+were a random sample (a Sobol' design covers the space more evenly, so the interval is too wide
+rather than too narrow). The words for it are robust, conditional and fragile.
 
 Which assumptions matter: extremely randomised trees (Geurts, Ernst and Wehenkel 2006) learn an
-outcome from the positions of the assumptions. The importance of one is how much the explained
-variance on held-out points falls when its values are shuffled among them (Breiman 2001), averaged
-over the folds of a cross-validation.
+outcome from the positions of the assumptions. The importance of one is the loss of explained
+variance on held-out points when its values are shuffled (Breiman 2001), averaged over the folds of
+a cross-validation.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ TABLES: dict[str, tuple[str, ...]] = {
     ),
     "effects": ("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
 }
-MADE_FROM = "made_from.json"
-#: Shares of designs from which on a claim is robust, and up to which it is fragile. With fewer
-#: designs than unanimity needs for Wilson's interval to lie beyond them (35) no word is given.
+INPUT_HASHES = "input_hashes.json"
+#: A claim is robust from this share of designs on, and fragile up to that one. With fewer than 35
+#: designs, Wilson's interval reaches across them even where all agree: no word is given.
 ROBUST_AT_LEAST, FRAGILE_AT_MOST = 0.9, 0.1
 ROBUST, CONDITIONAL, FRAGILE, TOO_FEW = "robust", "conditional", "fragile", "too few designs"
-#: Fewer points, or fewer of either outcome, teach nothing.
+#: Fewest points, and fewest of either outcome, from which importance is learnt.
 LEAST_POINTS, LEAST_OF_EACH = 16, 4
 #: The regression, its permutations of each assumption, and the folds of its cross-validation.
 TREES, REPEATS, FOLDS = 100, 5, 4
-#: Below this share of explained variance on held-out points no parameter is important. Coin tosses
-#: over 64 points in 6 and 20 dimensions reached 0.07 at most (24 trials).
+#: Least share of explained variance on held-out points for any parameter to be important. Random
+#: outcomes at 64 points in 6 and 20 dimensions reached at most 0.07 (24 trials).
 LEAST_R2 = 0.2
 Numbers = npt.NDArray[np.float64]
 
@@ -93,11 +93,11 @@ def robustness_word(holds: int, designs: int) -> str:
 def important(
     matrix: Numbers, outcome: Numbers, names: Sequence[str], seed: int
 ) -> tuple[list[str], float] | None:
-    """Return which columns of `matrix` decide `outcome`, most important first, and the R².
+    """Return the columns of `matrix` that decide `outcome`, most important first, and the R².
 
     `matrix` has a row a point and a column an assumption; points whose outcome is NaN are left out.
     R² is on held-out points; a column is important above twice its spread over the folds. None
-    where there is too little to learn from: few points, or nearly always one outcome.
+    with too few points, or nearly always the same outcome.
     """
     from sklearn.ensemble import ExtraTreesRegressor
     from sklearn.inspection import permutation_importance
@@ -133,10 +133,10 @@ def important(
 def measure_study(
     root: Path, name: str, folder: Path, data: Path, ns3_version: str = NS3_VERSION
 ) -> None:
-    """Write the tables of one study (`TABLES`) to `folder`, and what they were made from.
+    """Write the tables of one study (`TABLES`) to `folder`, and the hashes of their inputs.
 
-    `data` holds the verdicts of the tier that the report shows, if one was run, to be compared
-    with those at the reduced scale; `ns3_version` is that of the runs.
+    `data` holds the verdicts of the tier in the report, if one was run: they are compared with
+    those at the reduced scale. `ns3_version` is that of the runs.
     """
     points = pd.DataFrame(robustness_table(folder, "points"))
     points["values"] = points["values"].map(json.loads)
@@ -158,13 +158,13 @@ def measure_study(
     for part, table in rows.items():
         own = ({"study": name, "engine": engine} | row for row in table)
         write_table(folder / f"{part}.csv", own, TABLES[part])
-    write_json(folder / MADE_FROM, made_from(root, name, chosen_engine(engine, ns3_version)))
+    write_json(folder / INPUT_HASHES, sources(root, name, chosen_engine(engine, ns3_version)))
 
 
 def _important(
     root: Path, study: Study, verdicts: Mapping[str, pd.DataFrame]
 ) -> Iterator[tuple[str, tuple[list[str], float]]]:
-    """Yield what makes each claim hold or not; claims that hardly ever flip have none."""
+    """Yield the important assumptions of each claim; none for claims that hardly ever flip."""
     settings = load_sensitivity(root)
     axes = varied(study, settings)
     for claim, table in verdicts.items():
@@ -194,11 +194,7 @@ def claim_rows(
     in_tier: Mapping[str, str],
     found: Mapping[str, tuple[list[str], float]],
 ) -> Iterator[dict[str, object]]:
-    """Yield a row for each claim.
-
-    `in_tier` has the verdicts of the tier that the report shows, if one was run; `found` what
-    decides a claim, as `important` returns it.
-    """
+    """Yield a row for each claim, from verdicts in the report's tier and results of `important`."""
     for claim, table in verdicts.items():
         default, tier = _default(table) or str(Verdict.NOT_TESTABLE), in_tier.get(claim, "")
         seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
@@ -238,7 +234,7 @@ def _default(table: pd.DataFrame) -> str:
 
 
 def cell_rows(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Yield the range of each published number over all designs, under the study's own reading."""
+    """Yield the range of our value for each published number over all designs."""
     keys = ["table", "row", "column", "unit", "published"]
     for key, values in cells.groupby(keys, sort=False)["value"]:
         own: dict[str, Any] = dict(zip(keys, key, strict=True))
@@ -271,22 +267,22 @@ def robustness_table(folder: Path, part: str) -> list[Row]:
     return read_rows(folder / f"{part}.csv", TABLES[part])
 
 
-def made_from(root: Path, name: str, engine: Engine) -> dict[str, str]:
-    """Return the hashes of all that decides a study's robustness, as it is now."""
+def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
+    """Return the current hashes of all that decides a study's robustness."""
     settings = load_sensitivity(root)
     common = settings.model_dump(mode="json", exclude={"explanation", "studies", "other_studies"})
     own = settings.of(name).model_dump(mode="json")
     return input_hashes(root, name, engine, settings=[common, own])
 
 
-def read_made_from(folder: Path) -> Mapping[str, str]:
-    """Return what the tables in `folder` were made from; empty where that is not known."""
-    path = folder / MADE_FROM
+def read_input_hashes(folder: Path) -> Mapping[str, str]:
+    """Return the hashes of the inputs of the tables in `folder`; empty where they are unknown."""
+    path = folder / INPUT_HASHES
     found: dict[str, str] = read_json(path) if path.is_file() else {}
     return found
 
 
 def is_current(root: Path, data: Path, name: str) -> bool:
-    """Return whether a study's tables in the folder of results are what would be made now."""
-    then = read_made_from(data / "sensitivity" / name)
-    return is_same(data, then, lambda engine: made_from(root, name, engine))
+    """Return whether no input of a study's tables in the folder of results has changed."""
+    then = read_input_hashes(data / "sensitivity" / name)
+    return is_same(data, then, lambda engine: sources(root, name, engine))

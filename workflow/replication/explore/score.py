@@ -1,13 +1,13 @@
-"""The score of a configuration: the bits that the published numbers take if it is true.
+"""The score of a configuration: the bits that encode the published numbers if it is true.
 
-All readings of every number are scored on every configuration, as they cost no simulation. Numbers
-of one column that may be read in the same ways are a *family*. Its readings are shared by its
-tables, but for exceptions, which are paid for in bits.
+Numbers of one column that can be read in the same ways are a *family*. All interpretations of every
+family are scored on every configuration, as they need no simulation. The tables of a family share
+its interpretation, except where an exception is worth its bits.
 
 Deviations of a column are coded by a Laplace code: n log2(2 e b), b their mean absolute log ratio,
-winsorised, and never finer than a share of the tolerance, so that nothing is gained where a number
-is met already. A small improvement of many numbers is seen so where a count of the matches sees a
-plateau. What an explanation adds is what names its causes and levels.
+winsorised, and never finer than a share of the tolerance, so that a number that matches gains
+nothing more. Unlike a count of matches, which has plateaus, this sees small improvements of many
+numbers. An explanation also costs the bits that name its causes and levels.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from replication.verdicts.cell import half_width
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
-#: Cause and level of the readings that are taken together.
+#: Cause and level of interpretations that apply together.
 Combination = tuple[tuple[str, str], ...]
-#: The highest log ratio that counts: a factor of 7.4 off is as bad as any more.
+#: Largest log ratio that counts: a factor of 7.4.
 MOST_LOG_RATIO = 2.0
-#: Share of a column's mean tolerance below which deviations are not told apart.
+#: Share of a column's mean tolerance below which smaller deviations gain nothing.
 LEAST_ERROR = 0.25
-#: Bits that leaving a cause out must cost, or it is no part of an explanation. Since 2026-11-26,
-#: after results were seen: a change worth 0.37 bits was listed as one.
+#: Least bits that leaving out a cause must cost for it to be part of an explanation. Since
+#: 2026-11-26, after results were seen: a change worth 0.37 bits was listed as one.
 PAYS_BITS = 2.0
-#: Shared readings from which exceptions for single tables are tried.
+#: Best shared interpretations for which exceptions for single tables are tried.
 _STARTS = 6
-#: A number of one published run is told apart as if a tenth were allowed.
+#: Relative tolerance of a number of one published run.
 _ONE_RUN_TOLERANCE = 0.1
 
 
@@ -52,9 +52,9 @@ _ONE_RUN_TOLERANCE = 0.1
 class Family:
     """Numbers of one column that may be read in the same ways.
 
-    `cells` are places among all of the study; `combinations` what they can be read as, the first
-    what the study says; `groups` what has one scale of deviations, of each cell: a column or a
-    table.
+    `cells` are places among all of the study; `combinations` the possible interpretations, the
+    first as the study states; `groups` the column or table of each cell, within which deviations
+    share a scale.
     """
 
     cells: Sequence[int]
@@ -63,7 +63,7 @@ class Family:
 
 
 class Reader:
-    """Takes what the paper would have printed from results, under every reading."""
+    """Computes what the paper would have printed of results, under every interpretation."""
 
     def __init__(self, study: Study, found: Explanations, cells: Sequence[MappedCell]) -> None:
         self.study = study
@@ -95,7 +95,7 @@ class Reader:
         ]
 
     def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
-        """Return the readings that can be had together; the first is the study's own."""
+        """Return the interpretations that can apply together; the first is the study's."""
         options = [[None, *(p for p in self._readings if p[0] == cause)] for cause in causes]
         found = []
         for product in itertools.product(*options):
@@ -105,20 +105,20 @@ class Reader:
         return found
 
     def _contradict(self, combination: Combination) -> bool:
-        """Return whether two of the readings set the same thing but for the factor."""
+        """Return whether two interpretations set the same key other than the factor."""
         readings = [self._readings[pair].model_dump(exclude_defaults=True) for pair in combination]
         given = [name for reading in readings for name in reading if name != "factor"]
         return len(given) > len(set(given))
 
     def reading(self, combination: Combination) -> Interpretation | None:
-        """Return the reading that causes make together."""
+        """Return the interpretation that causes make together; None as the study states."""
         return combined(self._readings[pair] for pair in combination)
 
     def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
-        """Return what would be printed: a family at a time, by configuration, cell and reading.
+        """Return what would be printed: for each family by configuration, cell, interpretation.
 
-        `results` are of `count` configurations, a replicate each; `places` are cells whose points
-        were run: the others are left out of the arrays.
+        `results` have a replicate for each of `count` configurations; the arrays have only cells
+        of `places`, whose points were run.
         """
         arrays = []
         for family in self.families:
@@ -135,10 +135,10 @@ class Reader:
     def _values(
         self, results: Results, count: int, place: int, reading: Interpretation | None
     ) -> Numbers:
-        """Return what would be printed in a cell, of each configuration."""
+        """Return what would be printed in a cell for each configuration."""
         cell = self.cells[place]
         wanted = cell.quantity if reading is None else reading.of(cell).quantity
-        # Every level at once: the table is computed once for all cells of a column.
+        # Without levels, so that one cached table serves all cells of a column.
         frame = quantity(results, wanted.model_copy(update={"where": {}}))
         mask = np.ones(len(frame), dtype=bool)
         for factor, keys in wanted.where.items():
@@ -154,7 +154,7 @@ class Reader:
 
 
 def matches(cell: MappedCell, printed: Numbers | float) -> Flags:
-    """Return whether what would be printed lies inside a cell's tolerance."""
+    """Return whether printed values lie inside a cell's tolerance."""
     width = half_width(cell.cell.tolerance, cell.value)
     if math.isnan(width):
         width = _ONE_RUN_TOLERANCE * abs(cell.value)
@@ -162,12 +162,12 @@ def matches(cell: MappedCell, printed: Numbers | float) -> Flags:
 
 
 def log_values(values: Numbers, slack: Numbers) -> Numbers:
-    """Return logarithms; what is below zero counts as zero, and zero as the last digit's half."""
+    """Return logarithms; negative values count as zero, and zero as `slack`."""
     return np.asarray(np.log(np.maximum(values, 0.0) + slack))
 
 
 def deviations(logs: Numbers, published: Numbers) -> Numbers:
-    """Return absolute differences of logarithms; what is undefined counts as the most."""
+    """Return absolute differences of logarithms, up to `MOST_LOG_RATIO`, also if undefined."""
     return np.nan_to_num(np.minimum(np.abs(logs - published), MOST_LOG_RATIO), nan=MOST_LOG_RATIO)
 
 
@@ -180,11 +180,11 @@ def _log_tolerance(cell: MappedCell) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """The best reading of a family on a configuration.
+    """The best interpretation of a family on a configuration.
 
-    `tables` has the reading of each table, `shared` that from which exceptions deviate; `data_bits`
-    is what the numbers take, `bits` what names the readings. `pairs` are cause and level of what is
-    read otherwise; an exception names its table: `cause@table`.
+    `tables` has that of each table, `shared` the one that they share but for exceptions;
+    `data_bits` encode the numbers, `bits` name the interpretation. `pairs` are its causes and
+    levels; an exception names its table: `cause@table`.
     """
 
     tables: dict[str, Combination]
@@ -200,7 +200,7 @@ class Choice:
 
 
 class FamilyScore:
-    """Scores readings of one family of numbers at those of its cells that are in `places`."""
+    """Scores the interpretations of one family at those of its cells that are in `places`."""
 
     def __init__(self, reader: Reader, family: Family, places: Sequence[int]) -> None:
         self.family = family
@@ -211,7 +211,7 @@ class FamilyScore:
         self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
         self.table_of, self.tables = _numbered([cell.table for cell in cells])
         self.group_of, groups = _numbered([family.groups[n] for n in kept])
-        # A table's numbers of one family are of one group.
+        # The cells of a table are in one group.
         self.group_of_table = self.group_of[np.unique(self.table_of, return_index=True)[1]]
         self.sizes = np.bincount(self.group_of, minlength=len(groups)).astype(float)
         floors = LEAST_ERROR * np.array([_log_tolerance(cell) for cell in cells])
@@ -220,7 +220,7 @@ class FamilyScore:
         self._places = {frozenset(own): n for n, own in enumerate(family.combinations)}
 
     def _naming_bits(self, found: Explanations) -> tuple[Numbers, Numbers]:
-        """Return the bits of each shared reading, and of each exception from each of them."""
+        """Return the bits of each shared interpretation, and of each exception from each."""
         combinations, cause_bits = self.family.combinations, found.cause_bits
         causes = {cause for own in combinations for cause, _ in own}
         levels = {cause: len(found.by_id[cause].levels or []) for cause in causes}
@@ -238,28 +238,28 @@ class FamilyScore:
         return deviations(log_values(printed, self.slack[:, None]), self.published[:, None])
 
     def inside(self, printed: Numbers) -> Flags:
-        """Return which numbers lie inside their tolerance: a row a cell, a column a reading."""
+        """Return which numbers match: a row for each cell, a column for each interpretation."""
         found = [matches(cell, own) for cell, own in zip(self.cells, printed, strict=True)]
         return np.array(found, dtype=bool).reshape(printed.shape)
 
     def data_bits(self, sums: Numbers) -> Numbers:
-        """Return the bits of the numbers, from sums of errors by group (last axis)."""
+        """Return the bits that encode the numbers, from sums of errors by group (last axis)."""
         means = np.maximum(sums / self.sizes, self.floors)
         return np.asarray((self.sizes * np.log2(2 * math.e * means)).sum(axis=-1))
 
     def shared_bits(self, errors: Numbers) -> Numbers:
-        """Return all bits of each reading that all tables share; errors: ..., cells, readings."""
+        """Return all bits of each shared interpretation; errors: ..., cells, interpretations."""
         grouped = np.zeros((*errors.shape[:-2], len(self.sizes), errors.shape[-1]))
         for group in range(len(self.sizes)):
             grouped[..., group, :] = errors[..., self.group_of == group, :].sum(axis=-2)
         return self.data_bits(np.moveaxis(grouped, -1, -2)) + self._shared
 
     def best(self, errors: Numbers, inside: Flags | None = None) -> Choice:
-        """Return the best reading: one that the tables share, but for exceptions that pay.
+        """Return the best interpretation: shared by the tables, with exceptions that pay.
 
-        `errors` have a row a cell and a column a reading. Every cause in it is worth `PAYS_BITS`
-        while the others stay; an exception also brings a number inside its tolerance, where
-        `inside` says which are.
+        `errors` have a row for each cell and a column for each interpretation. Each cause is worth
+        at least `PAYS_BITS` while the others stay; an exception must also bring a number inside its
+        tolerance (`inside`).
         """
         if not self.tables:
             return Choice({})
@@ -269,22 +269,22 @@ class FamilyScore:
         _, start, chosen = min(found, key=lambda item: item[0])
         best = self._choice(start, chosen, sums)
         while True:
-            idle = [
+            unpaid = [
                 less
                 for pair, less in self.without_each(best, errors)
                 if less.total - best.total < PAYS_BITS or not self._gains(pair, best, less, inside)
             ]
-            if not idle:
+            if not unpaid:
                 return best
-            best = min(idle, key=lambda less: less.total)
+            best = min(unpaid, key=lambda less: less.total)
 
     def without_each(self, choice: Choice, errors: Numbers) -> list[tuple[tuple[str, str], Choice]]:
-        """Return a reading without each of its causes while the others stay."""
+        """Return a choice without each of its causes, while the others stay."""
         found, sums = [], self._by_table(errors)
         for pair in choice.pairs:
             cause, _, only = pair[0].partition("@")
             shared = dict(choice.shared)
-            # Without an exception a table is read as all; without a shared cause none is read so.
+            # Without its exception a table takes the shared level of the cause.
             usual = shared.get(cause) if only else shared.pop(cause)
             tables = {table: dict(own) for table, own in choice.tables.items()}
             for table, own in tables.items():
@@ -300,7 +300,7 @@ class FamilyScore:
     def _gains(
         self, pair: tuple[str, str], best: Choice, less: Choice, inside: Flags | None
     ) -> bool:
-        """Return whether an exception brings a number inside; a shared reading need not."""
+        """Return whether an exception brings a number inside; a shared cause need not."""
         table = pair[0].partition("@")[2]
         if inside is None or not table:
             return True
@@ -309,22 +309,22 @@ class FamilyScore:
         return bool(rows[:, with_it].sum() > rows[:, without].sum())
 
     def _number(self, combination: dict[str, str]) -> int:
-        """Return the place of a reading; the study's own where causes cannot be taken so."""
+        """Return the place of an interpretation; 0, the study's, where it is not possible."""
         return self._places.get(frozenset(combination.items()), 0)
 
     def _by_table(self, errors: Numbers) -> Numbers:
-        """Return the sums of errors: a row a table, a column a reading."""
+        """Return the sums of errors: a row for each table, a column for each interpretation."""
         sums = np.zeros((len(self.tables), errors.shape[1]))
         np.add.at(sums, self.table_of, errors)
         return sums
 
     def _grouped(self, chosen: Places, sums: Numbers) -> Numbers:
-        """Return the sums of errors by group, each table under its chosen reading."""
+        """Return the sums of errors by group, each table under its chosen interpretation."""
         own = sums[np.arange(len(chosen)), chosen]
         return np.bincount(self.group_of_table, own, len(self.sizes)).astype(float)
 
     def _choice(self, start: int, chosen: Places, sums: Numbers) -> Choice:
-        """Return the reading `start` with the one of each table."""
+        """Return the choice of the shared interpretation `start` and that of each table."""
         data_bits = self.data_bits(self._grouped(chosen, sums))
         naming = self._shared[start] + self._other[start, chosen].sum()
         shared, combinations = self.family.combinations[start], self.family.combinations
@@ -333,7 +333,7 @@ class FamilyScore:
         return Choice(tables, shared, float(data_bits), float(naming), tuple(pairs))
 
     def _with_exceptions(self, start: int, sums: Numbers) -> tuple[float, int, Places]:
-        """Return all bits of a shared reading with exceptions, it, and that of each table."""
+        """Return all bits of `start` with the best exceptions, `start`, and that of each table."""
         chosen = np.full(len(self.tables), start)
         total = float(self._totals_with(start, chosen, sums, 0)[start])
         while len(self.tables) > 1:
@@ -347,7 +347,7 @@ class FamilyScore:
         return total, start, chosen
 
     def _totals_with(self, start: int, chosen: Places, sums: Numbers, table: int) -> Numbers:
-        """Return all bits with each reading of one table, the others as chosen."""
+        """Return all bits with each interpretation of one table, the others as chosen."""
         options = np.tile(self._grouped(chosen, sums), (sums.shape[1], 1))
         options[:, self.group_of_table[table]] += sums[table] - sums[table, chosen[table]]
         naming = self._shared[start] + self._other[start, chosen].sum()
@@ -356,7 +356,7 @@ class FamilyScore:
 
 
 def _numbered(names: Sequence[str]) -> tuple[Places, list[str]]:
-    """Return the number of each name, and the names in the order of their first place."""
+    """Return the number of each name, and the names in their order."""
     numbers, different = pd.factorize(np.array(names, dtype=object))
     return numbers, list(different)
 

@@ -1,15 +1,15 @@
-"""The search: beam forward selection, pairs ahead, backward deletion.
+"""The search: beam forward selection, pairs first, backward deletion.
 
-1. Every cause alone, at every level, on the first stage; then, as causes may only show together,
-   all pairs of the best causes, and of the others those that cost least.
-2. The best of these on the next stage; from each of the beam on, one cause more at its best levels,
-   until no longer description gets shorter.
-3. Coupled causes from the start that the study's file declares, on the first stage.
+1. Every cause alone, at every level, on the first stage; then, as some causes only show together,
+   all pairs of the best causes, and the cheapest of the other pairs.
+2. The best of these on the next stage; one more cause at its best levels is added to each
+   configuration of the beam, until no description gets shorter.
+3. Coupled causes from the starts in the study's file, on the first stage.
 4. Neighbouring values of each number among the chosen causes, on the first stage.
-5. The best on all that may be seen, where causes that do not pay are left out again, and there too
-   what came near it on an earlier stage.
+5. The best on all that the search may see: causes that do not pay are left out, and configurations
+   that came near on an earlier stage are compared.
 
-Nothing here looks at a clock: the budget is counted by the engines' cost models.
+No step depends on the time of day: the engines' cost models count the budget.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ from replication.verdicts.cause import Coupled, Explanations, check_explanations
 
 #: Configurations whose results are looked up together.
 _TOGETHER = 12
-#: Configurations that are followed at a time.
+#: Configurations that are extended in each round.
 BEAM = 2
-#: Share of the budget for pairs of any causes, the cheapest first. Since 2026-11-23, after results
-#: were seen: with pairs of the best causes alone, saxena's search left out a pair whose runs are
-#: short and whose description is by far the shortest.
+#: Share of the budget for pairs of any causes, cheapest first. Since 2026-11-23, after results were
+#: seen: with pairs of the best causes alone, saxena's search left out a pair with short runs and by
+#: far the shortest description.
 CHEAP_PAIRS_SHARE = 0.1
-#: Levels of a cause that are tried with others: its best alone.
+#: Best levels of a cause that are tried together with other causes.
 LEVELS_EXTENDED = 2
 #: Configurations no further than this from the best fit equally well.
 EQUALLY_GOOD_BITS = 7.0
-#: Share of the budget for what coupled causes are tried with.
+#: Share of the budget for additions to coupled causes.
 COUPLED_SHARE = 0.1
-#: Configurations that are scored on the next stage, for each one of the beam.
+#: Configurations that are scored on the next stage, as a multiple of the beam.
 _PROMOTED = 3
-#: Neighbouring values of a number that are tried on either side of the best. A sampler (TPE) tried
-#: further ones until 2026-11-26, after results were seen: it had not found a better one.
+#: Neighbouring values of a number that are tried on either side of the best. Until 2026-11-26 a
+#: sampler (TPE) tried further ones; removed after results were seen: it never found a better one.
 NEIGHBOURS = 2
-#: Share of the budget that the last stages are kept at most.
+#: Largest share of the budget that is reserved for the last stages.
 _MOST_RESERVED = 0.4
 
 
@@ -70,13 +70,13 @@ def kinds(trial: Trial) -> set[str]:
 
 
 def pairs(alone: Sequence[tuple[str, str]]) -> list[Configuration]:
-    """Return all pairs of different causes, each at the levels that are given."""
+    """Return all pairs of causes and levels of different causes."""
     both = itertools.combinations(alone, 2)
     return [with_cause((one,), *two) for one, two in both if one[0] != two[0]]
 
 
 def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
-    """Return the levels of each cause, the best alone first."""
+    """Return the levels of each cause, best first, from trials of single causes."""
     found: dict[str, list[str]] = {}
     for trial in sorted(trials):
         ((cause, level),) = trial.configuration
@@ -86,10 +86,10 @@ def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
 
 @dataclass
 class Search:
-    """The search for a study's best explanation, on growing parts of what may be seen.
+    """The search for a study's best explanation.
 
-    `stages` grow up to all that may be seen; `whole` is what can be judged, held out or not;
-    `tried` has all trials by configuration and stage.
+    `stages` are growing parts of the study without held-out data, the last one all of it; `whole`
+    has the held-out data too; `tried` has all trials by configuration and stage.
     """
 
     runner: TrialRunner
@@ -101,10 +101,10 @@ class Search:
 
     @classmethod
     def begin(cls, root: Path, found: Explanations, machine: Machine) -> Search:
-        """Return the search that files ask for; InputError where they do not fit together."""
+        """Return the search that files describe; InputError where they do not fit together."""
         study = load_study(root, found.study)
         numbers = read_published(published_path(root, study.id))
-        # A configuration is run once: it has no spread.
+        # Configurations have one run, so spreads cannot be compared.
         cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
         check_explanations(found, study, cells)
         runner = TrialRunner(study, found, cells, machine)
@@ -113,16 +113,16 @@ class Search:
 
     @property
     def coupled(self) -> Coupled | None:
-        """The causes that cancel each other until all are there."""
+        """The causes that cancel each other unless all are present."""
         return self.runner.explanations.coupled
 
     @cached_property
     def _reserve_s(self) -> float:
-        """What the finalists, the waterfall and the held-out part should cost."""
+        """Expected cost of the finalists, the waterfall and the held-out part."""
         last = self.stages[-1]
         one_s = self.runner.cost_s(DEFAULTS, last)
         if last.levels == self.stages[0].levels == self.whole.levels:
-            # All are run by then, but perhaps for the best without one of its causes.
+            # Only the best without one of its causes may still have to run.
             return one_s
         whole_s = self.runner.cost_s(DEFAULTS, self.whole)
         wanted_s = (self.settings.explanation.finalists + 2) * one_s + 2 * whole_s
@@ -131,12 +131,12 @@ class Search:
 
     @property
     def _coupled_s(self) -> float:
-        """What the best with coupled causes should cost on all that can be judged."""
+        """Expected cost of judging the best with coupled causes."""
         if self.coupled is None:
             return 0.0
         start, last = tuple(sorted(self.coupled.starts[0].items())), self.stages[-1]
         one_s = self.runner.cost_s(start, last)
-        # All of it, and all that is seen without each cause but the one that is kept.
+        # The whole study, and the last stage without each of the causes but one.
         return self.runner.cost_s(start, self.whole) + (len(start) - 1) * one_s
 
     def evaluate(
@@ -147,8 +147,8 @@ class Search:
     ) -> list[Trial]:
         """Return the trials of configurations on a stage, in their order; each is run once.
 
-        With `reserve_s` as many as can be afforded before no more than that is left; a
-        configuration that makes no scenario has no trial.
+        With `reserve_s` only as many as the budget allows without this reserve; a configuration
+        that makes no scenario has no trial.
         """
         wanted = list(dict.fromkeys(configurations))
         left_s = self.runner.left_s - (reserve_s or 0.0)
@@ -175,11 +175,11 @@ class Search:
 
     @property
     def count(self) -> int:
-        """How many configurations were tried."""
+        """The number of configurations that were tried."""
         return len({configuration for configuration, _ in self.tried})
 
     def run(self) -> list[Trial]:
-        """Return the best on all that may be seen: with and without coupled causes, best first."""
+        """Return the best on the last stage, with and without coupled causes, best first."""
         runner, reserve_s = self.runner, self._reserve_s
         first, last = self.stages[0], self.stages[-1]
         self.evaluate([DEFAULTS], first)
@@ -201,7 +201,7 @@ class Search:
         self._say("numbers of the chosen causes", first)
         count = self.settings.explanation.finalists
         finalists = [*dict.fromkeys([*self._best(self._second, 2), *self._best(first, count)])]
-        # The defaults come first, so that there always is something to compare with.
+        # The defaults come first: everything is compared with them.
         self.evaluate([DEFAULTS], last)
         self.evaluate([*coupled, *finalists[:count]], last, reserve_s / 2)
         found = [self._settle(with_it) for with_it in ([False, True] if coupled else [False])]
@@ -209,7 +209,7 @@ class Search:
         return sorted(one for one in found if one is not None)
 
     def near(self, best: Trial) -> list[Configuration]:
-        """Return what fits as well as the best on an earlier stage, with as many coupled causes."""
+        """Return configurations that fit as well on an earlier stage, with or without coupling."""
         coupled, found = self.is_coupled(best.configuration), list[Configuration]()
         for stage in self.stages[:-1]:
             (own,) = self.evaluate([best.configuration], stage)
@@ -218,16 +218,16 @@ class Search:
         return [one for one in dict.fromkeys(found) if self.is_coupled(one) is coupled]
 
     def not_compared(self, best: Trial) -> int:
-        """Return how many of them the budget did not allow on all that may be seen."""
+        """Return how many of them the budget did not allow on the last stage."""
         last = self.stages[-1].name
         return sum((one, last) not in self.tried for one in self.near(best))
 
     def is_coupled(self, configuration: Configuration) -> bool:
-        """Return whether a configuration has the cause of the coupled ones."""
+        """Return whether a configuration has the main cause of the coupled ones."""
         return self.coupled is not None and self.coupled.cause in dict(configuration)
 
     def rivals(self, best: Trial) -> list[Trial]:
-        """Return what fits as well on all that may be seen without one of the best's causes."""
+        """Return trials that fit as well on the last stage without one of the best's causes."""
         limit, needed = best.total + EQUALLY_GOOD_BITS, kinds(best)
         return [
             trial
@@ -237,7 +237,7 @@ class Search:
 
     @property
     def defaults(self) -> Trial:
-        """The defaults on all that may be seen."""
+        """The defaults on the last stage."""
         return self.tried[DEFAULTS, self.stages[-1].name]
 
     def waterfall(self, best: Trial) -> list[Trial]:
@@ -292,11 +292,10 @@ class Search:
             close = values[max(here - NEIGHBOURS, 0) : here + NEIGHBOURS + 1]
             neighbours += [with_cause(parent, cause, level_key(value)) for value in close]
         self.evaluate(neighbours, self.stages[0], 0.8 * self._reserve_s)
-        # The best of them compete where the beam did.
         self._promote()
 
     def _couple(self, levels: Mapping[str, list[str]]) -> list[Configuration]:
-        """Go on from the starts with coupled causes, one change at a time; return the best."""
+        """Extend the starts with coupled causes, one change at a time; return the best."""
         if self.coupled is None:
             return []
         first = self.stages[0]
@@ -313,9 +312,10 @@ class Search:
         return [before.configuration] if before else []
 
     def _settle(self, coupled: bool) -> Trial | None:
-        """Return the best on the last stage, with or without the cause of the coupled ones.
+        """Return the best on the last stage, with or without coupled causes.
 
-        Every cause pays for itself, and what came near it is compared as far as the budget goes.
+        Each of its causes pays for itself, and near configurations are compared as far as the
+        budget allows.
         """
         last, runner = self.stages[-1], self.runner
         before: Trial | None = None

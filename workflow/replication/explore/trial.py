@@ -1,4 +1,4 @@
-"""Trials: configurations that are run on a part of a study, and how they are scored.
+"""Trials: configurations that are run on a part of a study, and their scores.
 
 A configuration is a set of causes that are simulated, each at one of its levels.
 """
@@ -28,18 +28,18 @@ from replication.verdicts.claim import evaluate_claim
 Configuration = tuple[tuple[str, str], ...]
 #: The documented defaults.
 DEFAULTS: Configuration = ()
-#: Bits of a claim's verdict, where claims are what is explained; `NOT_REPRODUCED_BITS` of others.
+#: Bits of a claim's verdict where claims are explained; `NOT_REPRODUCED_BITS` for all others.
 VERDICT_BITS = {Verdict.REPRODUCED: 0.0, Verdict.DIRECTION_ONLY: 2.0}
 NOT_REPRODUCED_BITS = 4.0
 
 
 def with_cause(configuration: Configuration, cause: str, level: str) -> Configuration:
-    """Return a configuration with a cause at a level, whichever it had before."""
+    """Return a configuration with a cause at another level, or one cause more."""
     return tuple(sorted({**dict(configuration), cause: level}.items()))
 
 
 def without_each(configuration: Configuration) -> list[Configuration]:
-    """Return a configuration without one of its causes each, in their order."""
+    """Return a configuration without each of its causes, in their order."""
     return [tuple(p for p in configuration if p != pair) for pair in configuration]
 
 
@@ -50,10 +50,10 @@ def in_words(pairs: Iterable[tuple[str, str]]) -> str:
 
 @dataclass(frozen=True)
 class StudyPart:
-    """A part of a study that is run: a stage of a search, or all that can be judged.
+    """A part of a study: a stage of a search, or all that can be judged.
 
     `cells` are places among all cells of the study; `levels` maps experiment to factor to the
-    levels that are run, and a factor that is left out is run whole.
+    levels that are run (all levels of a factor that is left out).
     """
 
     name: str
@@ -76,7 +76,7 @@ class StudyPart:
         return study.model_copy(update={"experiments": experiments})
 
     def needs(self, run: Run, cells: Sequence[MappedCell]) -> bool:
-        """Return whether a run is of one of the points that are scored."""
+        """Return whether a run belongs to a point that is scored."""
         if not self.cells:
             return True
         wanted = (cells[place].quantity for place in self.cells)
@@ -88,7 +88,7 @@ def parts(
 ) -> tuple[list[StudyPart], StudyPart]:
     """Return the stages of a study's search, and all that can be judged.
 
-    The last stage has all that may be seen.
+    The last stage has everything but held-out data.
     """
     if found.score == "claims":
         claims = [_claims(one, study) for one in found.stages]
@@ -109,7 +109,7 @@ def parts(
 
 
 def is_held_out(found: Explanations, cell: MappedCell) -> bool:
-    """Return whether a cell is among those that the search must not see."""
+    """Return whether the search must not see a cell."""
     return cell.row in found.held_out.rows.get(cell.table, [])
 
 
@@ -137,7 +137,7 @@ def _of_cells(
 
 @dataclass
 class TrialRunner:
-    """Runs configurations of one study, at its documented defaults but for them, on one engine."""
+    """Runs configurations of one study on one engine; other parameters keep their defaults."""
 
     study: Study
     explanations: Explanations
@@ -148,16 +148,16 @@ class TrialRunner:
 
     @property
     def budget_s(self) -> float:
-        """Expected CPU time that all scenarios together may take."""
+        """Expected CPU time that all scenarios may take together."""
         return self.explanations.cpu_budget_s
 
     @property
     def left_s(self) -> float:
-        """What is left of the budget."""
+        """The remaining budget."""
         return self.budget_s - self.costs.spent_s
 
     def bits(self, configuration: Configuration) -> float:
-        """Return what naming the configuration's causes and levels takes."""
+        """Return the bits that name the configuration's causes and levels."""
         found = self.explanations
         return sum((found.cause_bits + found.by_id[c].level_bits(v) for c, v in configuration), 0.0)
 
@@ -169,7 +169,7 @@ class TrialRunner:
         return changed
 
     def cost_s(self, configuration: Configuration, part: StudyPart) -> float:
-        """Return what a configuration costs on a part beyond what was run already."""
+        """Return the cost of a configuration on a part, without runs that were made already."""
         return self.costs.further_s(self.runs(configuration, part) or [])
 
     def runs(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
@@ -186,7 +186,7 @@ class TrialRunner:
             return None
         if configuration == DEFAULTS:
             return runs
-        # What the engine refuses at the defaults too is not the configuration's.
+        # Points that the engine refuses at the defaults too do not count.
         usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
         refused = {(r.experiment, r.point) for r in runs if self.machine.refusal(r)}
         return runs if refused <= usual else None
@@ -194,18 +194,18 @@ class TrialRunner:
     def _needed(
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
     ) -> list[Run]:
-        # Whole runs, as in tier paper. A replicate has one of the levels that are averaged over.
+        # Whole runs, as in tier paper. A replicate takes only one of the levels that are averaged.
         study, tier = part.study(self.on(configuration)), explored_tier("all", replicates)
         engine, version = self.machine.engine, self.machine.ns3_version
         runs = design_study(study, tier, [engine], version, whole_averages=False)
         return [run for run in runs if part.needs(run, self.cells)]
 
     def results(self, configurations: Sequence[Configuration], part: StudyPart) -> Results:
-        """Return the results of configurations, a replicate each; runs what lacks."""
+        """Return the results of configurations, a replicate each; run what is missing."""
         return self._results([self.runs(one, part) or [] for one in configurations])
 
     def replicated(self, configuration: Configuration, part: StudyPart, count: int) -> Results:
-        """Return the results of a configuration in so many replicates; runs what lacks."""
+        """Return the results of a configuration in `count` replicates; run what is missing."""
         return self._results(by_replicate(self._needed(configuration, part, count)))
 
     def _results(self, points: Sequence[Sequence[Run]]) -> Results:
@@ -215,11 +215,11 @@ class TrialRunner:
 
 @dataclass(frozen=True)
 class Trial:
-    """A configuration with its best readings on a stage.
+    """A configuration with its best interpretations on a stage.
 
-    `data_bits` are what numbers or claims take, `bits` what names the causes, readings included.
-    Where numbers are scored, it has of each family the reading and what would be printed (a row a
-    cell, a column a reading); else the verdicts by claim.
+    `data_bits` encode numbers or claims, `bits` name the causes, interpretations included. Where
+    numbers are scored, `readings` and `printed` have the interpretation of each family and what
+    would be printed (a row a cell, a column an interpretation); else `verdicts` has those by claim.
     """
 
     configuration: Configuration
@@ -232,12 +232,12 @@ class Trial:
 
     @property
     def total(self) -> float:
-        """All bits: the less, the better."""
+        """All bits: the fewer, the better."""
         return self.data_bits + self.bits
 
     @property
     def rank(self) -> tuple[float, int, Configuration]:
-        """What trials are sorted by: bits, then the fewer causes, then their names."""
+        """The sorting key: bits, then the number of causes, then their names."""
         return round(self.total, 6), len(self.configuration), self.configuration
 
     def __lt__(self, other: Trial) -> bool:
@@ -245,12 +245,12 @@ class Trial:
 
     @cached_property
     def pairs(self) -> Configuration:
-        """Its causes and levels, readings included."""
+        """Its causes and levels, interpretations included."""
         return (*self.configuration, *(pair for choice in self.readings for pair in choice.pairs))
 
 
 class CellJudge(Reader):
-    """Scores configurations by the study's numbers, each under its best reading."""
+    """Scores configurations by the study's numbers, each under its best interpretation."""
 
     def __init__(self, runner: TrialRunner) -> None:
         super().__init__(runner.study, runner.explanations, runner.cells)
@@ -261,7 +261,7 @@ class CellJudge(Reader):
         return [FamilyScore(self, family, stage.cells) for family in self.families]
 
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
-        """Return all bits of a configuration with every number read as the study says."""
+        """Return all bits of a configuration with every number read as the study states."""
         scored = zip(self.scores(stage), trial.printed, strict=True)
         read = [float(score.shared_bits(score.errors(own))[0]) for score, own in scored]
         return self.runner.bits(trial.configuration) + sum(read)
@@ -291,7 +291,7 @@ class ClaimJudge:
     runner: TrialRunner
 
     def cost_bits(self, verdict: str) -> float:
-        """Return what a verdict takes to tell."""
+        """Return the bits of a verdict."""
         return VERDICT_BITS.get(Verdict(verdict), NOT_REPRODUCED_BITS)
 
     def judged(

@@ -64,7 +64,7 @@ PLAIN = (
     *("agreement_*.csv", "trace_*.csv", "trace_*.parquet"),
     *("regions.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
     "sensitivity/*/*.csv",
-    *("sensitivity/*/explanation.json", "sensitivity/*/made_from.json"),
+    *("sensitivity/*/explanation.json", "sensitivity/*/input_hashes.json"),
 )
 #: Working files of regions, which are not released.
 SCENARIOS = ".scenarios.json"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from replication.engines.model import FlowPaths
+from replication.engines.path import FlowPaths
 from replication.study.claim_model import Flows, Quantity, StartOrder, Where
 from replication.study.link import Link
 from replication.study.parameter import Level, Parameter, plain_values

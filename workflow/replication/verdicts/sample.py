@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from replication.engines.model import FlowPaths
+from replication.engines.path import FlowPaths
 from replication.metrics.metric import chosen_flows, quantity
 from replication.metrics.metric_model import COUNTS, metric_label
 from replication.metrics.results import Results

@@ -1,8 +1,7 @@
 """Regions: where a claim holds, over two ranges and the levels of further axes.
 
-In: `configs/regions/<region>.yaml`, `configs/regions.yaml`, the store of runs. Out: of each region
-and engine a response surface of what the claim compares, the contour of its threshold, and a
-validation at random points. `exploration.py` holds the order of work and what a claim compares;
-nothing in it asks a clock, so that the same inputs give the same bytes. A further kind of axis:
-`region_model.py` and `space.py`; a law: `space.py`; the model: `surface.py`.
+In: `configs/regions/<region>.yaml`, `configs/regions.yaml`, the store of runs. Out: for each region
+and engine a response surface of the compared quantity, the contour of its threshold, and its
+validation at random points. No result depends on the time of day: the same inputs give the same
+bytes. A further kind of axis belongs in `region_model.py` and `space.py`, a law in `space.py`.
 """

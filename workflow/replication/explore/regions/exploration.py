@@ -2,25 +2,23 @@
 
 The compared quantity is one logarithm a run. A share of alternatives that must all be above another
 is the ratio to the best of them; two that must be alike are their ratio between two bounds. Of
-several clauses the one that is closest to failing decides: the quantity is then how far inside its
-bounds that one is.
+several clauses the one closest to failing decides, by the distance from its bounds.
 
-After an even first design, each further point is the one that is expected to make the claim's side
-known in the largest area: it lowers the surface's variance around itself, and the entropy of
-"holds" over the area falls most where the contour may lie. A point that is chosen again gets
-another replicate. The validation points are random over the whole area, come after all that, and
-decide nothing.
+After an even first design, each further point has the largest expected gain: a run lowers the
+surface's variance around it, and so the entropy of "holds", most where the contour may lie. A point
+that is chosen again gets another replicate. The validation points are random, and come last.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import sha256
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,7 +28,7 @@ from replication.design.design import Run
 from replication.explore.machine import Costs, Machine
 from replication.explore.regions.region_model import RegionSettings, Spending
 from replication.explore.regions.space import Panel, Point, Space
-from replication.explore.regions.surface import Bounds, Candidates, Surface
+from replication.explore.regions.surface import REACH, Bounds, Surface, best_places
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.claim_model import (
@@ -41,25 +39,22 @@ from replication.study.claim_model import (
     ShareTest,
     SimpleTest,
     ValueTest,
-    sides,
 )
 from replication.study.errors import InputError
 from replication.study.study import Study
-from replication.verdicts.comparison import UntestableError, compare
+from replication.verdicts.comparison import UntestableError, compare, sides
 from replication.verdicts.sample import starved, starved_note
 
 #: A replicate of a point.
 Trial = tuple[Point, int]
 #: Largest factor by which a quantity is above or below another, such as one of nothing.
 LARGEST = 1000.0
-#: Runs without which a panel has no surface, and expected gain, as a share of the area, that a
-#: further run has to promise.
+#: Fewest runs of a surface, and smallest expected gain of a further run as a share of the area.
 LEAST_RUNS, LEAST_GAIN = 4, 1e-5
 
 
-@dataclass(frozen=True)
-class Clause:
-    """A clause of a claim: a ratio or a value, and between which logarithms of it it holds."""
+class Clause(NamedTuple):
+    """A clause of a claim: a ratio or a value, and the logarithms between which it holds."""
 
     test: RatioTest | ValueTest
     bounds: Bounds
@@ -75,124 +70,92 @@ class Clause:
         if isinstance(test, EquivalenceTest):
             bounds = Bounds(math.log(1 - test.margin), math.log(1 + test.margin))
         elif not isinstance(test, ShareTest) or test.expect.at_least != 1:
-            raise InputError(
-                f"claim: a test of kind {test.kind!r} has no quantity with a threshold"
-            )
+            words = "has no quantity with a threshold"
+            raise InputError(f"claim: a test of kind {test.kind!r} {words}")
         elif test.relation == "above":
             bounds, reduce = Bounds(low=math.log(test.factor * (1 + test.tie))), "minimum"
         else:
             bounds, reduce = Bounds(high=math.log(test.factor * (1 - test.tie))), "maximum"
-        ratio = RatioTest.model_construct(
-            kind="ratio", left=test.left, right=test.right, reduce=reduce
-        )
-        return cls(ratio, bounds)
-
-    def values(self, study: Study, results: Results) -> pd.Series[float]:
-        """Return the logarithm of the quantity in each replicate; one without any is left out."""
-        frames = [
-            quantity(results, wanted).drop(columns="engine").dropna(subset="value")
-            for wanted in sides(self.test)
-        ]
-        try:
-            found = compare(study, self.test, frames).values.dropna()
-        except UntestableError:
-            return pd.Series(dtype=float)
-        logs = pd.Series(np.log(found.astype(float).clip(1e-300, 1e300)))
-        reach = math.log(LARGEST)
-        return logs.clip(self.bounds.centre - reach, self.bounds.centre + reach)
+        both: dict[str, Any] = {"left": test.left, "right": test.right}
+        return cls(RatioTest.model_construct(kind="ratio", reduce=reduce, **both), bounds)
 
 
-@dataclass(frozen=True)
 class Compared:
-    """What a claim compares: its clauses, and the bounds of the quantity that they make."""
+    """What a claim compares: its clauses, and the bounds of the quantity that they make together.
 
-    clauses: Sequence[Clause]
-    bounds: Bounds
+    InputError where that is no quantity with a threshold.
+    """
 
-    @classmethod
-    def of(cls, claim: Claim) -> Compared:
-        """Return what a claim compares; InputError where that is no quantity with a threshold."""
-        clauses = [Clause.of(test) for test in claim.tests()]
-        if not clauses:
+    def __init__(self, claim: Claim) -> None:
+        self.clauses = [Clause.of(test) for test in claim.tests()]
+        if not self.clauses:
             raise InputError(f"claim: {claim.id} cannot be tested")
-        return cls(clauses, clauses[0].bounds if len(clauses) == 1 else Bounds(low=0.0))
+        self.bounds = self.clauses[0].bounds if len(self.clauses) == 1 else Bounds(low=0.0)
 
     def values(self, study: Study, results: Results) -> dict[int, float]:
-        """Return the logarithm of the quantity in each replicate that has one."""
-        found = [clause.values(study, results) for clause in self.clauses]
-        if len(found) > 1:
-            margins = [
-                np.minimum(own - clause.bounds.low, clause.bounds.high - own)
-                for clause, own in zip(self.clauses, found, strict=True)
+        """Return the logarithm of the quantity of each replicate that has one."""
+        found, reach = [], math.log(LARGEST)
+        for test, bounds in self.clauses:
+            frames = [
+                quantity(results, wanted).drop(columns="engine").dropna(subset="value")
+                for wanted in sides(test)
             ]
-            found = [pd.concat(margins, axis=1, join="inner").min(axis=1)]
-        return {int(str(replicate)): float(value) for replicate, value in found[0].items()}
+            try:
+                values = compare(study, test, frames).values.dropna()
+            except UntestableError:
+                return {}
+            logs = pd.Series(np.log(values.astype(float).clip(1e-300, 1e300)))
+            logs = logs.clip(bounds.centre - reach, bounds.centre + reach)
+            margin = np.minimum(logs - bounds.low, bounds.high - logs)
+            found.append(logs if len(self.clauses) == 1 else margin)
+        together = pd.concat(found, axis=1, join="inner").min(axis=1)
+        return {int(str(replicate)): float(value) for replicate, value in together.items()}
 
 
 @dataclass(frozen=True)
 class PointResult:
-    """One replicate of a point: where it was run, and the logarithm of the compared quantity.
-
-    `value` is NaN where the quantity is undefined or nothing was run; `note` says why, or which
-    flow is starved.
-    """
+    """One replicate of a point: its place, and the logarithm of the compared quantity."""
 
     at: Point
-    value: float = math.nan
+    value: float = math.nan  # undefined, or not run
     runs: Sequence[Run] = ()
-    note: str = ""
+    note: str = ""  # why it is undefined, or which flow is starved
 
 
-@dataclass
 class Sampler:
     """Runs replicates of points on an engine; all but the first lie `offset` off their point."""
 
-    space: Space
-    machine: Machine
-    offset: float = 0.0
-    costs: Costs = field(default_factory=Costs)
-    _designed: dict[Trial, tuple[list[Run], str]] = field(default_factory=dict)
-
-    @cached_property
-    def compared(self) -> Compared:
-        """What the claim compares."""
-        return Compared.of(self.space.claim)
-
-    @property
-    def spent_s(self) -> float:
-        """Expected CPU time of all that was run."""
-        return self.costs.spent_s
+    def __init__(self, space: Space, machine: Machine, offset: float = 0.0) -> None:
+        self.space, self.machine, self.offset = space, machine, offset
+        self.compared, self.costs = Compared(space.claim), Costs()
+        self._designed: dict[Trial, tuple[list[Run], str]] = {}
 
     def cost_s(self, trials: Iterable[Trial]) -> float:
-        """Return what trials cost beyond what was run already."""
-        return self.costs.further_s(run for trial in trials for run in self._runs(trial)[0])
+        """Return the expected CPU time of trials, without runs that were made already."""
+        return self.costs.further_s(run for trial in trials for run in self._design(trial)[0])
 
     def sample(self, trials: Sequence[Trial]) -> dict[Trial, PointResult]:
-        """Return what is found in trials; run what lacks."""
-        designed = {trial: self._runs(trial) for trial in trials}
-        ran = [trial for trial, (runs, _) in designed.items() if runs]
-        self.costs.count(run for trial in ran for run in designed[trial][0])
+        """Return the results of trials; run those that are not in the store."""
+        designed = [self._design(trial) for trial in trials]
+        points = [runs for runs, _ in designed]
+        self.costs.count(itertools.chain(*points))
         values: dict[int, float] = {}
         notes: dict[int, str] = {}
-        if ran:
-            results = self.machine.results(
-                self.space.base.id, [designed[trial][0] for trial in ran]
-            )
+        if any(points):
+            results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
-            wanted = [one for test in self.space.claim.tests() for one in sides(test)]
-            hungry = starved(results, self.machine.engine, wanted)
+            hungry = starved(results, self.machine.engine, list(self.space.claim.quantities()))
             notes = {int(str(n)): starved_note(own) for n, own in hungry.groupby("replicate")}
-        number = {trial: place for place, trial in enumerate(ran)}
         found = {}
-        for trial, (runs, refusal) in designed.items():
-            place = number.get(trial, -1)
-            value = values.get(place, math.nan)
+        for number, (trial, (runs, refusal)) in enumerate(zip(trials, designed, strict=True)):
+            value = values.get(number, math.nan)
             undefined = "the quantity is undefined" if math.isnan(value) else ""
-            note = notes.get(place) or refusal or undefined
+            note = notes.get(number) or refusal or undefined
             found[trial] = PointResult(replicate_point(*trial, self.offset), value, runs, note)
         return found
 
-    def _runs(self, trial: Trial) -> tuple[list[Run], str]:
+    def _design(self, trial: Trial) -> tuple[list[Run], str]:
+        """Return the runs of a trial, or none and why."""
         if trial not in self._designed:
             point, replicate = trial
             try:
@@ -207,20 +170,19 @@ class Sampler:
 def replicate_point(point: Point, replicate: int, offset: float) -> Point:
     """Return where a replicate of a point is run: the first at it, the others on both its sides.
 
-    Many configurations leave nothing to chance: with other seeds alone, their replicates would be
-    one run and their noise nought, where a hundredth more of a delay gives another result.
+    Many configurations have no random part: with other seeds alone, all replicates would be the
+    same run without noise, while a delay that differs by 1 % gives another result.
     """
     off = offset * ((replicate + 1) // 2) * (1 if replicate % 2 else -1)
     x, y = (min(1.0, max(0.0, share + off)) for share in (point.x, point.y))
     return Point(point.panel, x, y)
 
 
-@dataclass(frozen=True)
-class Validated:
-    """A validation point: how the mean of its runs compares with what was predicted of it.
+class Validated(NamedTuple):
+    """A validation point: the mean of its runs compared with its prediction.
 
-    `deviations` are the standard deviations of the prediction by which it is off, `probability` the
-    predicted one that it meets the claim; `covered` is whether it lies in the interval of `LEVEL`.
+    `deviations` is their difference in standard deviations, `probability` the predicted one that
+    the claim holds; `covered` says whether the mean lies in the interval of `LEVEL`.
     """
 
     point: Point
@@ -233,7 +195,7 @@ class Validated:
 
 @dataclass
 class Exploration:
-    """Explores a region on an engine, and keeps what was found.
+    """The exploration of a region on an engine, and its results.
 
     `name` seeds the random points; `left_out` are panels beyond the budget.
     """
@@ -250,20 +212,26 @@ class Exploration:
     validation: list[Validated] = field(default_factory=list)
 
     def run(self) -> None:
-        """Explore; the same is found for the same inputs, however often it was cut short."""
+        """Explore; the same inputs give the same results, also after an interruption."""
         for panel in self.panels:
             self._start(panel)
         self._fit()
-        while batch := self._chosen():
+        while batch := self._choose():
             self.results |= self.sampler.sample(batch)
             self._fit()
             line = f"{self.name}: {len(self.results)} runs, {self.undecided():.0%} undecided"
             print(line, file=sys.stderr)
-        self._validate()
+        if self.surfaces:
+            self._validate()
 
     def undecided(self) -> float:
         """Return the share of the drawn area that is undecided."""
-        return float(np.mean([one.shares()[2] for one in self.surfaces.values()] or [1.0]))
+        found = [surface.shares()["undecided"] for surface in self.surfaces.values()]
+        return float(np.mean(found or [1.0]))
+
+    @property
+    def _left_s(self) -> float:
+        return self.budget_s - self.sampler.costs.spent_s
 
     def _replicated(self, points: Iterable[Point]) -> list[Trial]:
         return [(point, n) for point in points for n in range(self.settings.replicates)]
@@ -271,13 +239,14 @@ class Exploration:
     def _start(self, panel: Panel) -> None:
         drawn = qmc.Sobol(2, rng=self.settings.seed).random(self.spending.first_points)
         trials = self._replicated(_place(panel, *at) for at in drawn)
-        # A first look is always had: a region without a point would say nothing.
-        if self.results and self.sampler.cost_s(trials) > self._left_s():
+        # The first panel is always run, whatever it costs.
+        if self.results and self.sampler.cost_s(trials) > self._left_s:
             self.left_out.append(panel)
         else:
             self.results |= self.sampler.sample(trials)
 
     def _fit(self) -> None:
+        bounds = self.sampler.compared.bounds
         for panel in self.panels:
             runs = [
                 (point, one)
@@ -289,44 +258,40 @@ class Exploration:
                 continue
             places = np.array([(one.at.x, one.at.y) for _, one in runs])
             values = np.array([one.value for _, one in runs])
-            bounds = self.sampler.compared.bounds
             self.surfaces[panel] = Surface.fit(places, values, bounds, _noise(runs))
 
-    def _left_s(self) -> float:
-        return self.budget_s - self.sampler.spent_s
-
     def _validation_points(self) -> int:
-        each_s = self.sampler.spent_s / max(1, len(self.results)) * self.settings.replicates
-        room = self.settings.validation_share * self.budget_s / each_s if each_s else math.inf
-        return min(self.spending.validation_points, math.ceil(room))
+        each_s = self.sampler.costs.spent_s / max(1, len(self.results)) * self.settings.replicates
+        most = self.settings.validation_share * self.budget_s / each_s if each_s else math.inf
+        return min(self.spending.validation_points, math.ceil(most))
 
-    def _chosen(self) -> list[Trial]:
-        """Return the trials of the next batch; none where enough is known or nothing affordable."""
+    def _choose(self) -> list[Trial]:
+        """Return the trials of the next batch: none where enough is known, or none affordable."""
         if not self.surfaces or self.undecided() <= self.settings.enough:
             return []
-        each_s = self.sampler.spent_s / len(self.results)
+        each_s = self.sampler.costs.spent_s / len(self.results)
         reserve_s = self._validation_points() * self.settings.replicates * each_s
         count = Counter(point for point, _ in self.results)
-        candidates = {panel: Candidates(surface) for panel, surface in self.surfaces.items()}
+        places = {panel: best_places(surface) for panel, surface in self.surfaces.items()}
+        best = {panel: next(own) for panel, own in places.items()}
         chosen: list[Trial] = []
         for _ in range(math.ceil(self.settings.batch_share * len(self.results))):
-            panel = max(candidates, key=lambda one: candidates[one].gain)
-            if candidates[panel].gain < LEAST_GAIN:
+            panel = max(best, key=lambda one: best[one][0])
+            gain, place = best[panel]
+            if gain < LEAST_GAIN:
                 break
-            x, y = candidates[panel].take()
-            point = Point(panel, float(x), float(y))
+            point = Point(panel, *map(float, place))
             trial = (point, count[point])
-            if self.sampler.cost_s([*chosen, trial]) > self._left_s() - reserve_s:
+            if self.sampler.cost_s([*chosen, trial]) > self._left_s - reserve_s:
                 break
+            best[panel] = next(places[panel])
             count[point] += 1
             chosen.append(trial)
         return chosen
 
     def _validate(self) -> None:
-        """Run random points of the whole area, and compare them with what is predicted there."""
+        """Run random points of the whole area, and compare them with their predictions."""
         panels = list(self.surfaces)
-        if not panels:
-            return
         seed = int.from_bytes(sha256(self.name.encode()).digest()[:4], "big")
         random = np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
         drawn = [
@@ -335,19 +300,18 @@ class Exploration:
         ]
         found = self.sampler.sample(self._replicated(drawn))
         for point in drawn:
-            runs = [found[trial] for trial in self._replicated([point])]
-            if not any(math.isnan(one.value) for one in runs):
-                self.validation.append(self._compared(point, runs))
-
-    def _compared(self, point: Point, runs: Sequence[PointResult]) -> Validated:
-        surface = self.surfaces[point.panel]
-        observed = float(np.mean(surface.bounds.warp(np.array([one.value for one in runs]))))
-        means, sds = surface.predict(np.array([(point.x, point.y)]), len(runs))
-        low, high = surface.bounds.ends()
-        deviations = (observed - float(means[0])) / float(sds[0])
-        probability = float(surface.bounds.holds(means, sds)[0])
-        holds, covered = low <= observed <= high, abs(deviations) <= surface.reach
-        return Validated(point, runs, deviations, probability, holds, covered)
+            results = [found[trial] for trial in self._replicated([point])]
+            values, surface = np.array([one.value for one in results]), self.surfaces[point.panel]
+            if np.isnan(values).any():
+                continue
+            observed = float(np.mean(surface.bounds.warp(values)))
+            mean, sd = surface.predict(np.array([(point.x, point.y)]), len(results))
+            low, high = surface.bounds.ends()
+            deviations = (observed - float(mean[0])) / float(sd[0])
+            probability = float(surface.bounds.holds(mean, sd)[0])
+            holds, covered = low <= observed <= high, abs(deviations) <= REACH
+            one = Validated(point, results, deviations, probability, holds, covered)
+            self.validation.append(one)
 
 
 def _place(panel: Panel, x: float, y: float) -> Point:
@@ -355,7 +319,7 @@ def _place(panel: Panel, x: float, y: float) -> Point:
 
 
 def _noise(runs: Sequence[tuple[Point, PointResult]]) -> float:
-    """Return the standard deviation of runs at one point; at most points, not at cliffs."""
+    """Return the standard deviation of runs at one point: a median, which leaves cliffs out."""
     values: defaultdict[Point, list[float]] = defaultdict(list)
     for point, one in runs:
         values[point].append(one.value)

@@ -1,4 +1,4 @@
-"""Regions as data: a claim, the set-up that it is tested on, and the axes of the region.
+"""Regions as data: a claim, the configuration that it is tested on, and the axes of the region.
 
 `configs/regions/<region>.yaml` has one region, `configs/regions.yaml` what each tier spends on all.
 """
@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from replication.study.claim_model import Claim, SimpleTest
+from replication.study.claim_model import SimpleTest
 from replication.study.errors import InputError, exit_with_error
 from replication.study.files import read_model
 from replication.study.model import (
@@ -25,13 +25,11 @@ from replication.study.model import (
     one_of,
 )
 from replication.study.parameter import unique
-from replication.study.study import Study
 from replication.study.variation import Range, Variation
 from replication.study.verdict import Change
 
-REGIONS = Path("configs/regions")
-SETTINGS = Path("configs/regions.yaml")
-#: Digits kept of a value on an axis.
+_REGIONS = Path("configs/regions")
+#: Significant digits of a value on an axis.
 DIGITS = 5
 
 
@@ -39,58 +37,51 @@ class AxisLevel(Document):
     """One level of an axis without numbers."""
 
     key: Identifier
-    """Its name."""
     title: Label
-    """What it says in charts."""
     set: Variation | None = None
-    """Its set-up; without it the base's own."""
+    """What it changes in the study; nothing without it."""
 
 
 class OfBdp(Document):
-    """A parameter that is computed from the path's product of bandwidth and delay.
+    """A parameter that is computed from the bandwidth-delay product of the path at a point.
 
-    The product is that of the first TCP flow's path at the point, with all other axes set: its
-    slowest link and twice its propagation, in IP packets of full segments.
+    The path is that of the first TCP flow with all other axes set: the rate of its slowest link
+    times twice its propagation delay, in IP packets of full segments.
     """
 
     parameter: str
-    """Parameter (`experiment/name` for one of an experiment) that takes the number."""
+    """Parameter that takes the number (`experiment/name` for one of an experiment)."""
     amount: Literal["times", "plus_packets"]
-    """`times`: the axis' value times the product. `plus_packets`: the product and so many packets
-    more."""
+    """The axis' value `times` the product, or the product plus that many packets."""
     counted_in: Literal["bytes", "packets", "segments"]
-    """What the parameter counts: bytes on the wire, packets, or segments, of which a packet has
-    one."""
+    """What the parameter counts: bytes on the wire, packets, or segments (one in each packet)."""
     least: Annotated[float, Field(gt=0)] = 1.0
-    """What it never is below."""
+    """Its lower limit."""
 
 
 class Axis(Document):
-    """One axis; `levels`, or `range` with one of `set` and `of_bdp`."""
+    """One axis: `levels`, or `range` with one of `set` and `of_bdp`."""
 
     id: Identifier
-    """Its name."""
     title: Label
     """Its name in charts."""
     unit: Annotated[str, LINE] = ""
-    """Of its values."""
     range: Range | None = None
-    """A range of numbers."""
     levels: Annotated[list[AxisLevel], Field(min_length=1)] | None = None
-    """Or levels, a panel each."""
+    """Each level is a panel."""
     set: Variation | None = None
-    """With `range`: what takes the number, written `$value`."""
+    """With `range`: the parameters that take the number, written `$value`."""
     scale: Annotated[float, Field(gt=0)] = 1.0
-    """What the number is multiplied by where it is put in."""
+    """Factor between the axis' value and the number that is set."""
     of_bdp: OfBdp | None = None
-    """With `range`: what is computed from bandwidth and delay."""
+    """With `range`: the parameter that is computed from the bandwidth-delay product."""
     paper: float | None = None
-    """The paper's own value, where it is not the default of the one parameter that is set."""
+    """The paper's value, where it is not the default of the parameter that is set."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Axis:
-        takes = (self.set is not None) + (self.of_bdp is not None)
-        if (self.range is None) == (self.levels is None) or takes != (0 if self.levels else 1):
+        setters = (self.set is not None) + (self.of_bdp is not None)
+        if (self.range is None) == (self.levels is None) or setters != (0 if self.levels else 1):
             raise ValueError(f"axis {self.id}: give levels, or range with one of set and of_bdp")
         unique((level.key for level in self.levels or []), f"level of axis {self.id}")
         return self
@@ -100,9 +91,8 @@ class OwnClaim(Document):
     """A sentence that is no claim of the study, tested as claims are."""
 
     quote: Text
-    """The sentence."""
     place: Text
-    """Section of the paper, or who says so."""
+    """Section of the paper, or the author of the sentence."""
     reading: Text
     """How the words became the test, and why this threshold."""
     test: Annotated[SimpleTest, Field(discriminator="kind")]
@@ -110,33 +100,30 @@ class OwnClaim(Document):
 
 
 class Law(Document):
-    """A law that is drawn: a line, or where a predicted share of the link is crossed."""
+    """A law in the picture: a line, or where the share that it predicts crosses `share`."""
 
     kind: Literal["line", "room", "mathis", "cubic_response", "ware"]
-    """`line` at a value of an axis; `room` (the queue holds so many packets); `mathis` (Reno's rate
-    at random loss), `cubic_response` (CUBIC's, RFC 8312), `ware` (BBR's share beside loss-based
-    flows in a deep buffer)."""
+    """`line` at a value of an axis; `room`, a queue of that many packets; Reno's rate at random
+    loss (`mathis`), CUBIC's (`cubic_response`), BBR's share against loss-based flows (`ware`)."""
     axis: Identifier | None = None
-    """Of a `line`."""
     value: float | None = None
-    """Of a `line`: its place on the axis. Of `room`: packets."""
+    """Place of a `line` on its axis; packets of `room`."""
     share: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Of the others: the share of the bottleneck whose crossing is drawn."""
+    """For the other kinds: the share of the bottleneck whose crossing is drawn."""
     constant: Annotated[float, Field(gt=0)] | None = None
-    """Of `mathis`: C."""
+    """C of `mathis`."""
     panels: list[Identifier] = []
-    """Levels in whose panels alone it is drawn."""
+    """Levels of the panels that show it; all without it."""
     engines: list[EngineName] = []
-    """Engines on which alone it is drawn."""
+    """Engines that show it; all without it."""
     title: Label
-    """What it says."""
     source: Text
     """Paper, RFC or manual with its section."""
     condition: Text
     """When it holds."""
 
     @model_validator(mode="after")
-    def _whole(self) -> Law:
+    def _complete(self) -> Law:
         needed = {"line": ["axis", "value"], "room": ["value"], "mathis": ["share", "constant"]}
         for name in needed.get(self.kind, ["share"]):
             if getattr(self, name) is None:
@@ -145,14 +132,13 @@ class Law(Document):
 
 
 class Trait(Document):
-    """A trait of an engine that shapes some panels."""
+    """A known difference of an engine that shapes some panels."""
 
     entry: Identifier
     """Id of an entry of engine_differences.yaml."""
     engine: EngineName
-    """The engine that has it."""
     panels: list[Identifier] = []
-    """Levels in whose panels alone it is named."""
+    """Levels of the panels that name it; all without it."""
     effect: Text
     """What it does to the contour."""
 
@@ -161,38 +147,34 @@ class Region(Document):
     """configs/regions/<region>.yaml."""
 
     schema_version: Literal[1] = 1
-    """The form of the file."""
     id: Identifier
     """The file's name."""
     title: Text
-    """What the claim says, in short."""
+    """The claim in short."""
     study: Identifier
-    """The study whose set-up it is."""
     claim: Identifier | None = None
     """The claim of the study."""
     test: Annotated[int, Field(ge=1)] | None = None
-    """Number of the one clause of the claim that is mapped; without it all of them, of which the
-    one that is closest to failing decides."""
+    """Number of the mapped clause; without it all are, and the closest to failing decides."""
     own_claim: OwnClaim | None = None
     """Or another sentence."""
     keep: dict[Identifier, dict[Identifier, list[str]]] = {}
-    """Experiment to factor to the levels that are run; a factor that is left out is run whole."""
+    """Experiment to factor to the levels that are run; all levels of a factor that is left out."""
     fixed: Variation | None = None
     """What differs from the study at every point."""
     reason: Text | None = None
-    """Why; goes with `fixed` and `keep`."""
+    """Why `fixed` and `keep` differ from the paper."""
     axes: Annotated[list[Axis], Field(min_length=2, max_length=4)]
-    """Two ranges, x and y, and up to two with levels."""
+    """Two ranges, x and y, and up to two axes with levels."""
     engines: Annotated[list[EngineName], Field(min_length=1)]
-    """Those it is mapped on."""
     cpu_budget_s: PositiveSeconds
     """Expected CPU time on each engine in tier paper, by its cost model, validation included."""
     laws: list[Law] = []
-    """List of laws that are drawn."""
+    """Laws in the pictures."""
     traits: list[Trait] = []
-    """List of engines' own traits that shape the surface; named below the panels."""
+    """Differences between engines that are named below the panels."""
     changed: list[Change] = []
-    """List of what was changed after results were seen; the page shows it."""
+    """List of changes made after results were seen; the page shows it."""
 
     _one_claim = one_of("claim", "own_claim")
 
@@ -206,13 +188,13 @@ class Region(Document):
         unique(self.engines, "engine")
         if len(self.ranges) != 2:
             raise ValueError(f"axes: {len(self.ranges)} have a range; a region needs two")
-        levels = {v.key for axis in self.level_axes for v in axis.levels or []}
+        levels = {level.key for axis in self.level_axes for level in axis.levels or []}
         for law in self.laws:
             if law.axis is not None and law.axis not in {axis.id for axis in self.ranges}:
                 raise ValueError(f"laws: {law.axis!r} is no axis with a range")
-        for name, named in (("laws", self.laws), ("traits", self.traits)):
-            for key in {key for one in named for key in one.panels} - levels:
-                raise ValueError(f"{name}: {key!r} is no level of an axis")
+        panels = {key for part in (self.laws, self.traits) for one in part for key in one.panels}
+        if unknown := sorted(panels - levels):
+            raise ValueError(f"panels: {unknown[0]!r} is no level of an axis")
         return self
 
     @property
@@ -222,7 +204,7 @@ class Region(Document):
 
     @property
     def spans(self) -> list[Range]:
-        """Their ranges."""
+        """The ranges of x and y."""
         return [axis.range for axis in self.axes if axis.range is not None]
 
     @property
@@ -230,47 +212,31 @@ class Region(Document):
         """The axes with levels, which make the panels."""
         return [axis for axis in self.axes if axis.levels is not None]
 
-    def claim_of(self, study: Study) -> Claim:
-        """Return the claim that is mapped: one of the study, a clause of it, or its own."""
-        if self.own_claim is not None:
-            return Claim(id=self.id, **dict(self.own_claim))
-        claims = {claim.id: claim for claim in study.claims}
-        if self.claim not in claims:
-            raise InputError(
-                f"claim: study {study.id} has no claim {self.claim!r}; it has {', '.join(claims)}"
-            )
-        found = claims[str(self.claim)]
-        if self.test is None:
-            return found
-        if self.test > len(found.tests()):
-            raise InputError(f"test: claim {found.id} has {len(found.tests())}, not {self.test}")
-        return found.model_copy(update={"test": found.tests()[self.test - 1]})
-
 
 class Spending(Document):
     """What a tier spends on a region."""
 
     budget_factor: Annotated[float, Field(gt=0)]
-    """What each region's budget is multiplied by."""
+    """Factor on each region's budget."""
     first_points: Annotated[int, Field(ge=4, le=256)]
     """Points of each panel's first design, spread evenly; a power of two."""
     validation_points: Annotated[int, Field(ge=0, le=1000)]
-    """Random points by which all surfaces of a region are validated, at the most."""
+    """Largest number of random points that validate the surfaces of a region."""
 
 
 class RegionSettings(Document):
     """configs/regions.yaml."""
 
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)]
-    """Of the first points and the validation points."""
+    """Seed of the first points and the validation points."""
     replicates: Annotated[int, Field(ge=2, le=99)]
-    """Runs at each first point, from which the noise is learnt, and at each validation point."""
+    """Runs at each first point, which show the noise, and at each validation point."""
     replicate_offset: Annotated[float, Field(ge=0, lt=0.05)]
-    """How far from a point its replicates lie, as a share of each axis."""
+    """Distance of replicates from their point, as a share of each axis."""
     batch_share: Annotated[float, Field(gt=0, le=1)]
     """Runs that are chosen before the surfaces are fitted again, as a share of those so far."""
     validation_share: Annotated[float, Field(gt=0, lt=1)]
-    """Share of the budget that validation may take."""
+    """Largest share of the budget for validation."""
     enough: Annotated[float, Field(ge=0, lt=1)]
     """Undecided share of the area at which no more points are run."""
     tiers: dict[Literal["quick", "paper", "deep"], Spending]
@@ -281,12 +247,12 @@ class RegionSettings(Document):
 
 def region_path(root: Path, name: str) -> Path:
     """Return the file of a region."""
-    return root / REGIONS / f"{name}.yaml"
+    return root / _REGIONS / f"{name}.yaml"
 
 
 def region_names(root: Path) -> list[str]:
     """Return the ids of all regions, sorted."""
-    return sorted(path.stem for path in (root / REGIONS).glob("*.yaml"))
+    return sorted(path.stem for path in (root / _REGIONS).glob("*.yaml"))
 
 
 def load_region(root: Path, name: str) -> Region:
@@ -300,8 +266,8 @@ def load_region(root: Path, name: str) -> Region:
     return found
 
 
-def regions_or_exit(root: Path, engines: Collection[str]) -> list[tuple[str, str]]:
-    """Return region and engine of every region on each of its engines that is among `engines`.
+def regions_or_exit(root: Path, engines: Collection[str], studies: Collection[str]) -> list[str]:
+    """Return `region/engine` of the regions of studies, on those of their engines in `engines`.
 
     An invalid region file produces a one-line error and ends the program with exit code 2.
     """
@@ -309,9 +275,10 @@ def regions_or_exit(root: Path, engines: Collection[str]) -> list[tuple[str, str
         found = [load_region(root, name) for name in region_names(root)]
     except InputError as error:
         exit_with_error(error)
-    return [(one.id, engine) for one in found for engine in one.engines if engine in engines]
+    found = [one for one in found if one.study in studies]
+    return [f"{one.id}/{engine}" for one in found for engine in one.engines if engine in engines]
 
 
 def load_settings(root: Path) -> RegionSettings:
     """Read configs/regions.yaml; InputError names each wrong field."""
-    return read_model(root / SETTINGS, RegionSettings)
+    return read_model(root / "configs/regions.yaml", RegionSettings)

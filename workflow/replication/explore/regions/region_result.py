@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from pydantic import ValidationError
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -26,7 +28,7 @@ from replication.explore.regions.region_model import (
     region_path,
 )
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
-from replication.explore.regions.surface import CELLS, GRID, TIE, Surface, middles
+from replication.explore.regions.surface import CELLS, GRID, REACH, TIE, Surface, middles
 from replication.metrics.metric_model import validate_study_metrics
 from replication.study.errors import InputError, describe
 from replication.study.files import read_json
@@ -40,124 +42,113 @@ REGION_COLUMNS = (
     *("region", "study", "claim", "engine", "axes", "points", "holds", "fails", "undecided"),
     *("coverage_90", "brier", "validation_points", "cpu_minutes"),
 )
-#: Ends of the two files of a region on an engine: what was found, and its scenarios.
-FOUND, SCENARIOS = ".json", ".scenarios.json"
+_SCENARIOS = ".scenarios.json"
 
 
 def region_results(data: Path) -> list[dict[str, Any]]:
     """Return the results of all regions in the folder of results, by region and engine."""
-    paths = sorted((data / "regions").glob(f"*/*{FOUND}"))
-    return [read_json(path) for path in paths if not path.name.endswith((SCENARIOS, JUDGED))]
+    paths = sorted((data / "regions").glob("*/*.json"))
+    return [read_json(path) for path in paths if not path.name.endswith((_SCENARIOS, JUDGED))]
 
 
 def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
     """Return the hashes of all that decides a region, as it is now; notes on changes do not."""
-    own, settings = (
+    region, settings = (
         document.model_dump(mode="json", exclude={"changed"})
         for document in (load_region(root, name), load_settings(root))
     )
-    return input_hashes(root, study, engine, region=own, settings=settings)
+    return input_hashes(root, study, engine, region=region, settings=settings)
 
 
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
-    """Return whether a region's result in the folder of results is what would be made now."""
+    """Return whether a region's result is current: no file behind it has changed."""
     name, study = str(document.get("region", "")), str(document.get("study", ""))
     if not region_path(root, name).is_file():
         return False
-    then = document.get("sources", {})
+    then = document.get("input_hashes", {})
     return is_same(data, then, lambda engine: sources(root, name, study, engine))
 
 
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
     """Write regions.csv to `data` from the results of regions."""
-    write_table(data / REGIONS_TABLE, [_row(read_json(path)) for path in paths], REGION_COLUMNS)
-
-
-def _row(found: Mapping[str, Any]) -> dict[str, object]:
-    return {name: found[name] for name in REGION_COLUMNS if name in found} | {
-        "axes": "; ".join(axis["id"] for axis in (*found["axes"], *found["level_axes"])),
-        "points": len(found["points"]),
-        "cpu_minutes": round(found["cpu_s"] / 60, 2),
-    }
+    rows = []
+    for found in map(read_json, paths):
+        axes = [axis["id"] for axis in (*found["axes"], *found["level_axes"])]
+        counts = {"axes": "; ".join(axes), "points": len(found["points"])}
+        row = found | counts | {"cpu_minutes": round(found["cpu_s"] / 60, 2)}
+        rows.append({name: row[name] for name in REGION_COLUMNS})
+    write_table(data / REGIONS_TABLE, rows, REGION_COLUMNS)
 
 
 def _document(space: Space, found: Exploration) -> dict[str, Any]:
-    own, paper, checked = space.region, space.paper(), found.validation
-    bounds = found.sampler.compared.bounds
-    shares = np.array([one.shares() for one in found.surfaces.values()] or [(0.0, 0.0, 1.0)])
+    region, bounds = space.region, found.sampler.compared.bounds
+    shares = [one.shares() for one in found.surfaces.values()]
+    shares = shares or [{"holds": 0.0, "fails": 0.0, "undecided": 1.0}]
     values = [one.value for one in found.results.values() if not math.isnan(one.value)]
+    tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
     return {
-        "region": own.id,
-        **own.model_dump(mode="json", include={"title", "study"}),
-        "claim": own.claim or "",
+        "region": region.id,
+        "engine": space.engine,
+        **region.model_dump(mode="json", include={"title", "study"}),
+        "claim": region.claim or "",
         **space.claim.model_dump(mode="json", include={"quote", "place", "reading"}),
         "asked": [
-            f"{words.statistic}: {words.condition(conditions(test)[0])}"
-            for test in space.claim.tests()
-            for words in [wording(space.study, test)]
+            f"{words.statistic}: {words.condition(conditions(test)[0])}" for test, words in tests
         ],
-        "reason": own.reason or "",
-        "engine": space.engine,
-        "bounds": [
-            _number(math.exp(end)) if math.isfinite(end) else None
-            for end in (bounds.low, bounds.high)
-        ],
+        "reason": region.reason or "",
+        "bounds": [_number(math.exp(end) or None) for end in (bounds.low, bounds.high)],
         "axes": [
             {
                 **axis.model_dump(mode="json", include={"id", "title", "unit"}),
                 **span.model_dump(include={"low", "high", "log"}),
-                "paper": _number(paper.get(axis.id)),
+                "paper": _number(space.paper(axis)),
             }
-            for axis, span in zip(own.ranges, own.spans, strict=True)
+            for axis, span in zip(region.ranges, region.spans, strict=True)
         ],
         "level_axes": [
             {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}
-            for a in own.level_axes
+            for a in region.level_axes
         ],
-        "panels": [_panel(space, found, panel, paper) for panel in found.surfaces],
+        "panels": [_panel(space, found, panel) for panel in found.surfaces],
         "left_out": found.left_out,
         "points": [_point(space, one) for one in found.results.values()],
         "validation": [
             {
-                **dict(zip("xy", space.values(one.point), strict=True)),
-                "panel": one.point.panel,
+                **_place(space, one.point),
                 "holds": one.holds,
                 "probability": round(one.probability, 4),
                 "covered": one.covered,
                 "deviations": _number(one.deviations),
-                "runs": [_point(space, single) for single in one.results],
+                "runs": [_point(space, result) for result in one.results],
             }
-            for one in checked
+            for one in found.validation
         ],
         "ties_everywhere": bool(values) and max(values) - min(values) <= TIE,
-        **_named(shares.mean(axis=0)),
-        "coverage_90": _mean([one.covered for one in checked]),
-        "brier": _mean([(one.probability - one.holds) ** 2 for one in checked]),
-        "validation_points": len(checked),
-        "cpu_s": round(found.sampler.spent_s, 3),
+        **pd.DataFrame(shares).mean().round(6),
+        "coverage_90": _mean([one.covered for one in found.validation]),
+        "brier": _mean([(one.probability - one.holds) ** 2 for one in found.validation]),
+        "validation_points": len(found.validation),
+        "cpu_s": round(found.sampler.costs.spent_s, 3),
         "budget_s": found.budget_s,
     }
 
 
-def _panel(
-    space: Space, found: Exploration, panel: Panel, paper: Mapping[str, float]
-) -> dict[str, Any]:
+def _panel(space: Space, found: Exploration, panel: Panel) -> dict[str, Any]:
     surface = found.surfaces[panel]
     mean, sd = (part.reshape(CELLS, CELLS) for part in surface.predict(GRID))
-    reach = Surface.reach * sd
     own = [one for (point, _), one in found.results.items() if point.panel == panel]
     return {
         "panel": panel,
-        **_named(surface.shares()),
+        **{name: round(share, 6) for name, share in surface.shares().items()},
         "ties": surface.model is None,
         "quantity": [[_number(v) for v in row] for row in np.exp(surface.bounds.unwarp(mean))],
         "probability": surface.probability().round(3).tolist(),
-        "contour": _crossed(surface, mean),
-        "band": [*_crossed(surface, mean - reach), *_crossed(surface, mean + reach)],
-        "paper": _paper(space, surface, paper),
+        "contour": _contour(surface, mean),
+        "band": [*_contour(surface, mean - REACH * sd), *_contour(surface, mean + REACH * sd)],
+        "paper": _paper(space, surface),
         "laws": drawn_laws(space, panel),
         "traits": [
-            {"entry": one.entry, "effect": one.effect}
+            one.model_dump(include={"entry", "effect"})
             for one in space.region.traits
             if one.engine == space.engine and (not one.panels or set(one.panels) & set(panel))
         ],
@@ -166,18 +157,18 @@ def _panel(
     }
 
 
-def _crossed(surface: Surface, warped: Any) -> Segments:
+def _contour(surface: Surface, warped: Any) -> Segments:
     ends = [end for end in surface.bounds.ends() if math.isfinite(end)]
     return [segment for end in ends for segment in contour(warped - end, middles(CELLS))]
 
 
-def _paper(space: Space, surface: Surface, paper: Mapping[str, float]) -> dict[str, Any] | None:
-    """Return where the paper's own point lies, and the probability that the claim holds there."""
-    own = space.region
-    if len(paper) < len(own.ranges):
+def _paper(space: Space, surface: Surface) -> dict[str, Any] | None:
+    """Return where the paper's point lies, and the probability that the claim holds there."""
+    values, probability = [space.paper(axis) for axis in space.region.ranges], None
+    axes = zip(space.region.spans, values, strict=True)
+    at = [span.position(value) for span, value in axes if value is not None]
+    if len(at) < len(values):
         return None
-    at = [s.position(paper[a.id]) for a, s in zip(own.ranges, own.spans, strict=True)]
-    probability = None
     if all(0 <= place <= 1 for place in at):
         (known,) = surface.bounds.holds(*surface.predict(np.array([at])))
         probability = round(float(known), 3)
@@ -185,18 +176,15 @@ def _paper(space: Space, surface: Surface, paper: Mapping[str, float]) -> dict[s
 
 
 def _point(space: Space, result: PointResult) -> dict[str, Any]:
-    return {
-        **dict(zip("xy", space.values(result.at), strict=True)),
-        "panel": result.at.panel,
+    return _place(space, result.at) | {
         "quantity": _number(math.exp(result.value)),
         "scenarios": list(dict.fromkeys(run.scenario_id for run in result.runs)),
         "note": result.note,
     }
 
 
-def _named(shares: Iterable[float]) -> dict[str, float]:
-    names = ("holds", "fails", "undecided")
-    return {name: round(float(one), 6) for name, one in zip(names, shares, strict=True)}
+def _place(space: Space, point: Point) -> dict[str, Any]:
+    return dict(zip("xy", space.values(point), strict=True)) | {"panel": point.panel}
 
 
 def _number(value: float | None) -> float | None:
@@ -207,32 +195,38 @@ def _mean(values: Sequence[float]) -> float | None:
     return round(float(np.mean(values)), 4) if values else None
 
 
-def check_region(root: Path, name: str) -> str:
-    """Check all of a region that can be known before anything runs; return it in words."""
-    found, path = load_region(root, name), region_path(Path(), name)
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Put the region's file in front of errors."""
+    path = region_path(Path(), name).as_posix()
     try:
-        base = load_study(root, found.study)
-        # Alone: what it repeats is not there.
-        claim = found.claim_of(base).model_copy(update={"repeats": None})
-        document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
-        study = Study.model_validate(document)
-        validate_study_metrics(study)
-        check_claims(study)
-        Compared.of(claim)
+        yield
     except ValidationError as error:
         raise InputError(f"{path}: own_claim: {describe(error)}") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    known = load_differences(root).by_id
-    for unknown in sorted({trait.entry for trait in found.traits} - known.keys()):
-        raise InputError(f"{path}: traits: engine_differences.yaml has no entry {unknown!r}")
-    for engine in found.engines:
-        space = Space(found, base, engine)
-        for panel in space.panels:
-            if not space.runs(Point(panel, 0.5, 0.5)):
-                raise InputError(f"{path}: keep: leaves no run that the claim is about")
-    x, y = found.ranges
-    return f"{claim.id} of {found.study} over {x.id} and {y.id}, {len(space.panels)} panels"
+
+
+def check_region(root: Path, name: str) -> str:
+    """Return a region in words; InputError names all that can be found before anything runs."""
+    region, known = load_region(root, name), load_differences(root).by_id
+    base = load_study(root, region.study)
+    with _naming(name):
+        # The claim is checked alone: the one that it repeats is not there.
+        claim = Space(region, base, "").claim.model_copy(update={"repeats": None})
+        document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
+        study = Study.model_validate(document)
+        validate_study_metrics(study)
+        check_claims(study)
+        Compared(claim)
+        for unknown in sorted({trait.entry for trait in region.traits} - known.keys()):
+            raise InputError(f"traits: engine_differences.yaml has no entry {unknown!r}")
+        for engine in region.engines:
+            space = Space(region, base, engine)
+            if not all(space.runs(Point(panel, 0.5, 0.5)) for panel in space.panels):
+                raise InputError("keep: leaves no run that the claim is about")
+    x, y = region.ranges
+    return f"{claim.id} of {region.study} over {x.id} and {y.id}, {len(space.panels)} panels"
 
 
 def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
@@ -252,14 +246,17 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         budget_s=region.cpu_budget_s * spending.budget_factor,
     )
     # One thread: sums in another order would choose other points.
-    with threadpool_limits(1):
+    with threadpool_limits(1), _naming(name):
         found.run()
         document = _document(space, found)
     results = [*found.results.values(), *(r for one in found.validation for r in one.results)]
     write_scenarios(
-        folder / f"{machine.engine}{SCENARIOS}", (run for one in results for run in one.runs)
+        folder / f"{machine.engine}{_SCENARIOS}", (run for one in results for run in one.runs)
     )
-    document |= {"tier": tier, "sources": sources(root, name, region.study, machine.exact_engine)}
-    path = folder / f"{machine.engine}{FOUND}"
+    document |= {
+        "tier": tier,
+        "input_hashes": sources(root, name, region.study, machine.exact_engine),
+    }
+    path = folder / f"{machine.engine}.json"
     write_json(path, document)
     return path

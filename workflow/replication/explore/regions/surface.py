@@ -1,17 +1,16 @@
 """The response surface of a panel: a Gaussian process of the compared quantity over both axes.
 
-The quantity is a logarithm, warped by asinh around the claim's threshold: near it a step of the
-surface is a relative difference, and far from it, where nothing is decided, a large difference is
-as good as a very large one. Exact ties of a comparison whose threshold is equality lie a step
-away from it, on the failing side: they are a plateau, not a contour.
+The quantity is a logarithm, warped by asinh around the claim's threshold: linear close to it, and
+logarithmic far from it, where nothing is decided. Exact ties of a comparison whose threshold is
+equality are placed at a step from it on the failing side: they are a plateau, not a contour.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +22,21 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 Numbers = NDArray[np.float64]
 
-#: Relative difference at which the warp passes from linear to logarithmic, at the least, and in
-#: standard deviations of runs: the noise has to be alike on both sides of that.
+#: The warp passes from linear to logarithmic at this relative difference, or at so many standard
+#: deviations of runs if that is more: the noise has to be alike on both sides of the threshold.
 SCALE, DEVIATIONS = 0.1, 4.0
-#: Relative difference up to which two quantities tie.
-TIE = 1e-6
-#: Where ties lie on the warped scale.
-TIED = 1.0
+#: Relative difference up to which two quantities tie, and where ties lie on the warped scale.
+TIE, TIED = 1e-6, 1.0
 #: Probability from which a side counts as known, and the two-sided level of intervals.
 SURE, LEVEL = 0.95, 0.9
-#: Cells of the drawn area along each axis, and of that from which points are chosen.
+#: Half the width of such an interval in standard deviations.
+REACH = float(norm.ppf((1 + LEVEL) / 2))
+#: Cells of the drawn area along each axis, and of the area from which points are chosen.
 CELLS, COARSE_CELLS = 32, 16
 
 
 def middles(cells: int) -> Numbers:
-    """Return the middles of so many cells along an axis."""
+    """Return the middles of the cells along an axis."""
     return (np.arange(cells) + 0.5) / cells
 
 
@@ -50,7 +49,7 @@ GRID, COARSE = (
 
 @dataclass(frozen=True)
 class Bounds:
-    """Between which logarithms of the quantity the claim holds; either end may be infinite.
+    """Logarithms of the quantity between which the claim holds; either end may be infinite.
 
     `scale` is the distance from the threshold at which the warp passes from linear to logarithmic.
     """
@@ -65,15 +64,11 @@ class Bounds:
         ends = [end for end in (self.low, self.high) if math.isfinite(end)]
         return sum(ends) / len(ends)
 
-    @property
-    def is_equality(self) -> bool:
-        """Whether the one threshold is equality, so that a tie is no difference."""
-        return self.centre == 0 and not (math.isfinite(self.low) and math.isfinite(self.high))
-
     def warp(self, values: Numbers) -> Numbers:
         """Return logarithms of the quantity on the warped scale."""
         warped = np.arcsinh((values - self.centre) / self.scale)
-        if self.is_equality:
+        has_one_end = not (math.isfinite(self.low) and math.isfinite(self.high))
+        if self.centre == 0 and has_one_end:
             warped[np.abs(values) <= TIE] = TIED if math.isfinite(self.high) else -TIED
         return warped
 
@@ -95,11 +90,11 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface that was fitted to so many `runs`, on the warped scale.
+    """A surface on the warped scale, fitted to `runs` runs.
 
     `model` is the Gaussian process, None where all runs tie at `level`; `noise` the standard
-    deviation of single runs; `inflation` by how much intervals are widened, so that they hold
-    `LEVEL` of the runs when each of them is predicted from all others, at least 1.
+    deviation of single runs; `inflation` (at least 1) the factor that widens intervals until they
+    hold a share of `LEVEL` of the runs, each predicted from all others.
     """
 
     model: GaussianProcessRegressor | None
@@ -108,34 +103,33 @@ class Surface:
     level: float = 0.0
     noise: float = 0.0
     inflation: float = 1.0
-    #: Half the width of an interval in standard deviations.
-    reach: ClassVar[float] = float(norm.ppf((1 + LEVEL) / 2))
 
     @classmethod
     def fit(cls, places: Numbers, values: Numbers, bounds: Bounds, noise: float = 0.0) -> Surface:
         """Fit a surface to single runs: places (0 to 1, a row a run), logarithms of the quantity.
 
-        `noise` is how much runs at one place differ, a standard deviation.
+        `noise` is the standard deviation of runs at one place.
         """
         bounds = replace(bounds, scale=max(SCALE, DEVIATIONS * noise))
-        if np.ptp(values) <= TIE:
-            return cls(None, bounds, len(values), float(bounds.warp(values)[0]))
         warped = bounds.warp(values)
+        if np.ptp(values) <= TIE:
+            return cls(None, bounds, len(values), float(warped[0]))
         kernel = ConstantKernel(1.0, (0.1, 30.0)) * Matern([0.4, 0.4], (0.05, 4.0), nu=1.5)
+        kernel += WhiteKernel(0.05, (1e-5, 1.0))
         model = GaussianProcessRegressor(
-            kernel + WhiteKernel(0.05, (1e-5, 1.0)),
-            normalize_y=True,
-            n_restarts_optimizer=1,
-            random_state=0,
+            kernel, normalize_y=True, n_restarts_optimizer=1, random_state=0
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(places, warped)
         noise = float(np.std(warped)) * math.sqrt(model.kernel_.k2.noise_level)
-        return cls(model, bounds, len(values), noise=noise, inflation=_inflation(model))
+        inverse = cho_solve((model.L_, True), np.eye(len(model.L_)))
+        residuals = np.abs(np.ravel(model.alpha_)) / np.sqrt(np.diag(inverse))
+        inflation = max(1.0, float(np.quantile(residuals, LEVEL)) / REACH)
+        return cls(model, bounds, len(values), noise=noise, inflation=inflation)
 
     def predict(self, places: Numbers, runs: int = 0) -> tuple[Numbers, Numbers]:
-        """Return mean and standard deviation of the surface, or of a mean of so many runs."""
+        """Return mean and standard deviation of the surface, or of the mean of `runs` runs."""
         if self.model is None:
             return np.full(len(places), self.level), np.full(len(places), TIE)
         mean, sd = self.model.predict(places, return_std=True)
@@ -144,57 +138,37 @@ class Surface:
             variance += self.noise**2 / runs
         return mean, self.inflation * np.sqrt(variance)
 
-    def covariance(self, places: Numbers) -> Numbers:
-        """Return the covariance of the surface between places."""
-        if self.model is None:
-            return np.zeros((len(places), len(places)))
-        _, found = self.model.predict(places, return_cov=True)
-        return np.asarray(self.inflation**2 * (found - self.noise**2 * np.eye(len(places))))
-
     def probability(self) -> Numbers:
         """Return the probability that the claim holds in each cell of the area, a row a y."""
         return self.bounds.holds(*self.predict(GRID)).reshape(CELLS, CELLS)
 
-    def shares(self) -> tuple[float, float, float]:
+    def shares(self) -> dict[str, float]:
         """Return the shares of the area in which the claim holds, fails, and is undecided."""
         known = self.probability()
         holds, fails = float((known > SURE).mean()), float((known < 1 - SURE).mean())
-        return holds, fails, 1 - holds - fails
+        return {"holds": holds, "fails": fails, "undecided": 1 - holds - fails}
 
 
-def _inflation(model: GaussianProcessRegressor) -> float:
-    inverse = cho_solve((model.L_, True), np.eye(len(model.L_)))
-    residuals = np.abs(np.ravel(model.alpha_)) / np.sqrt(np.diag(inverse))
-    return max(1.0, float(np.quantile(residuals, LEVEL)) / Surface.reach)
-
-
-class Candidates:
-    """Places of a panel where a run may be made, and what each is expected to make known."""
-
-    def __init__(self, surface: Surface) -> None:
-        self._bounds, self._noise = surface.bounds, (surface.inflation * surface.noise) ** 2
-        self._mean, _ = surface.predict(COARSE)
-        self._covariance = surface.covariance(COARSE)
-        self._choose()
-
-    def _choose(self) -> None:
-        variance = np.maximum(np.diag(self._covariance), TIE**2)
-        now = _entropy(self._bounds.holds(self._mean, np.sqrt(variance))).mean()
-        falls = self._covariance**2 / (variance + self._noise)[:, None]
+def best_places(surface: Surface) -> Iterator[tuple[float, Numbers]]:
+    """Yield the largest expected gain of a run and its place, as if each one yielded was run."""
+    if surface.model is None:
+        yield 0.0, COARSE[0]
+        return
+    noise, steps = (surface.inflation * surface.noise) ** 2, np.eye(len(COARSE))
+    mean, covariance = surface.model.predict(COARSE, return_cov=True)
+    covariance = surface.inflation**2 * (covariance - surface.noise**2 * steps)
+    while True:
+        variance = np.maximum(np.diag(covariance), TIE**2)
+        now = _entropy(surface.bounds.holds(mean, np.sqrt(variance))).mean()
+        falls = covariance**2 / (variance + noise)[:, None]
         after = np.sqrt(np.maximum(variance[None, :] - falls, TIE**2))
-        gains = now - _entropy(self._bounds.holds(self._mean[None, :], after)).mean(axis=1)
+        gains = now - _entropy(surface.bounds.holds(mean[None, :], after)).mean(axis=1)
         # Rounded: a last digit of another machine must not choose another place.
         gains = np.round(gains, 6)
-        self._best = int(np.argmax(gains))
-        self.gain = float(gains[self._best])
-
-    def take(self) -> Numbers:
-        """Return the best place, and count it as run."""
-        taken, column = self._best, self._covariance[:, self._best]
-        weight = column[taken] + self._noise
-        self._covariance = self._covariance - np.outer(column, column) / max(weight, TIE**2)
-        self._choose()
-        return np.asarray(COARSE[taken])
+        best = int(np.argmax(gains))
+        yield float(gains[best]), COARSE[best]
+        column = covariance[:, best]
+        covariance = covariance - np.outer(column, column) / max(column[best] + noise, TIE**2)
 
 
 def _entropy(share: Numbers) -> Numbers:

@@ -67,7 +67,7 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         "stale": [f"{one['title']} ({one['engine']})" for one in stale],
         "changes": load_settings(source.root).changed if found else [],
         "entries": load_differences(source.root).by_id if found else {},
-        "today": today_views(source),
+        "modern": modern_views(source),
         "picture": picture,
         "sides": _SIDES,
         "steps": _STEPS,
@@ -121,8 +121,8 @@ def summary(found: Sequence[_Result]) -> dict[str, Any]:
     }
 
 
-def today_views(source: Source) -> list[dict[str, Any]]:
-    """Return the claims of each study that was judged on a modern kernel."""
+def modern_views(source: Source) -> list[dict[str, Any]]:
+    """Return the studies of the report that were judged on a modern kernel, claim by claim."""
     views = []
     for found in modern_results(source.root, source.data):
         if (study := source.studies.get(found["study"])) is None:
@@ -134,7 +134,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
                 "id": one.item[0],
                 "quote": quotes[one.item[0]],
                 "own": one.verdicts[0] or Verdict.NOT_TESTABLE,
-                "today": one.verdicts[1],
+                "modern": one.verdicts[1],
                 "reason": str(one.known["reason"]),
                 "differs": one.agrees is False,
             }
@@ -147,7 +147,7 @@ def today_views(source: Source) -> list[dict[str, Any]]:
                 "own_engine": source.primary_engines[study.id].engine,
                 "found": found,
                 "kernel": ENGINES[found["engine"]].full_title,
-                "tally": Tally(one["today"] for one in claims),
+                "tally": Tally(one["modern"] for one in claims),
                 "claims": claims,
                 "changed": sum(one["differs"] for one in claims),
             }

@@ -22,7 +22,7 @@ from replication.study.verdict import Verdict
 from replication.verdicts import verdict_table
 from replication.verdicts.audit import CONSISTENT
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import Judged, EngineCoverage, is_supported, read_verdicts
+from replication.verdicts.verdict_table import EngineCoverage, Judged, is_supported, read_verdicts
 from replication.verdicts.wording import table_name, table_names
 
 AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
