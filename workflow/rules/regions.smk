@@ -12,7 +12,9 @@ wildcard_constraints:
 
 # Every region of the chosen studies on each available engine, and the studies that are judged on a modern kernel.
 regions_to_explore = lambda wildcards: regions_or_exit(REPO, PIPE.engines, PIPE.studies)
-judged_on_modern_kernel = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engines)
+judged_on_modern_kernel = lambda wildcards: modern_studies(
+    REPO, PIPE.studies, PIPE.engines
+)
 
 
 rule explore_region:
@@ -68,7 +70,8 @@ rule merge_regions:
             f"{PATHS.regions}/{one}.json" for one in regions_to_explore(wildcards)
         ],
         modern=lambda wildcards: expand(
-            rules.judge_modern_kernel.output.claims, study=judged_on_modern_kernel(wildcards)
+            rules.judge_modern_kernel.output.claims,
+            study=judged_on_modern_kernel(wildcards),
         ),
     output:
         table=f"{PATHS.data}/regions.csv",

@@ -39,10 +39,11 @@ from replication.study.claim_model import (
     ShareTest,
     SimpleTest,
     ValueTest,
+    sides,
 )
 from replication.study.errors import InputError
 from replication.study.study import Study
-from replication.verdicts.comparison import UntestableError, compare, sides
+from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.sample import starved, starved_note
 
 #: A replicate of a point.
