@@ -253,7 +253,7 @@ def test_no_study_can_take_a_page_of_the_reports_own(project):
     own = {path.stem for path in templates if '{% extends "base.html" %}' in path.read_text()}
     assert own - {"study", "evidence", "point", "region_study"} < RESERVED
     for name in RESERVED:
-        with pytest.raises(ValidationError, match=rf"give another.*\n?.*{name}"):
+        with pytest.raises(ValidationError, match=rf"choose another.*\n?.*{name}"):
             example(project.world, id=name)
 
 

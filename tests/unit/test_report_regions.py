@@ -261,7 +261,7 @@ def modern(project):
 def test_the_page_shows_the_modern_kernel_next_to_the_study(modern):
     page = soup(modern.render("synthetic") / "regions.html")
     assert page.find("a", href="#modern-kernel") is not None
-    assert "deploys its variants on Linux 6.12 (2024, long-term)?" in page.text
+    assert "deploys these variants on Linux 6.12 (2024, long-term)?" in page.text
     source = Source.load(modern.root, modern.data)
     (view,) = regions.modern_views(source)
     own = {r["claim"]: r["verdict"] for r in source.on_primary(source.claims)}
