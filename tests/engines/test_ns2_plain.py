@@ -122,7 +122,7 @@ class Experiment(NamedTuple):
         return document([f"n{i}" for i in range(1, 7)], links, [*load, self.flow()], **run)
 
 
-class Beside(NamedTuple):
+class BothRuns(NamedTuple):
     """Results of both; packets by outcome, each with time, number and size."""
 
     plain: dict
@@ -139,7 +139,7 @@ class Beside(NamedTuple):
 
 
 @pytest.fixture
-def beside(ns2_program, tmp_path):
+def run_both(ns2_program, tmp_path):
     """Return a function that runs an experiment as a plain script and by the adapter."""
 
     def run(experiment):
@@ -159,7 +159,7 @@ def beside(ns2_program, tmp_path):
         subprocess.run(words, check=True, env=surroundings)
         packets = read_trace(trace), read_events(tmp_path / "events")
         read = (read_values(path) for path in (values, tmp_path / "values"))
-        return Beside(*packets, *read, read_result(tmp_path / "out"))
+        return BothRuns(*packets, *read, read_result(tmp_path / "out"))
 
     return run
 
@@ -249,8 +249,8 @@ COURSE = [Experiment("vegas", cbr_mbps=load, duration_s=10) for load in range(1,
 
 
 @pytest.mark.parametrize("experiment", DEFAULTS + COURSE)
-def test_an_agent_does_what_it_does_by_default(beside, experiment):
-    both = beside(experiment)
+def test_an_agent_does_what_it_does_by_default(run_both, experiment):
+    both = run_both(experiment)
     check_equal(both)
     check_values(both)
     dropped = len(both.plain["tcp d"])
@@ -264,14 +264,14 @@ def test_an_agent_does_what_it_does_by_default(beside, experiment):
 
 @pytest.mark.parametrize("agent", ["newreno", "vegas"])
 @pytest.mark.parametrize("delayed", [False, True])
-def test_keys_left_out_change_what_the_readme_says(beside, agent, delayed):
-    both = beside(Experiment(agent, bare=True, delayed=delayed, queue=RED, values_at_s=1.000001))
+def test_keys_left_out_change_what_the_readme_says(run_both, agent, delayed):
+    both = run_both(Experiment(agent, bare=True, delayed=delayed, queue=RED, values_at_s=1.000001))
     found = {key: pair for key, pair in both.changed().items() if key[1] not in DERIVED}
     assert found == listed_changes(both, ALWAYS, LEFT_OUT)
 
 
-def test_a_linux_agent_has_a_first_window_of_data(beside):
-    both = beside(Experiment("cubic", values_at_s=0.5))
+def test_a_linux_agent_has_a_first_window_of_data(run_both):
+    both = run_both(Experiment("cubic", values_at_s=0.5))
     # ns-2's SYN does not wait for an answer: it replaces a segment.
     assert both.plain["tcp +"][:2] == [(1, 0, 40), (1, 1, 1040)]
     assert both.adapted["tcp +"][:2] == [(1, 0, 1000), (1, 1, 1040)]
@@ -293,8 +293,8 @@ FULL = [
 
 
 @pytest.mark.parametrize(("queue", "packets"), FULL)
-def test_a_full_queue_holds_as_many(beside, queue, packets):
-    both = beside(Experiment("tahoe", queue=queue, cbr_mbps=12, duration_s=3))
+def test_a_full_queue_holds_as_many(run_both, queue, packets):
+    both = run_both(Experiment("tahoe", queue=queue, cbr_mbps=12, duration_s=3))
     check_equal(both)
     assert packets in (None, max(both.result.queue("n2_n3:ab")))
     drops = sum(both.result.samples("drops", link="n2_n3:ab"))

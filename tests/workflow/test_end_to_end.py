@@ -131,10 +131,10 @@ def test_an_engines_verdicts_are_the_same_without_the_others(whole, tmp_path):
     copy.snakemake(*judged, tier="quick", studies="nishitha")
     for path in judged:
         read = pd.read_parquet if path.endswith(".parquet") else pd.read_csv
-        beside, alone = (read(project.root / path) for project in (whole, copy))
-        if "engine" in beside:
-            beside = beside[beside["engine"] == "ns3"].reset_index(drop=True)
-        pd.testing.assert_frame_equal(beside, alone)
+        in_whole, alone = (read(project.root / path) for project in (whole, copy))
+        if "engine" in in_whole:
+            in_whole = in_whole[in_whole["engine"] == "ns3"].reset_index(drop=True)
+        pd.testing.assert_frame_equal(in_whole, alone)
 
 
 @pytest.mark.parametrize(

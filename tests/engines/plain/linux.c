@@ -58,7 +58,7 @@ static void enter(const char *node)
 	need(!setns(open(path, O_RDONLY), CLONE_NEWNET), node);
 }
 
-/// Say at each sampling time how a connection is, in a process of its own.
+/// Print a connection's state at each sampling time, in a separate process.
 static void watch(int socket, const char *role, const char *port)
 {
 	struct tcp_info info;
