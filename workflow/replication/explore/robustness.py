@@ -233,19 +233,13 @@ def _default(table: pd.DataFrame) -> str:
     return str(table.loc[table["kind"] == DEFAULT, "verdict"].iloc[0])
 
 
-def cell_rows(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Yield the range of our value for each published number over all designs."""
-    keys = ["table", "row", "column", "unit", "published"]
-    for key, values in cells.groupby(keys, sort=False)["value"]:
-        own: dict[str, Any] = dict(zip(keys, key, strict=True))
-        low, high, designs = float(values.min()), float(values.max()), int(values.count())
-        within = low <= own["published"] <= high if designs else None
-        yield own | {
-            "designs": designs,
-            "lowest": low,
-            "highest": high,
-            "published_in_range": within,
-        }
+def cell_rows(cells: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the range of our value for each published number over all designs."""
+    groups = cells.groupby(["table", "row", "column", "unit", "published"], sort=False)["value"]
+    rows = groups.agg(designs="count", lowest="min", highest="max").reset_index()
+    within = rows["published"].between(rows["lowest"], rows["highest"]).astype(object)
+    rows["published_in_range"] = within.where(rows["designs"] > 0, None)
+    return rows.to_dict("records")
 
 
 def effect_rows(verdicts: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:

@@ -15,7 +15,7 @@ from replication.explore.machine import Costs, Machine, by_replicate
 from replication.explore.score import Choice, FamilyScore, Numbers, Reader
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.results import Results
-from replication.study.claim_model import Claim, covers
+from replication.study.claim_model import Claim, Quantity, covers
 from replication.study.errors import InputError
 from replication.study.parameter import Factor
 from replication.study.study import Study
@@ -77,10 +77,13 @@ class StudyPart:
 
     def needs(self, run: Run, cells: Sequence[MappedCell]) -> bool:
         """Return whether a run belongs to a point that is scored."""
-        if not self.cells:
-            return True
-        wanted = (cells[place].quantity for place in self.cells)
-        return any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
+        return not self.cells or serves(run, [cells[place].quantity for place in self.cells])
+
+
+def serves(run: Run, quantities: Iterable[Quantity]) -> bool:
+    """Return whether one of the quantities is read from a run."""
+    own = (one for one in quantities if one.experiment == run.experiment)
+    return any(covers(one.where, run.levels) for one in own)
 
 
 def parts(

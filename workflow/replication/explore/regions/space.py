@@ -21,8 +21,8 @@ from replication.engines.model import FlowPaths
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.design_point import explored_tier
 from replication.explore.regions.region_model import DIGITS, Axis, Law, OfBdp, Region
-from replication.explore.trial import StudyPart
-from replication.study.claim_model import Claim, covers
+from replication.explore.trial import StudyPart, serves
+from replication.study.claim_model import Claim
 from replication.study.errors import InputError
 from replication.study.link import Cake, DropTail, Queue, Red
 from replication.study.scenario import Scenario, TcpFlow
@@ -128,9 +128,8 @@ class Space:
     @cached_property
     def _part(self) -> StudyPart:
         compared = {quantity.experiment for quantity in self.claim.quantities()}
-        return StudyPart(
-            "region", levels={name: self.region.keep.get(name, {}) for name in compared}
-        )
+        levels = {name: self.region.keep.get(name, {}) for name in compared}
+        return StudyPart("region", levels=levels)
 
     def values(self, point: Point) -> tuple[float, float]:
         """Return a point's values on both axes."""
@@ -156,9 +155,8 @@ class Space:
         for axis, span, value in axes:
             if axis.set is not None:
                 scaled = value * axis.scale
-                study = apply(
-                    study, axis.set.at(round(scaled) if span.whole else rounded(scaled, 8))
-                )
+                number = round(scaled) if span.whole else rounded(scaled, 8)
+                study = apply(study, axis.set.at(number))
         # Bandwidth and delay are known once all other axes are set.
         path: TcpPath | None = None
         for axis, _, value in axes:
@@ -169,22 +167,14 @@ class Space:
         return study
 
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
-        compared = list(self.claim.quantities())
-        tier = explored_tier("all", replicate + 1)
-        return [
-            run
-            for run in design_study(study, tier, [self.engine], self.ns3_version)
-            if run.replicate == replicate
-            and any(
-                q.experiment == run.experiment and covers(q.where, run.levels) for q in compared
-            )
-        ]
+        tier, compared = explored_tier("all", replicate + 1), list(self.claim.quantities())
+        runs = design_study(study, tier, [self.engine], self.ns3_version)
+        return [run for run in runs if run.replicate == replicate and serves(run, compared)]
 
     def paper(self, axis: Axis) -> float | None:
         """Return the paper's value, or the default of the one number that the axis sets."""
-        names = (
-            [axis.of_bdp.parameter] if axis.of_bdp else [*(axis.set.parameters if axis.set else ())]
-        )
+        own = [*axis.set.parameters] if axis.set else []
+        names = [axis.of_bdp.parameter] if axis.of_bdp else own
         if axis.paper is not None or len(names) != 1:
             return axis.paper
         parameter = dict(parameters(self.base)).get(names[0])
