@@ -13,7 +13,9 @@ wildcard_constraints:
 # Every region of the chosen studies on each of its engines that is there, and the studies that are judged on a
 # modern kernel.
 regions_to_explore = lambda wildcards: regions_or_exit(REPO, PIPE.engines, PIPE.studies)
-judged_on_modern_kernel = lambda wildcards: modern_studies(REPO, PIPE.studies, PIPE.engines)
+judged_on_modern_kernel = lambda wildcards: modern_studies(
+    REPO, PIPE.studies, PIPE.engines
+)
 
 
 rule explore_region:
@@ -69,7 +71,8 @@ rule merge_regions:
             f"{PATHS.regions}/{one}.json" for one in regions_to_explore(wildcards)
         ],
         modern=lambda wildcards: expand(
-            rules.judge_modern_kernel.output.claims, study=judged_on_modern_kernel(wildcards)
+            rules.judge_modern_kernel.output.claims,
+            study=judged_on_modern_kernel(wildcards),
         ),
     output:
         table=f"{PATHS.data}/regions.csv",
