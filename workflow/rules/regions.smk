@@ -1,5 +1,5 @@
-# Regions: where the papers' claims hold, over buffers, delays, rates and what else a region varies.
-# Not part of the report's rules: `make regions` asks for it, the report shows it if it is there.
+# Regions: where the papers' claims hold, over buffers, delays, rates and other parameters.
+# Only `make regions` runs these rules; the report shows their results if they exist.
 
 
 REGION = f"{PATHS.regions}/{{region}}"
@@ -10,8 +10,7 @@ wildcard_constraints:
     region="[a-z0-9][a-z0-9_.-]*",
 
 
-# Every region of the chosen studies on each of its engines that is there, and the studies that are judged on a
-# modern kernel.
+# The regions of the chosen studies on each available engine, and the studies that are judged on a modern kernel.
 regions_to_explore = lambda wildcards: regions_or_exit(REPO, PIPE.engines, PIPE.studies)
 judged_on_modern_kernel = lambda wildcards: modern_studies(
     REPO, PIPE.studies, PIPE.engines

@@ -1,5 +1,5 @@
-# Sensitivity: the studies' claims and numbers over the plausible settings, and why they differ.
-# Not part of the report's rules: `make explain` asks for it, the report shows it if it is there.
+# Sensitivity: the studies' claims and numbers over plausible settings, and why numbers differ.
+# Only `make explain` runs these rules; the report shows their results if they exist.
 
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
@@ -26,7 +26,7 @@ rule explore_study:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        # One long job: most runs follow from those before, and all are in the store.
+        # One long job: most runs depend on earlier ones, and the store keeps them all.
         code=PIPE.code.judge,
         machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
     script:
@@ -121,6 +121,6 @@ rule explain:
     input:
         expand(rules.measure_robustness.output.input_hashes, study=PIPE.studies),
         rules.merge_sensitivity.output,
-        # It tells of an explanation: a study without causes has none.
+        # The notebook shows an explanation; a study without causes has none.
         expand(rules.execute_sensitivity_notebook.output.notebook, study=PIPE.explained),
     localrule: True
