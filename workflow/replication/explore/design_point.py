@@ -110,10 +110,10 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     rows: dict[str, list[dict[str, object]]] = {"claims": []}
     rows["cells"] = list(_cells_at(root, study, [point.id for point in ran], results))
     for point in ran:
-        own = machine.read(name, [point.runs])
+        single = machine.read(name, [point.runs])
         for claim in study.claims:
             rows["claims"] += [
-                row | {"point": point.id} for row in evaluate_claim(study, claim, own)
+                row | {"point": point.id} for row in evaluate_claim(study, claim, single)
             ]
     for part, columns in JUDGED.items():
         table = pd.DataFrame(rows[part], columns=list(columns))

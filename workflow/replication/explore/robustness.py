@@ -156,8 +156,8 @@ def measure_study(
         "effects": effect_rows(verdicts),
     }
     for part, table in rows.items():
-        own = ({"study": name, "engine": engine} | row for row in table)
-        write_table(folder / f"{part}.csv", own, TABLES[part])
+        rows_with_study = ({"study": name, "engine": engine} | row for row in table)
+        write_table(folder / f"{part}.csv", rows_with_study, TABLES[part])
     write_json(folder / INPUT_HASHES, sources(root, name, chosen_engine(engine, ns3_version)))
 
 
@@ -180,8 +180,8 @@ def _important(
 def verdicts_by_claim(points: pd.DataFrame, claims: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the verdicts on each claim, a row a design point; empty where it was not run."""
     return {
-        str(claim): points.merge(own[["point", "verdict"]], how="left").fillna({"verdict": ""})
-        for claim, own in claims.groupby("claim", sort=False)
+        str(claim): points.merge(verdicts[["point", "verdict"]], how="left").fillna({"verdict": ""})
+        for claim, verdicts in claims.groupby("claim", sort=False)
     }
 
 
@@ -265,8 +265,8 @@ def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a study's robustness."""
     settings = load_sensitivity(root)
     common = settings.model_dump(mode="json", exclude={"explanation", "studies", "other_studies"})
-    own = settings.of(name).model_dump(mode="json")
-    return input_hashes(root, name, engine, settings=[common, own])
+    study_settings = settings.of(name).model_dump(mode="json")
+    return input_hashes(root, name, engine, settings=[common, study_settings])
 
 
 def read_input_hashes(folder: Path) -> Mapping[str, str]:

@@ -188,11 +188,11 @@ class Search:
         levels = best_levels(self.evaluate(alone, first, reserve_s))
         self._say("each cause alone", first)
         coupled = self._couple(levels)
-        best = [(cause, own[0]) for cause, own in levels.items()]
+        best = [(cause, keys[0]) for cause, keys in levels.items()]
         self.evaluate(pairs(best[: self.settings.explanation.paired_causes]), first, reserve_s)
         self._say("pairs of the best", first)
         all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.budget_s
-        every = [(cause, key) for cause, own in levels.items() for key in own[:LEVELS_EXTENDED]]
+        every = [(cause, key) for cause, keys in levels.items() for key in keys[:LEVELS_EXTENDED]]
         cheap = sorted(pairs(every), key=lambda pair: (runner.cost_s(pair, first), pair))
         self.evaluate(cheap, first, all_but_s)
         self._say("the cheapest of all other pairs", first)
@@ -212,8 +212,8 @@ class Search:
         """Return configurations that fit as well on an earlier stage, with or without coupling."""
         coupled, found = self.is_coupled(best.configuration), list[Configuration]()
         for stage in self.stages[:-1]:
-            (own,) = self.evaluate([best.configuration], stage)
-            limit, tried = own.total + EQUALLY_GOOD_BITS, self.at_stage(stage)
+            (on_stage,) = self.evaluate([best.configuration], stage)
+            limit, tried = on_stage.total + EQUALLY_GOOD_BITS, self.at_stage(stage)
             found += [trial.configuration for trial in tried if trial.total <= limit]
         return [one for one in dict.fromkeys(found) if self.is_coupled(one) is coupled]
 
@@ -277,17 +277,17 @@ class Search:
         self, parent: Configuration, levels: Mapping[str, list[str]]
     ) -> list[Configuration]:
         """Return a configuration with its causes at other levels, and with one cause more."""
-        by_id, own = self.runner.explanations.by_id, dict(parent)
-        others = {cause: list(by_id[cause].variations) for cause in own}
-        more = {cause: levels[cause][:LEVELS_EXTENDED] for cause in levels if cause not in own}
+        by_id, chosen = self.runner.explanations.by_id, dict(parent)
+        others = {cause: list(by_id[cause].variations) for cause in chosen}
+        more = {cause: levels[cause][:LEVELS_EXTENDED] for cause in levels if cause not in chosen}
         tried = (others | more).items()
         return [with_cause(parent, cause, level) for cause, keys in tried for level in keys]
 
     def _refine(self) -> None:
         parent, neighbours = (self._best(self._second, 1) or [DEFAULTS])[0], []
         for cause, level in parent:
-            own = self.runner.explanations.by_id[cause].range
-            values = own.values() if own else []
+            numbers = self.runner.explanations.by_id[cause].range
+            values = numbers.values() if numbers else []
             here = min(range(len(values)), key=lambda n: abs(values[n] - float(level)), default=0)
             close = values[max(here - NEIGHBOURS, 0) : here + NEIGHBOURS + 1]
             neighbours += [with_cause(parent, cause, level_key(value)) for value in close]
@@ -335,8 +335,8 @@ class Search:
         return best
 
     def _first(self, trials: Sequence[Trial], coupled: bool) -> Trial | None:
-        own = (one for one in trials if self.is_coupled(one.configuration) is coupled)
-        return min(own, default=None)
+        allowed = (one for one in trials if self.is_coupled(one.configuration) is coupled)
+        return min(allowed, default=None)
 
     def _say(self, what: str, stage: StudyPart) -> None:
         runner, (best, *_) = self.runner, self.at_stage(stage)

@@ -82,8 +82,8 @@ class StudyPart:
 
 def serves(run: Run, quantities: Iterable[Quantity]) -> bool:
     """Return whether one of the quantities is read from a run."""
-    own = (one for one in quantities if one.experiment == run.experiment)
-    return any(covers(one.where, run.levels) for one in own)
+    on_experiment = (one for one in quantities if one.experiment == run.experiment)
+    return any(covers(one.where, run.levels) for one in on_experiment)
 
 
 def parts(
@@ -96,8 +96,8 @@ def parts(
     if found.score == "claims":
         claims = [_claims(one, study) for one in found.stages]
         stages = [
-            StudyPart(f"stage {n}", claims=own - {*found.held_out.claims}, levels=one.levels)
-            for n, (one, own) in enumerate(zip(found.stages, claims, strict=True))
+            StudyPart(f"stage {n}", claims=ids - {*found.held_out.claims}, levels=one.levels)
+            for n, (one, ids) in enumerate(zip(found.stages, claims, strict=True))
         ]
         return stages, StudyPart("whole", claims=claims[-1], levels=found.stages[-1].levels)
     comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
@@ -131,10 +131,10 @@ def _of_cells(
 ) -> StudyPart:
     levels: dict[str, dict[str, set[str]]] = {}
     for wanted in (cells[place].quantity for place in places):
-        own = levels.setdefault(wanted.experiment, {})
+        keys = levels.setdefault(wanted.experiment, {})
         for factor in study.experiment(wanted.experiment).factors:
             every = [level.key for level in factor.levels]
-            own.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
+            keys.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
     return StudyPart(name, cells=tuple(places), levels=levels)
 
 
@@ -266,7 +266,7 @@ class CellJudge(Reader):
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study states."""
         scored = zip(self.scores(stage), trial.printed, strict=True)
-        read = [float(score.shared_bits(score.errors(own))[0]) for score, own in scored]
+        read = [float(score.shared_bits(score.errors(printed))[0]) for score, printed in scored]
         return self.runner.bits(trial.configuration) + sum(read)
 
     def judged(
@@ -278,8 +278,8 @@ class CellJudge(Reader):
         for number, one in enumerate(configurations):
             printed = tuple(array[number] for array in arrays)
             chosen = tuple(
-                score.best(score.errors(own), score.inside(own))
-                for score, own in zip(scores, printed, strict=True)
+                score.best(score.errors(values), score.inside(values))
+                for score, values in zip(scores, printed, strict=True)
             )
             data_bits = sum(choice.data_bits for choice in chosen)
             bits = self.runner.bits(one) + sum(choice.bits for choice in chosen)

@@ -146,7 +146,7 @@ class Sampler:
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
             hungry = starved(results, self.machine.engine, list(self.space.claim.quantities()))
-            notes = {int(str(n)): starved_note(own) for n, own in hungry.groupby("replicate")}
+            notes = {int(str(n)): starved_note(flows) for n, flows in hungry.groupby("replicate")}
         found = {}
         for number, (trial, (runs, refusal)) in enumerate(zip(trials, designed, strict=True)):
             value = values.get(number, math.nan)
@@ -274,7 +274,7 @@ class Exploration:
         reserve_s = self._validation_points() * self.settings.replicates * each_s
         count = Counter(point for point, _ in self.results)
         places = {panel: best_places(surface) for panel, surface in self.surfaces.items()}
-        best = {panel: next(own) for panel, own in places.items()}
+        best = {panel: next(options) for panel, options in places.items()}
         chosen: list[Trial] = []
         for _ in range(math.ceil(self.settings.batch_share * len(self.results))):
             panel = max(best, key=lambda one: best[one][0])
@@ -324,6 +324,6 @@ def _noise(runs: Sequence[tuple[Point, PointResult]]) -> float:
     values: defaultdict[Point, list[float]] = defaultdict(list)
     for point, one in runs:
         values[point].append(one.value)
-    found = [float(np.std(own, ddof=1)) for own in values.values() if len(own) > 1]
+    found = [float(np.std(group, ddof=1)) for group in values.values() if len(group) > 1]
     # Of a normal pair half the deviations are below 0.67 of the standard deviation.
     return float(np.median(found)) / float(norm.ppf(0.75)) if found else 0.0

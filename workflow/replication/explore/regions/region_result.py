@@ -135,7 +135,7 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
 def _panel(space: Space, found: Exploration, panel: Panel) -> dict[str, Any]:
     surface = found.surfaces[panel]
     mean, sd = (part.reshape(CELLS, CELLS) for part in surface.predict(GRID))
-    own = [one for (point, _), one in found.results.items() if point.panel == panel]
+    results = [one for (point, _), one in found.results.items() if point.panel == panel]
     return {
         "panel": panel,
         **{name: round(share, 6) for name, share in surface.shares().items()},
@@ -151,8 +151,8 @@ def _panel(space: Space, found: Exploration, panel: Panel) -> dict[str, Any]:
             for one in space.region.traits
             if one.engine == space.engine and (not one.panels or set(one.panels) & set(panel))
         ],
-        "starved": sum(bool(one.note) for one in own),
-        "runs": len(own),
+        "starved": sum(bool(one.note) for one in results),
+        "runs": len(results),
     }
 
 

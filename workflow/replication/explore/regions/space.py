@@ -98,9 +98,9 @@ class Space:
     @cached_property
     def claim(self) -> Claim:
         """The claim that is mapped: one of the study, a clause of it, or the region's own."""
-        name, number, own = self.region.claim, self.region.test, self.region.own_claim
-        if own is not None:
-            return Claim(id=self.region.id, **dict(own))
+        name, number, sentence = self.region.claim, self.region.test, self.region.own_claim
+        if sentence is not None:
+            return Claim(id=self.region.id, **dict(sentence))
         claims = {claim.id: claim for claim in self.base.claims}
         if name not in claims:
             has = f"has no claim {name!r}; it has {', '.join(claims)}"
@@ -173,8 +173,8 @@ class Space:
 
     def paper(self, axis: Axis) -> float | None:
         """Return the paper's value, or the default of the one number that the axis sets."""
-        own = [*axis.set.parameters] if axis.set else []
-        names = [axis.of_bdp.parameter] if axis.of_bdp else own
+        set_names = [*axis.set.parameters] if axis.set else []
+        names = [axis.of_bdp.parameter] if axis.of_bdp else set_names
         if axis.paper is not None or len(names) != 1:
             return axis.paper
         parameter = dict(parameters(self.base)).get(names[0])
