@@ -283,8 +283,7 @@ def _judged_claims(
     """
     ran, read = set(results.design["experiment"]), []
     for claim in study.claims:
-        quantities = claim.quantities()
-        if quantities and all(wanted.experiment in ran for wanted in quantities):
+        if all(wanted.experiment in ran for wanted in claim.quantities()):
             document = _with_readings(claim.model_dump(mode="json"), readings)
             read.append(Claim.model_validate_json(json.dumps(document)))
     return verdicts(study, read, results)

@@ -43,11 +43,6 @@ def without_each(configuration: Configuration) -> list[Configuration]:
     return [tuple(p for p in configuration if p != pair) for pair in configuration]
 
 
-def in_words(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return causes and levels as one text."""
-    return ", ".join(f"{cause}={level}" for cause, level in pairs) or "the documented defaults"
-
-
 @dataclass(frozen=True)
 class StudyPart:
     """A part of a study: a stage of a search, or all that can be judged.
@@ -121,8 +116,7 @@ def _claims(stage: Stage, study: Study) -> frozenset[str]:
         claim.id
         for claim in study.claims
         if (not stage.claims or claim.id in stage.claims)
-        and (quantities := claim.quantities())
-        and all(wanted.experiment in stage.levels for wanted in quantities)
+        and all(wanted.experiment in stage.levels for wanted in claim.quantities())
     )
 
 
@@ -218,7 +212,7 @@ class TrialRunner:
 
 @dataclass(frozen=True)
 class Trial:
-    """A configuration with its best interpretations on a stage.
+    """A configuration with its best interpretations on a stage of the search.
 
     `data_bits` encode numbers or claims, `bits` name the causes, interpretations included. Where
     numbers are scored, `readings` and `printed` have the interpretation of each family and what
@@ -226,7 +220,6 @@ class Trial:
     """
 
     configuration: Configuration
-    stage: str
     data_bits: float
     bits: float
     readings: tuple[Choice, ...] = ()
@@ -283,7 +276,7 @@ class CellJudge(Reader):
             )
             data_bits = sum(choice.data_bits for choice in chosen)
             bits = self.runner.bits(one) + sum(choice.bits for choice in chosen)
-            trials.append(Trial(one, stage.name, data_bits, bits, chosen, printed=printed))
+            trials.append(Trial(one, data_bits, bits, chosen, printed=printed))
         return trials
 
 
@@ -305,7 +298,7 @@ class ClaimJudge:
         for number, one in enumerate(configurations):
             found = self.verdicts(results.alone(number), stage)
             data_bits = sum(map(self.cost_bits, found.values()))
-            trials.append(Trial(one, stage.name, data_bits, self.runner.bits(one), verdicts=found))
+            trials.append(Trial(one, data_bits, self.runner.bits(one), verdicts=found))
         return trials
 
     def verdicts(self, results: Results, stage: StudyPart) -> dict[str, str]:
