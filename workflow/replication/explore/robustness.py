@@ -65,8 +65,8 @@ TABLES: dict[str, tuple[str, ...]] = {
     "effects": ("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
 }
 INPUT_HASHES = "input_hashes.json"
-#: A claim is robust from this share of designs on, and fragile up to that one. With fewer than 35
-#: designs, Wilson's interval reaches across them even where all agree: no word is given.
+#: A claim is robust at or above the first share of designs, and fragile at or below the second.
+#: With fewer than 35 designs Wilson's interval is too wide for either word, even if all agree.
 ROBUST_AT_LEAST, FRAGILE_AT_MOST = 0.9, 0.1
 ROBUST, CONDITIONAL, FRAGILE, TOO_FEW = "robust", "conditional", "fragile", "too few designs"
 #: Fewest points, and fewest of either outcome, from which importance is learnt.
@@ -108,19 +108,13 @@ def important(
     commonest = np.unique(outcome, return_counts=True)[1].max(initial=0)
     if len(outcome) < LEAST_POINTS or len(outcome) - commonest < LEAST_OF_EACH:
         return None
+    how: Any = {"scoring": "neg_mean_squared_error", "n_repeats": REPEATS, "random_state": seed}
     drops, errors = [], 0.0
     for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(matrix):
         trees = ExtraTreesRegressor(TREES, min_samples_leaf=2, random_state=seed)
         trees.fit(matrix[train], outcome[train])
         errors += float(((outcome[test] - trees.predict(matrix[test])) ** 2).sum())
-        drop = permutation_importance(
-            trees,
-            matrix[test],
-            outcome[test],
-            scoring="neg_mean_squared_error",
-            n_repeats=REPEATS,
-            random_state=seed,
-        )
+        drop = permutation_importance(trees, matrix[test], outcome[test], **how)
         drops.append(drop.importances_mean)
     variance = float(outcome.var())
     r2 = 1.0 - errors / (variance * len(outcome))
