@@ -14,7 +14,12 @@ from replication.explore.regions.exploration import (
     as_clause,
     replicate_point,
 )
-from replication.explore.regions.region_model import RegionSettings, load_region, region_names
+from replication.explore.regions.region_model import (
+    RegionSettings,
+    load_region,
+    region_names,
+    regions_or_exit,
+)
 from replication.explore.regions.region_result import check_region
 from replication.explore.regions.space import (
     Point,
@@ -249,6 +254,12 @@ def test_laws_are_those_of_their_sources():
     assert ware(law, path(queue_packets=bdp)) == 1.0
     deep = ware(law, path(queue_packets=8 * bdp))
     assert 0.4 < deep < 0.55 < 0.8 < ware(law, path(queue_packets=1.5 * bdp))
+
+
+def test_regions_are_explored_for_chosen_studies_on_available_engines():
+    found = [one.split("/") for one in regions_or_exit(ROOT, ["ns3"], ["kapadia"])]
+    assert ["kapadia_random_loss", "ns3"] in found and {engine for _, engine in found} == {"ns3"}
+    assert {load_region(ROOT, name).study for name, _ in found} == {"kapadia"}
 
 
 def test_all_five_papers_have_a_region():

@@ -204,10 +204,8 @@ def mathis(law: Law, path: TcpPath) -> Any:
     Mathis, Semke, Mahdavi and Ott 1997, The Macroscopic Behavior of the TCP Congestion Avoidance
     Algorithm, equation 3.
     """
-    rate_bps = (
-        8 * path.segment_bytes * (law.constant or math.nan) / (path.rtt_s * np.sqrt(path.loss))
-    )
-    return rate_bps / path.rate_bps
+    window = (law.constant or math.nan) / np.sqrt(path.loss)
+    return 8 * path.segment_bytes * window / (path.rtt_s * path.rate_bps)
 
 
 def cubic_response(law: Law, path: TcpPath) -> Any:
@@ -254,18 +252,14 @@ def drawn_laws(space: Space, panel: Panel) -> list[dict[str, Any]]:
     ]
     return [
         law.model_dump(include={"title", "source", "condition"})
-        | {
-            "segments": _line(space.region, law)
-            if law.kind == "line"
-            else _curve(space, law, panel)
-        }
+        | {"segments": (_line if law.kind == "line" else _curve)(space, law, panel)}
         for law in laws
     ]
 
 
-def _line(region: Region, law: Law) -> Segments:
-    is_x = law.axis == region.ranges[0].id
-    at = round(region.spans[0 if is_x else 1].position(law.value or 0.0), 4)
+def _line(space: Space, law: Law, panel: Panel) -> Segments:
+    is_x = law.axis == space.region.ranges[0].id
+    at = round(space.region.spans[0 if is_x else 1].position(law.value or 0.0), 4)
     ends = (at, 0.0, at, 1.0) if is_x else (0.0, at, 1.0, at)
     return [ends] if 0 <= at <= 1 else []
 
