@@ -88,7 +88,7 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
     def read(*pairs):
         """Return the number of impossible values under the paper's configuration."""
         readings = tuple(read_as(judge, pairs))
-        return len(impossible(judge, Trial(DEFAULTS, "whole", 0.0, 0.0, readings), assumed=False))
+        return len(impossible(judge, Trial(DEFAULTS, 0.0, 0.0, readings), assumed=False))
 
     assert read(("delay_of", "less_propagation")) == 0 < read()
 
@@ -103,7 +103,7 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
 def test_a_number_above_the_link_of_its_explanation_is_impossible_under_it(configuration, unit):
     judge = judge_of("saxena")
     readings = tuple(read_as(judge, [("aggregate", "sum_over_two"), ("unit", unit)]))
-    trial = Trial(configuration, "whole", 0.0, 0.0, readings)
+    trial = Trial(configuration, 0.0, 0.0, readings)
     # 2 x 0.053 x 1.048576 = 0.1111 Mbit/s over 0.1 Mbit/s, or eight times both.
     assert list(impossible(judge, trial, assumed=True)) == [("II", "100", "newreno")]
     assert not impossible(judge, trial, assumed=False)
@@ -152,7 +152,7 @@ def planted(saved, ids, coupled=None, budget_s=1000.0):
 
     def judged(configurations, results, stage):
         return [
-            Trial(c, stage.name, 200.0 - saved(set(dict(c)), stage.name), runner.bits(c))
+            Trial(c, 200.0 - saved(set(dict(c)), stage.name), runner.bits(c))
             for c in configurations
         ]
 

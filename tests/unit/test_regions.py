@@ -9,13 +9,18 @@ import yaml
 from replication.design.config import load_study
 from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
 from replication.explore.regions.exploration import (
-    Clause,
     Compared,
     Exploration,
     PointResult,
+    as_clause,
     replicate_point,
 )
-from replication.explore.regions.region_model import RegionSettings, load_region, region_names
+from replication.explore.regions.region_model import (
+    RegionSettings,
+    load_region,
+    region_names,
+    regions_or_exit,
+)
 from replication.explore.regions.region_result import check_region
 from replication.explore.regions.space import Point, Space, contour
 from replication.explore.regions.surface import CELLS, GRID, REACH, Bounds
@@ -164,15 +169,15 @@ def side(variant):
 def test_a_clause_is_a_ratio_between_bounds():
     sides = {"left": side("a"), "right": side(["b", "c"])}
     above = ShareTest(kind="share", relation="above", factor=1.02, expect={"at_least": 1}, **sides)
-    assert Clause.of(above).test.reduce == "minimum"
-    assert Clause.of(above).bounds == Bounds(low=math.log(1.02))
+    test, bounds = as_clause(above)
+    assert (test.reduce, bounds) == ("minimum", Bounds(low=math.log(1.02)))
     below = above.model_copy(update={"relation": "below", "factor": 0.98})
-    assert Clause.of(below).test.reduce == "maximum"
-    assert Clause.of(below).bounds == Bounds(high=math.log(0.98))
+    test, bounds = as_clause(below)
+    assert (test.reduce, bounds) == ("maximum", Bounds(high=math.log(0.98)))
     alike = EquivalenceTest(kind="equivalence", margin=0.2, **sides)
-    assert Clause.of(alike).bounds == Bounds(math.log(0.8), math.log(1.2))
+    assert as_clause(alike)[1] == Bounds(math.log(0.8), math.log(1.2))
     with pytest.raises(InputError, match="kind 'trend' has no quantity"):
-        Clause.of(TrendTest(kind="trend", of=side("a"), over="x", expect={"at_least": 0.9}))
+        as_clause(TrendTest(kind="trend", of=side("a"), over="x", expect={"at_least": 0.9}))
 
 
 def test_a_claims_quantity_is_read_from_runs(world):
@@ -240,6 +245,12 @@ def test_laws_are_those_of_their_sources():
     assert bbr_share(path(queue_packets=bdp)) == 1.0
     deep = bbr_share(path(queue_packets=8 * bdp))
     assert 0.4 < deep < 0.55 < 0.8 < bbr_share(path(queue_packets=1.5 * bdp))
+
+
+def test_regions_are_explored_for_chosen_studies_on_available_engines():
+    found = [one.split("/") for one in regions_or_exit(ROOT, ["ns3"], ["kapadia"])]
+    assert ["kapadia_random_loss", "ns3"] in found and {engine for _, engine in found} == {"ns3"}
+    assert {load_region(ROOT, name).study for name, _ in found} == {"kapadia"}
 
 
 def test_all_five_papers_have_a_region():

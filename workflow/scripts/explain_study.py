@@ -1,4 +1,4 @@
-"""Search why a study's numbers differ; runs go to the store, so that a second start goes on."""
+"""Search why a study's numbers differ; the store keeps runs, so that a restart continues."""
 
 from pathlib import Path
 

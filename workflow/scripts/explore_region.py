@@ -1,4 +1,4 @@
-"""Find where a claim holds on an engine; runs go to the store, so that a second start goes on."""
+"""Find where a claim holds on an engine; the store keeps runs, so that a restart continues."""
 
 from pathlib import Path
 

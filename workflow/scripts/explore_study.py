@@ -1,4 +1,4 @@
-"""Vary what a paper does not state; runs go to the store, so that a second start goes on."""
+"""Vary what a paper does not state; the store keeps runs, so that a restart continues."""
 
 from pathlib import Path
 

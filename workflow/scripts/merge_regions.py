@@ -1,4 +1,4 @@
-"""Put the regions' rows together."""
+"""Write the table of all regions."""
 
 from pathlib import Path
 

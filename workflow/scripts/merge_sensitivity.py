@@ -1,4 +1,4 @@
-"""Put the studies' explanations together."""
+"""Write the tables of all studies' explanations."""
 
 from replication.cli.script import DATA, job
 from replication.explore.explanation import EXPLANATIONS

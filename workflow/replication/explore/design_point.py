@@ -38,7 +38,7 @@ from replication.design.config import (
 )
 from replication.design.design import Run, design_study
 from replication.engines.model import Engine
-from replication.explore.machine import Costs, Machine
+from replication.explore.machine import Costs, Machine, by_replicate
 from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
@@ -110,10 +110,10 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     rows: dict[str, list[dict[str, object]]] = {"claims": []}
     rows["cells"] = list(_cells_at(root, study, [point.id for point in ran], results))
     for point in ran:
-        own = machine.read(name, [point.runs])
+        single = machine.read(name, [point.runs])
         for claim in study.claims:
             rows["claims"] += [
-                row | {"point": point.id} for row in evaluate_claim(study, claim, own)
+                row | {"point": point.id} for row in evaluate_claim(study, claim, single)
             ]
     for part, columns in JUDGED.items():
         table = pd.DataFrame(rows[part], columns=list(columns))
@@ -211,15 +211,12 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
     """Return the default point, then the same with other seeds."""
-    runs = _designed(study, explored_tier(scale.levels, count), engine)
-    points = [
-        DesignPoint(f"seed-{number}" if number else DEFAULT, SEED if number else DEFAULT)
-        for number in range(count)
-    ]
-    return [
-        replace(point, runs=[replace(run, replicate=0) for run in runs if run.replicate == number])
-        for number, point in enumerate(points)
-    ]
+    points, runs = [], _designed(study, explored_tier(scale.levels, count), engine)
+    for number, same_seed in enumerate(by_replicate(runs)):
+        name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
+        single = [replace(run, replicate=0) for run in same_seed]
+        points.append(DesignPoint(name, kind, runs=single))
+    return points
 
 
 def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> DesignPoint:

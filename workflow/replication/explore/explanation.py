@@ -44,7 +44,7 @@ EXPLANATIONS = {
     ),
     "explained_cells": EXPLAINED_COLUMNS,
 }
-#: An explanation needs a smaller p value in the permutation test.
+#: Largest p value of an explanation in the permutation test.
 SIGNIFICANCE = 0.05
 #: Least share of held-out matches, relative to the share of matches that the search saw.
 HELD_OUT_AT_LEAST = 0.5

@@ -112,8 +112,8 @@ def _by_cells(
         "claims_before": claims_before,
         "claims_after": claims_after,
         "impossible": {
-            when: [" ".join((*key[:2], why)) for key, why in own.items()]
-            for when, own in broken.items()
+            when: [" ".join((*key[:2], why)) for key, why in numbers.items()]
+            for when, numbers in broken.items()
         },
     }
     return found, rows
@@ -176,7 +176,7 @@ def _values(
 
 def _matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
     values = _values(judge, trial, trial.printed, part)
-    return sum(bool(matches(judge.cells[place], own)) for place, own in values)
+    return sum(bool(matches(judge.cells[place], value)) for place, value in values)
 
 
 def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> list[dict[str, Any]]:
@@ -226,10 +226,10 @@ def _share(
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"cells": sum(row["used_in_search"] is seen for row in after)}
     for when, rows in (("before", before), ("after", after)):
-        own = [row for row in rows if row["used_in_search"] is seen]
-        off = [abs(r["reproduced_mean"] / r["published"] - 1) for r in own if r["published"]]
+        chosen = [row for row in rows if row["used_in_search"] is seen]
+        off = [abs(r["reproduced_mean"] / r["published"] - 1) for r in chosen if r["published"]]
         median = float(np.nanmedian(off)) if off else math.nan
-        found[when] = sum(row["matches"] for row in own)
+        found[when] = sum(row["matches"] for row in chosen)
         found[f"median_{when}"] = None if math.isnan(median) else median
     return found
 
@@ -265,10 +265,10 @@ def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial
         bits = score.shared_bits(score.errors(printed))
         for combination, total in zip(score.family.combinations, bits.tolist(), strict=True):
             readings = list(best.readings)
-            own = total - readings[number].total
+            more_bits = total - readings[number].total
             readings[number] = Choice({}, combination, pairs=combination)
-            other = replace(best, readings=tuple(readings), data_bits=best.data_bits + own)
-            if own <= EQUALLY_GOOD_BITS and not needed <= kinds(other):
+            other = replace(best, readings=tuple(readings), data_bits=best.data_bits + more_bits)
+            if more_bits <= EQUALLY_GOOD_BITS and not needed <= kinds(other):
                 found.append(other)
     return found
 
@@ -283,8 +283,7 @@ def _judged_claims(
     """
     ran, read = set(results.design["experiment"]), []
     for claim in study.claims:
-        quantities = claim.quantities()
-        if quantities and all(wanted.experiment in ran for wanted in quantities):
+        if all(wanted.experiment in ran for wanted in claim.quantities()):
             document = _with_readings(claim.model_dump(mode="json"), readings)
             read.append(Claim.model_validate_json(json.dumps(document)))
     return verdicts(study, read, results)
@@ -346,9 +345,9 @@ def _cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
 
     def as_good(random: np.random.Generator) -> bool:
         false = []
-        for own, residual in zip(ours, residuals, strict=True):
+        for values, residual in zip(ours, residuals, strict=True):
             signs = random.choice([-1.0, 1.0], size=len(residual))
-            false.append(np.nan_to_num(own) + random.permutation(residual) * signs)
+            false.append(np.nan_to_num(values) + random.permutation(residual) * signs)
         return _null_gain(start, names, scores, logs, false) >= gain - 1e-9
 
     return _chance(search, as_good)
@@ -369,14 +368,15 @@ def _null_gain(
 ) -> float:
     """Return the best gain over the defaults (trial `start`) for shuffled `published` numbers."""
     totals, errors, stated = names.copy(), [], 0.0
-    for score, own, false in zip(scores, logs, published, strict=True):
-        errors.append(deviations(own, false[:, None]))
+    for score, values, false in zip(scores, logs, published, strict=True):
+        errors.append(deviations(values, false[:, None]))
         shared = score.shared_bits(errors[-1])
         totals += shared.min(axis=-1)
         stated += float(shared[start, 0])
     chosen = {start, *np.argsort(totals, kind="stable")[:_SEARCHED].tolist()}
     best = [
-        names[n] + sum(score.best(own[n]).total for score, own in zip(scores, errors, strict=True))
+        names[n]
+        + sum(score.best(error[n]).total for score, error in zip(scores, errors, strict=True))
         for n in chosen
     ]
     return float(stated - min(best))

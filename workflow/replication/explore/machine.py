@@ -81,7 +81,7 @@ class Machine:
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points of a study, each a replicate; run what is missing."""
-        self.simulate({r.scenario_id: r.scenario for own in points for r in own if not r.refusal})
+        self.simulate({r.scenario_id: r.scenario for runs in points for r in runs if not r.refusal})
         return self.read(study, points)
 
     def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:

@@ -82,7 +82,7 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
     for key, wanted, known in (("studies", name, modern.studies), ("tiers", tier, modern.tiers)):
         if wanted not in known:
             raise InputError(f"{CONFIG}: {key}: has no {wanted!r}; it has {', '.join(known)}")
-    own = Tier(
+    kernel_tier = Tier(
         id="modern_kernel", title="modern kernel", batch_cost_s=60.0, **dict(modern.tiers[tier])
     )
     study, substituted = load_study(root, name), modern.studies[name].set
@@ -91,7 +91,7 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
             # The study's own substitutions on this engine must not override these.
             others = [one for one in study.substitutions if one.engine != modern.engine]
             study = apply(study.model_copy(update={"substitutions": others}), substituted)
-        return study, design_study(study, own, [modern.engine])
+        return study, design_study(study, kernel_tier, [modern.engine])
     except InputError as error:
         raise InputError(f"{CONFIG}: {name}: {error}") from None
 

@@ -65,8 +65,8 @@ TABLES: dict[str, tuple[str, ...]] = {
     "effects": ("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
 }
 INPUT_HASHES = "input_hashes.json"
-#: A claim is robust from this share of designs on, and fragile up to that one. With fewer than 35
-#: designs, Wilson's interval reaches across them even where all agree: no word is given.
+#: A claim is robust at or above the first share of designs, and fragile at or below the second.
+#: With fewer than 35 designs Wilson's interval is too wide for either word, even if all agree.
 ROBUST_AT_LEAST, FRAGILE_AT_MOST = 0.9, 0.1
 ROBUST, CONDITIONAL, FRAGILE, TOO_FEW = "robust", "conditional", "fragile", "too few designs"
 #: Fewest points, and fewest of either outcome, from which importance is learnt.
@@ -108,19 +108,13 @@ def important(
     commonest = np.unique(outcome, return_counts=True)[1].max(initial=0)
     if len(outcome) < LEAST_POINTS or len(outcome) - commonest < LEAST_OF_EACH:
         return None
+    how: Any = {"scoring": "neg_mean_squared_error", "n_repeats": REPEATS, "random_state": seed}
     drops, errors = [], 0.0
     for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(matrix):
         trees = ExtraTreesRegressor(TREES, min_samples_leaf=2, random_state=seed)
         trees.fit(matrix[train], outcome[train])
         errors += float(((outcome[test] - trees.predict(matrix[test])) ** 2).sum())
-        drop = permutation_importance(
-            trees,
-            matrix[test],
-            outcome[test],
-            scoring="neg_mean_squared_error",
-            n_repeats=REPEATS,
-            random_state=seed,
-        )
+        drop = permutation_importance(trees, matrix[test], outcome[test], **how)
         drops.append(drop.importances_mean)
     variance = float(outcome.var())
     r2 = 1.0 - errors / (variance * len(outcome))
@@ -156,8 +150,8 @@ def measure_study(
         "effects": effect_rows(verdicts),
     }
     for part, table in rows.items():
-        own = ({"study": name, "engine": engine} | row for row in table)
-        write_table(folder / f"{part}.csv", own, TABLES[part])
+        rows_with_study = ({"study": name, "engine": engine} | row for row in table)
+        write_table(folder / f"{part}.csv", rows_with_study, TABLES[part])
     write_json(folder / INPUT_HASHES, sources(root, name, chosen_engine(engine, ns3_version)))
 
 
@@ -180,8 +174,8 @@ def _important(
 def verdicts_by_claim(points: pd.DataFrame, claims: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the verdicts on each claim, a row a design point; empty where it was not run."""
     return {
-        str(claim): points.merge(own[["point", "verdict"]], how="left").fillna({"verdict": ""})
-        for claim, own in claims.groupby("claim", sort=False)
+        str(claim): points.merge(verdicts[["point", "verdict"]], how="left").fillna({"verdict": ""})
+        for claim, verdicts in claims.groupby("claim", sort=False)
     }
 
 
@@ -233,19 +227,13 @@ def _default(table: pd.DataFrame) -> str:
     return str(table.loc[table["kind"] == DEFAULT, "verdict"].iloc[0])
 
 
-def cell_rows(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Yield the range of our value for each published number over all designs."""
-    keys = ["table", "row", "column", "unit", "published"]
-    for key, values in cells.groupby(keys, sort=False)["value"]:
-        own: dict[str, Any] = dict(zip(keys, key, strict=True))
-        low, high, designs = float(values.min()), float(values.max()), int(values.count())
-        within = low <= own["published"] <= high if designs else None
-        yield own | {
-            "designs": designs,
-            "lowest": low,
-            "highest": high,
-            "published_in_range": within,
-        }
+def cell_rows(cells: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the range of our value for each published number over all designs."""
+    groups = cells.groupby(["table", "row", "column", "unit", "published"], sort=False)["value"]
+    rows = groups.agg(designs="count", lowest="min", highest="max").reset_index()
+    within = rows["published"].between(rows["lowest"], rows["highest"]).astype(object)
+    rows["published_in_range"] = within.where(rows["designs"] > 0, None)
+    return rows.to_dict("records")
 
 
 def effect_rows(verdicts: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
@@ -271,8 +259,8 @@ def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a study's robustness."""
     settings = load_sensitivity(root)
     common = settings.model_dump(mode="json", exclude={"explanation", "studies", "other_studies"})
-    own = settings.of(name).model_dump(mode="json")
-    return input_hashes(root, name, engine, settings=[common, own])
+    study_settings = settings.of(name).model_dump(mode="json")
+    return input_hashes(root, name, engine, settings=[common, study_settings])
 
 
 def read_input_hashes(folder: Path) -> Mapping[str, str]:

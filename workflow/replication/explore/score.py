@@ -83,15 +83,15 @@ class Reader:
         groups: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
         for place, cell in enumerate(self.cells):
             if not cell.not_comparable:
-                own = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
-                groups[cell.column if by_column[cell.table] else "", own].append(place)
+                ids = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
+                groups[cell.column if by_column[cell.table] else "", ids].append(place)
         return [
             Family(
                 places,
-                self._combinations(own, self.cells[places[0]]),
+                self._combinations(ids, self.cells[places[0]]),
                 [name or self.cells[place].table for place in places],
             )
-            for (name, own), places in groups.items()
+            for (name, ids), places in groups.items()
         ]
 
     def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
@@ -99,9 +99,9 @@ class Reader:
         options = [[None, *(p for p in self._readings if p[0] == cause)] for cause in causes]
         found = []
         for product in itertools.product(*options):
-            own = tuple(pair for pair in product if pair is not None)
-            if not self._contradict(own) and not refusal(cell, self.reading(own)):
-                found.append(own)
+            pairs = tuple(pair for pair in product if pair is not None)
+            if not self._contradict(pairs) and not refusal(cell, self.reading(pairs)):
+                found.append(pairs)
         return found
 
     def _contradict(self, combination: Combination) -> bool:
@@ -122,11 +122,11 @@ class Reader:
         """
         arrays = []
         for family in self.families:
-            own = [place for place in family.cells if place in set(places)]
-            array = np.full((count, len(own), len(family.combinations)), np.nan)
+            kept = [place for place in family.cells if place in set(places)]
+            array = np.full((count, len(kept), len(family.combinations)), np.nan)
             for column, combination in enumerate(family.combinations):
                 reading = self.reading(combination)
-                for row, place in enumerate(own):
+                for row, place in enumerate(kept):
                     if not refusal(self.cells[place], reading):
                         array[:, row, column] = self._values(results, count, place, reading)
             arrays.append(array)
@@ -217,19 +217,19 @@ class FamilyScore:
         floors = LEAST_ERROR * np.array([_log_tolerance(cell) for cell in cells])
         self.floors = np.bincount(self.group_of, floors, len(groups)) / self.sizes
         self._shared, self._other = self._naming_bits(reader.explanations)
-        self._places = {frozenset(own): n for n, own in enumerate(family.combinations)}
+        self._places = {frozenset(pairs): n for n, pairs in enumerate(family.combinations)}
 
     def _naming_bits(self, found: Explanations) -> tuple[Numbers, Numbers]:
         """Return the bits of each shared interpretation, and of each exception from each."""
-        combinations, cause_bits = self.family.combinations, found.cause_bits
-        causes = {cause for own in combinations for cause, _ in own}
+        options, cause_bits = self.family.combinations, found.cause_bits
+        causes = {cause for pairs in options for cause, _ in pairs}
         levels = {cause: len(found.by_id[cause].levels or []) for cause in causes}
-        shared = [sum(cause_bits + math.log2(levels[c]) for c, _ in own) for own in combinations]
+        shared = [sum(cause_bits + math.log2(levels[c]) for c, _ in pairs) for pairs in options]
         which = math.log2(max(len(self.tables), 1))
         each = {cause: cause_bits + math.log2(n + 1) + which for cause, n in levels.items()}
         other = [
-            [sum(each[cause] for cause in {c for c, _ in {*base} ^ {*own}}) for own in combinations]
-            for base in combinations
+            [sum(each[cause] for cause in {c for c, _ in {*base} ^ {*pairs}}) for pairs in options]
+            for base in options
         ]
         return np.array(shared), np.array(other, dtype=float)
 
@@ -239,7 +239,7 @@ class FamilyScore:
 
     def inside(self, printed: Numbers) -> Flags:
         """Return which numbers match: a row for each cell, a column for each interpretation."""
-        found = [matches(cell, own) for cell, own in zip(self.cells, printed, strict=True)]
+        found = [matches(cell, row) for cell, row in zip(self.cells, printed, strict=True)]
         return np.array(found, dtype=bool).reshape(printed.shape)
 
     def data_bits(self, sums: Numbers) -> Numbers:
@@ -286,13 +286,13 @@ class FamilyScore:
             shared = dict(choice.shared)
             # Without its exception a table takes the shared level of the cause.
             usual = shared.get(cause) if only else shared.pop(cause)
-            tables = {table: dict(own) for table, own in choice.tables.items()}
-            for table, own in tables.items():
+            tables = {table: dict(levels) for table, levels in choice.tables.items()}
+            for table, levels in tables.items():
                 if only == table:
-                    own.pop(cause, None)
-                    own.update({cause: usual} if usual else {})
-                elif not only and own.get(cause) == pair[1]:
-                    del own[cause]
+                    levels.pop(cause, None)
+                    levels.update({cause: usual} if usual else {})
+                elif not only and levels.get(cause) == pair[1]:
+                    del levels[cause]
             chosen = np.array([self._number(tables[table]) for table in self.tables])
             found.append((pair, self._choice(self._number(shared), chosen, sums)))
         return found
@@ -320,8 +320,8 @@ class FamilyScore:
 
     def _grouped(self, chosen: Places, sums: Numbers) -> Numbers:
         """Return the sums of errors by group, each table under its chosen interpretation."""
-        own = sums[np.arange(len(chosen)), chosen]
-        return np.bincount(self.group_of_table, own, len(self.sizes)).astype(float)
+        chosen_sums = sums[np.arange(len(chosen)), chosen]
+        return np.bincount(self.group_of_table, chosen_sums, len(self.sizes)).astype(float)
 
     def _choice(self, start: int, chosen: Places, sums: Numbers) -> Choice:
         """Return the choice of the shared interpretation `start` and that of each table."""
@@ -362,9 +362,9 @@ def _numbered(names: Sequence[str]) -> tuple[Places, list[str]]:
 
 
 def _exceptions(table: str, base: Combination, exception: Combination) -> Combination:
-    shared, own = dict(base), dict(exception)
+    shared, levels = dict(base), dict(exception)
     return tuple(
-        (f"{cause}@{table}", own.get(cause, "as_stated"))
-        for cause in dict.fromkeys([*shared, *own])
-        if shared.get(cause) != own.get(cause)
+        (f"{cause}@{table}", levels.get(cause, "as_stated"))
+        for cause in dict.fromkeys([*shared, *levels])
+        if shared.get(cause) != levels.get(cause)
     )

@@ -32,7 +32,6 @@ from replication.explore.trial import (
     StudyPart,
     Trial,
     TrialRunner,
-    in_words,
     parts,
     with_cause,
     without_each,
@@ -69,13 +68,12 @@ def kinds(trial: Trial) -> set[str]:
     return {cause.partition("@")[0] for cause, _ in trial.pairs}
 
 
-def pairs(alone: Sequence[tuple[str, str]]) -> list[Configuration]:
-    """Return all pairs of causes and levels of different causes."""
+def _pairs(alone: Sequence[tuple[str, str]]) -> list[Configuration]:
     both = itertools.combinations(alone, 2)
     return [with_cause((one,), *two) for one, two in both if one[0] != two[0]]
 
 
-def best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
+def _best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
     """Return the levels of each cause, best first, from trials of single causes."""
     found: dict[str, list[str]] = {}
     for trial in sorted(trials):
@@ -185,15 +183,15 @@ class Search:
         self.evaluate([DEFAULTS], first)
         causes = runner.explanations.of_kind("set-up")
         alone = [((cause.id, key),) for cause in causes for key in cause.variations]
-        levels = best_levels(self.evaluate(alone, first, reserve_s))
+        levels = _best_levels(self.evaluate(alone, first, reserve_s))
         self._say("each cause alone", first)
         coupled = self._couple(levels)
-        best = [(cause, own[0]) for cause, own in levels.items()]
-        self.evaluate(pairs(best[: self.settings.explanation.paired_causes]), first, reserve_s)
+        best = [(cause, keys[0]) for cause, keys in levels.items()]
+        self.evaluate(_pairs(best[: self.settings.explanation.paired_causes]), first, reserve_s)
         self._say("pairs of the best", first)
         all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.budget_s
-        every = [(cause, key) for cause, own in levels.items() for key in own[:LEVELS_EXTENDED]]
-        cheap = sorted(pairs(every), key=lambda pair: (runner.cost_s(pair, first), pair))
+        every = [(cause, key) for cause, keys in levels.items() for key in keys[:LEVELS_EXTENDED]]
+        cheap = sorted(_pairs(every), key=lambda pair: (runner.cost_s(pair, first), pair))
         self.evaluate(cheap, first, all_but_s)
         self._say("the cheapest of all other pairs", first)
         self._grow(levels)
@@ -205,15 +203,15 @@ class Search:
         self.evaluate([DEFAULTS], last)
         self.evaluate([*coupled, *finalists[:count]], last, reserve_s / 2)
         found = [self._settle(with_it) for with_it in ([False, True] if coupled else [False])]
-        self._say("all that may be seen", last)
+        self._say("the last stage", last)
         return sorted(one for one in found if one is not None)
 
     def near(self, best: Trial) -> list[Configuration]:
         """Return configurations that fit as well on an earlier stage, with or without coupling."""
         coupled, found = self.is_coupled(best.configuration), list[Configuration]()
         for stage in self.stages[:-1]:
-            (own,) = self.evaluate([best.configuration], stage)
-            limit, tried = own.total + EQUALLY_GOOD_BITS, self.at_stage(stage)
+            (on_stage,) = self.evaluate([best.configuration], stage)
+            limit, tried = on_stage.total + EQUALLY_GOOD_BITS, self.at_stage(stage)
             found += [trial.configuration for trial in tried if trial.total <= limit]
         return [one for one in dict.fromkeys(found) if self.is_coupled(one) is coupled]
 
@@ -277,17 +275,17 @@ class Search:
         self, parent: Configuration, levels: Mapping[str, list[str]]
     ) -> list[Configuration]:
         """Return a configuration with its causes at other levels, and with one cause more."""
-        by_id, own = self.runner.explanations.by_id, dict(parent)
-        others = {cause: list(by_id[cause].variations) for cause in own}
-        more = {cause: levels[cause][:LEVELS_EXTENDED] for cause in levels if cause not in own}
+        by_id, chosen = self.runner.explanations.by_id, dict(parent)
+        others = {cause: list(by_id[cause].variations) for cause in chosen}
+        more = {cause: levels[cause][:LEVELS_EXTENDED] for cause in levels if cause not in chosen}
         tried = (others | more).items()
         return [with_cause(parent, cause, level) for cause, keys in tried for level in keys]
 
     def _refine(self) -> None:
         parent, neighbours = (self._best(self._second, 1) or [DEFAULTS])[0], []
         for cause, level in parent:
-            own = self.runner.explanations.by_id[cause].range
-            values = own.values() if own else []
+            numbers = self.runner.explanations.by_id[cause].range
+            values = numbers.values() if numbers else []
             here = min(range(len(values)), key=lambda n: abs(values[n] - float(level)), default=0)
             close = values[max(here - NEIGHBOURS, 0) : here + NEIGHBOURS + 1]
             neighbours += [with_cause(parent, cause, level_key(value)) for value in close]
@@ -335,16 +333,16 @@ class Search:
         return best
 
     def _first(self, trials: Sequence[Trial], coupled: bool) -> Trial | None:
-        own = (one for one in trials if self.is_coupled(one.configuration) is coupled)
-        return min(own, default=None)
+        allowed = (one for one in trials if self.is_coupled(one.configuration) is coupled)
+        return min(allowed, default=None)
 
     def _say(self, what: str, stage: StudyPart) -> None:
         runner, (best, *_) = self.runner, self.at_stage(stage)
         defaults = self.tried[DEFAULTS, stage.name]
+        causes = ", ".join(f"{cause}={level}" for cause, level in best.pairs) or "the defaults"
         print(
             f"{runner.study.id}: {what}: {self.count} configurations, {stage.name}: "
-            f"{best.total:.1f} bits (defaults {defaults.total:.1f}) by "
-            f"{in_words(best.pairs)}; {runner.costs.spent_s:.0f} of {runner.budget_s:.0f} s of "
-            "CPU by the cost model",
+            f"{best.total:.1f} bits (defaults {defaults.total:.1f}) with {causes}; "
+            f"{runner.costs.spent_s:.0f} of {runner.budget_s:.0f} s of CPU by the cost model",
             file=sys.stderr,
         )

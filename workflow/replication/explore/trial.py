@@ -15,7 +15,7 @@ from replication.explore.machine import Costs, Machine, by_replicate
 from replication.explore.score import Choice, FamilyScore, Numbers, Reader
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.results import Results
-from replication.study.claim_model import Claim, covers
+from replication.study.claim_model import Claim, Quantity, covers
 from replication.study.errors import InputError
 from replication.study.parameter import Factor
 from replication.study.study import Study
@@ -41,11 +41,6 @@ def with_cause(configuration: Configuration, cause: str, level: str) -> Configur
 def without_each(configuration: Configuration) -> list[Configuration]:
     """Return a configuration without each of its causes, in their order."""
     return [tuple(p for p in configuration if p != pair) for pair in configuration]
-
-
-def in_words(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return causes and levels as one text."""
-    return ", ".join(f"{cause}={level}" for cause, level in pairs) or "the documented defaults"
 
 
 @dataclass(frozen=True)
@@ -77,10 +72,13 @@ class StudyPart:
 
     def needs(self, run: Run, cells: Sequence[MappedCell]) -> bool:
         """Return whether a run belongs to a point that is scored."""
-        if not self.cells:
-            return True
-        wanted = (cells[place].quantity for place in self.cells)
-        return any(q.experiment == run.experiment and covers(q.where, run.levels) for q in wanted)
+        return not self.cells or serves(run, [cells[place].quantity for place in self.cells])
+
+
+def serves(run: Run, quantities: Iterable[Quantity]) -> bool:
+    """Return whether one of the quantities is read from a run."""
+    on_experiment = (one for one in quantities if one.experiment == run.experiment)
+    return any(covers(one.where, run.levels) for one in on_experiment)
 
 
 def parts(
@@ -93,8 +91,8 @@ def parts(
     if found.score == "claims":
         claims = [_claims(one, study) for one in found.stages]
         stages = [
-            StudyPart(f"stage {n}", claims=own - {*found.held_out.claims}, levels=one.levels)
-            for n, (one, own) in enumerate(zip(found.stages, claims, strict=True))
+            StudyPart(f"stage {n}", claims=ids - {*found.held_out.claims}, levels=one.levels)
+            for n, (one, ids) in enumerate(zip(found.stages, claims, strict=True))
         ]
         return stages, StudyPart("whole", claims=claims[-1], levels=found.stages[-1].levels)
     comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
@@ -118,8 +116,7 @@ def _claims(stage: Stage, study: Study) -> frozenset[str]:
         claim.id
         for claim in study.claims
         if (not stage.claims or claim.id in stage.claims)
-        and (quantities := claim.quantities())
-        and all(wanted.experiment in stage.levels for wanted in quantities)
+        and all(wanted.experiment in stage.levels for wanted in claim.quantities())
     )
 
 
@@ -128,10 +125,10 @@ def _of_cells(
 ) -> StudyPart:
     levels: dict[str, dict[str, set[str]]] = {}
     for wanted in (cells[place].quantity for place in places):
-        own = levels.setdefault(wanted.experiment, {})
+        keys = levels.setdefault(wanted.experiment, {})
         for factor in study.experiment(wanted.experiment).factors:
             every = [level.key for level in factor.levels]
-            own.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
+            keys.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
     return StudyPart(name, cells=tuple(places), levels=levels)
 
 
@@ -215,7 +212,7 @@ class TrialRunner:
 
 @dataclass(frozen=True)
 class Trial:
-    """A configuration with its best interpretations on a stage.
+    """A configuration with its best interpretations on a stage of the search.
 
     `data_bits` encode numbers or claims, `bits` name the causes, interpretations included. Where
     numbers are scored, `readings` and `printed` have the interpretation of each family and what
@@ -223,7 +220,6 @@ class Trial:
     """
 
     configuration: Configuration
-    stage: str
     data_bits: float
     bits: float
     readings: tuple[Choice, ...] = ()
@@ -263,7 +259,7 @@ class CellJudge(Reader):
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study states."""
         scored = zip(self.scores(stage), trial.printed, strict=True)
-        read = [float(score.shared_bits(score.errors(own))[0]) for score, own in scored]
+        read = [float(score.shared_bits(score.errors(printed))[0]) for score, printed in scored]
         return self.runner.bits(trial.configuration) + sum(read)
 
     def judged(
@@ -275,12 +271,12 @@ class CellJudge(Reader):
         for number, one in enumerate(configurations):
             printed = tuple(array[number] for array in arrays)
             chosen = tuple(
-                score.best(score.errors(own), score.inside(own))
-                for score, own in zip(scores, printed, strict=True)
+                score.best(score.errors(values), score.inside(values))
+                for score, values in zip(scores, printed, strict=True)
             )
             data_bits = sum(choice.data_bits for choice in chosen)
             bits = self.runner.bits(one) + sum(choice.bits for choice in chosen)
-            trials.append(Trial(one, stage.name, data_bits, bits, chosen, printed=printed))
+            trials.append(Trial(one, data_bits, bits, chosen, printed=printed))
         return trials
 
 
@@ -302,7 +298,7 @@ class ClaimJudge:
         for number, one in enumerate(configurations):
             found = self.verdicts(results.single_replicate(number), stage)
             data_bits = sum(map(self.cost_bits, found.values()))
-            trials.append(Trial(one, stage.name, data_bits, self.runner.bits(one), verdicts=found))
+            trials.append(Trial(one, data_bits, self.runner.bits(one), verdicts=found))
         return trials
 
     def verdicts(self, results: Results, stage: StudyPart) -> dict[str, str]:

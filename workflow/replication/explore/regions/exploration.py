@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -54,31 +54,26 @@ LARGEST = 1000.0
 LEAST_RUNS, LEAST_GAIN = 4, 1e-5
 
 
-class Clause(NamedTuple):
-    """A clause of a claim: a ratio or a value, and the logarithms between which it holds."""
+def as_clause(test: SimpleTest) -> tuple[RatioTest | ValueTest, Bounds]:
+    """Return a test as a ratio or a value, and the logarithms between which it holds.
 
-    test: RatioTest | ValueTest
-    bounds: Bounds
-
-    @classmethod
-    def of(cls, test: SimpleTest) -> Clause:
-        """Return a test as a clause; InputError where no single quantity decides it at a point."""
-        if isinstance(test, RatioTest | ValueTest) and isinstance(test.expect, Condition):
-            least, most = test.expect.at_least, test.expect.at_most
-            low = -math.inf if least is None else math.log(least)
-            return cls(test, Bounds(low, math.inf if most is None else math.log(most)))
-        reduce = "mean"
-        if isinstance(test, EquivalenceTest):
-            bounds = Bounds(math.log(1 - test.margin), math.log(1 + test.margin))
-        elif not isinstance(test, ShareTest) or test.expect.at_least != 1:
-            words = "has no quantity with a threshold"
-            raise InputError(f"claim: a test of kind {test.kind!r} {words}")
-        elif test.relation == "above":
-            bounds, reduce = Bounds(low=math.log(test.factor * (1 + test.tie))), "minimum"
-        else:
-            bounds, reduce = Bounds(high=math.log(test.factor * (1 - test.tie))), "maximum"
-        both: dict[str, Any] = {"left": test.left, "right": test.right}
-        return cls(RatioTest.model_construct(kind="ratio", reduce=reduce, **both), bounds)
+    InputError where no single quantity decides it at a point.
+    """
+    if isinstance(test, RatioTest | ValueTest) and isinstance(test.expect, Condition):
+        least, most = test.expect.at_least, test.expect.at_most
+        low = -math.inf if least is None else math.log(least)
+        return test, Bounds(low, math.inf if most is None else math.log(most))
+    reduce = "mean"
+    if isinstance(test, EquivalenceTest):
+        bounds = Bounds(math.log(1 - test.margin), math.log(1 + test.margin))
+    elif not isinstance(test, ShareTest) or test.expect.at_least != 1:
+        raise InputError(f"claim: a test of kind {test.kind!r} has no quantity with a threshold")
+    elif test.relation == "above":
+        bounds, reduce = Bounds(low=math.log(test.factor * (1 + test.tie))), "minimum"
+    else:
+        bounds, reduce = Bounds(high=math.log(test.factor * (1 - test.tie))), "maximum"
+    both: dict[str, Any] = {"left": test.left, "right": test.right}
+    return RatioTest.model_construct(kind="ratio", reduce=reduce, **both), bounds
 
 
 class Compared:
@@ -88,10 +83,10 @@ class Compared:
     """
 
     def __init__(self, claim: Claim) -> None:
-        self.clauses = [Clause.of(test) for test in claim.tests()]
+        self.clauses = [as_clause(test) for test in claim.tests()]
         if not self.clauses:
             raise InputError(f"claim: {claim.id} cannot be tested")
-        self.bounds = self.clauses[0].bounds if len(self.clauses) == 1 else Bounds(low=0.0)
+        self.bounds = self.clauses[0][1] if len(self.clauses) == 1 else Bounds(low=0.0)
 
     def values(self, study: Study, results: Results) -> dict[int, float]:
         """Return the logarithm of the quantity of each replicate that has one."""
@@ -146,7 +141,7 @@ class Sampler:
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
             hungry = starved(results, self.machine.engine, list(self.space.claim.quantities()))
-            notes = {int(str(n)): starved_note(own) for n, own in hungry.groupby("replicate")}
+            notes = {int(str(n)): starved_note(flows) for n, flows in hungry.groupby("replicate")}
         found = {}
         for number, (trial, (runs, refusal)) in enumerate(zip(trials, designed, strict=True)):
             value = values.get(number, math.nan)
@@ -215,7 +210,13 @@ class Exploration:
     def run(self) -> None:
         """Explore; the same inputs give the same results, also after an interruption."""
         for panel in self.panels:
-            self._start(panel)
+            drawn = qmc.Sobol(2, rng=self.settings.seed).random(self.spending.first_points)
+            trials = self._replicated(_place(panel, *at) for at in drawn)
+            # The first panel is always run, whatever it costs.
+            if self.results and self.sampler.cost_s(trials) > self._left_s:
+                self.left_out.append(panel)
+            else:
+                self.results |= self.sampler.sample(trials)
         self._fit()
         while batch := self._choose():
             self.results |= self.sampler.sample(batch)
@@ -237,20 +238,11 @@ class Exploration:
     def _replicated(self, points: Iterable[Point]) -> list[Trial]:
         return [(point, n) for point in points for n in range(self.settings.replicates)]
 
-    def _start(self, panel: Panel) -> None:
-        drawn = qmc.Sobol(2, rng=self.settings.seed).random(self.spending.first_points)
-        trials = self._replicated(_place(panel, *at) for at in drawn)
-        # The first panel is always run, whatever it costs.
-        if self.results and self.sampler.cost_s(trials) > self._left_s:
-            self.left_out.append(panel)
-        else:
-            self.results |= self.sampler.sample(trials)
-
     def _fit(self) -> None:
-        bounds = self.sampler.compared.bounds
+        """Fit the surfaces of panels with further runs."""
         for panel in self.panels:
             runs = [
-                (point, one)
+                (str(point), one)
                 for (point, _), one in self.results.items()
                 if point.panel == panel and not math.isnan(one.value)
             ]
@@ -259,7 +251,10 @@ class Exploration:
                 continue
             places = np.array([(one.at.x, one.at.y) for _, one in runs])
             values = np.array([one.value for _, one in runs])
-            self.surfaces[panel] = Surface.fit(places, values, bounds, _noise(runs))
+            # The median over points leaves cliffs out; of a normal pair it is 0.67 deviations.
+            spread = pd.Series(values).groupby([point for point, _ in runs]).std().median()
+            noise = float(np.nan_to_num(spread)) / float(norm.ppf(0.75))
+            self.surfaces[panel] = Surface.fit(places, values, self.sampler.compared.bounds, noise)
 
     def _validation_points(self) -> int:
         each_s = self.sampler.costs.spent_s / max(1, len(self.results)) * self.settings.replicates
@@ -274,7 +269,7 @@ class Exploration:
         reserve_s = self._validation_points() * self.settings.replicates * each_s
         count = Counter(point for point, _ in self.results)
         places = {panel: best_places(surface) for panel, surface in self.surfaces.items()}
-        best = {panel: next(own) for panel, own in places.items()}
+        best = {panel: next(options) for panel, options in places.items()}
         chosen: list[Trial] = []
         for _ in range(math.ceil(self.settings.batch_share * len(self.results))):
             panel = max(best, key=lambda one: best[one][0])
@@ -317,13 +312,3 @@ class Exploration:
 
 def _place(panel: Panel, x: float, y: float) -> Point:
     return Point(panel, round(float(x), 4), round(float(y), 4))
-
-
-def _noise(runs: Sequence[tuple[Point, PointResult]]) -> float:
-    """Return the standard deviation of runs at one point: a median, which leaves cliffs out."""
-    values: defaultdict[Point, list[float]] = defaultdict(list)
-    for point, one in runs:
-        values[point].append(one.value)
-    found = [float(np.std(own, ddof=1)) for own in values.values() if len(own) > 1]
-    # Of a normal pair half the deviations are below 0.67 of the standard deviation.
-    return float(np.median(found)) / float(norm.ppf(0.75)) if found else 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,10 @@ def region_results(data: Path) -> list[dict[str, Any]]:
 
 
 def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
-    """Return the hashes of all that decides a region, as it is now; notes on changes do not."""
-    region, settings = (
-        document.model_dump(mode="json", exclude={"changed"})
-        for document in (load_region(root, name), load_settings(root))
-    )
-    return input_hashes(root, study, engine, region=region, settings=settings)
+    """Return the current hashes of all that decides a region; notes on changes do not."""
+    files = {"region": load_region(root, name), "settings": load_settings(root)}
+    values = {key: one.model_dump(mode="json", exclude={"changed"}) for key, one in files.items()}
+    return input_hashes(root, study, engine, **values)
 
 
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
@@ -65,8 +64,8 @@ def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
     name, study = str(document.get("region", "")), str(document.get("study", ""))
     if not region_path(root, name).is_file():
         return False
-    then = document.get("input_hashes", {})
-    return is_same(data, then, lambda engine: sources(root, name, study, engine))
+    now = partial(sources, root, name, study)
+    return is_same(data, document.get("input_hashes", {}), now)
 
 
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
@@ -136,7 +135,7 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
 def _panel(space: Space, found: Exploration, panel: Panel) -> dict[str, Any]:
     surface = found.surfaces[panel]
     mean, sd = (part.reshape(CELLS, CELLS) for part in surface.predict(GRID))
-    own = [one for (point, _), one in found.results.items() if point.panel == panel]
+    results = [one for (point, _), one in found.results.items() if point.panel == panel]
     return {
         "panel": panel,
         **{name: round(share, 6) for name, share in surface.shares().items()},
@@ -152,8 +151,8 @@ def _panel(space: Space, found: Exploration, panel: Panel) -> dict[str, Any]:
             for one in space.region.traits
             if one.engine == space.engine and (not one.panels or set(one.panels) & set(panel))
         ],
-        "starved": sum(bool(one.note) for one in own),
-        "runs": len(own),
+        "starved": sum(bool(one.note) for one in results),
+        "runs": len(results),
     }
 
 
@@ -237,26 +236,22 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         raise InputError(f"tier: configs/regions.yaml has none called {tier!r}; it has {known}")
     spending = settings.tiers[tier]
     space = Space(region, load_study(root, region.study), machine.engine, machine.ns3_version)
-    found = Exploration(
-        name=f"{name} on {machine.engine}",
-        panels=space.panels,
-        sampler=Sampler(space, machine, settings.replicate_offset),
-        settings=settings,
-        spending=spending,
-        budget_s=region.cpu_budget_s * spending.budget_factor,
-    )
     # One thread: sums in another order would choose other points.
     with threadpool_limits(1), _naming(name):
+        found = Exploration(
+            name=f"{name} on {machine.engine}",
+            panels=space.panels,
+            sampler=Sampler(space, machine, settings.replicate_offset),
+            settings=settings,
+            spending=spending,
+            budget_s=region.cpu_budget_s * spending.budget_factor,
+        )
         found.run()
         document = _document(space, found)
     results = [*found.results.values(), *(r for one in found.validation for r in one.results)]
-    write_scenarios(
-        folder / f"{machine.engine}{_SCENARIOS}", (run for one in results for run in one.runs)
-    )
-    document |= {
-        "tier": tier,
-        "input_hashes": sources(root, name, region.study, machine.exact_engine),
-    }
+    runs = (run for one in results for run in one.runs)
+    write_scenarios(folder / f"{machine.engine}{_SCENARIOS}", runs)
+    hashes = sources(root, name, region.study, machine.exact_engine)
     path = folder / f"{machine.engine}.json"
-    write_json(path, document)
+    write_json(path, document | {"tier": tier, "input_hashes": hashes})
     return path

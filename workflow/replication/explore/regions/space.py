@@ -21,8 +21,8 @@ from replication.engines.ns3 import NS3_VERSION
 from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
 from replication.explore.design_point import explored_tier
 from replication.explore.regions.region_model import DIGITS, Axis, Law, OfBdp, Region
-from replication.explore.trial import StudyPart
-from replication.study.claim_model import Claim, covers
+from replication.explore.trial import StudyPart, serves
+from replication.study.claim_model import Claim
 from replication.study.errors import InputError
 from replication.study.study import Study
 from replication.study.variation import Variation, apply, parameters, rounded
@@ -51,9 +51,9 @@ class Space:
     @cached_property
     def claim(self) -> Claim:
         """The claim that is mapped: one of the study, a clause of it, or the region's own."""
-        name, number, own = self.region.claim, self.region.test, self.region.own_claim
-        if own is not None:
-            return Claim(id=self.region.id, **dict(own))
+        name, number, sentence = self.region.claim, self.region.test, self.region.own_claim
+        if sentence is not None:
+            return Claim(id=self.region.id, **dict(sentence))
         claims = {claim.id: claim for claim in self.base.claims}
         if name not in claims:
             has = f"has no claim {name!r}; it has {', '.join(claims)}"
@@ -81,9 +81,8 @@ class Space:
     @cached_property
     def _part(self) -> StudyPart:
         compared = {quantity.experiment for quantity in self.claim.quantities()}
-        return StudyPart(
-            "region", levels={name: self.region.keep.get(name, {}) for name in compared}
-        )
+        levels = {name: self.region.keep.get(name, {}) for name in compared}
+        return StudyPart("region", levels=levels)
 
     def values(self, point: Point) -> tuple[float, float]:
         """Return a point's values on both axes."""
@@ -109,9 +108,8 @@ class Space:
         for axis, span, value in axes:
             if axis.set is not None:
                 scaled = value * axis.scale
-                study = apply(
-                    study, axis.set.at(round(scaled) if span.whole else rounded(scaled, 8))
-                )
+                number = round(scaled) if span.whole else rounded(scaled, 8)
+                study = apply(study, axis.set.at(number))
         # Bandwidth and delay are known once all other axes are set.
         path: TcpPath | None = None
         for axis, _, value in axes:
@@ -122,22 +120,14 @@ class Space:
         return study
 
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
-        compared = list(self.claim.quantities())
-        tier = explored_tier("all", replicate + 1)
-        return [
-            run
-            for run in design_study(study, tier, [self.engine], self.ns3_version)
-            if run.replicate == replicate
-            and any(
-                q.experiment == run.experiment and covers(q.where, run.levels) for q in compared
-            )
-        ]
+        tier, compared = explored_tier("all", replicate + 1), list(self.claim.quantities())
+        runs = design_study(study, tier, [self.engine], self.ns3_version)
+        return [run for run in runs if run.replicate == replicate and serves(run, compared)]
 
     def paper(self, axis: Axis) -> float | None:
         """Return the paper's value, or the default of the one number that the axis sets."""
-        names = (
-            [axis.of_bdp.parameter] if axis.of_bdp else [*(axis.set.parameters if axis.set else ())]
-        )
+        set_names = [*axis.set.parameters] if axis.set else []
+        names = [axis.of_bdp.parameter] if axis.of_bdp else set_names
         if axis.paper is not None or len(names) != 1:
             return axis.paper
         parameter = dict(parameters(self.base)).get(names[0])
@@ -181,18 +171,14 @@ def drawn_laws(space: Space, panel: Panel) -> list[dict[str, Any]]:
     ]
     return [
         law.model_dump(include={"title", "source", "condition"})
-        | {
-            "segments": _line(space.region, law)
-            if law.kind == "line"
-            else _curve(space, law, panel)
-        }
+        | {"segments": (_line if law.kind == "line" else _curve)(space, law, panel)}
         for law in laws
     ]
 
 
-def _line(region: Region, law: Law) -> Segments:
-    is_x = law.axis == region.ranges[0].id
-    at = round(region.spans[0 if is_x else 1].position(law.value or 0.0), 4)
+def _line(space: Space, law: Law, panel: Panel) -> Segments:
+    is_x = law.axis == space.region.ranges[0].id
+    at = round(space.region.spans[0 if is_x else 1].position(law.value or 0.0), 4)
     ends = (at, 0.0, at, 1.0) if is_x else (0.0, at, 1.0, at)
     return [ends] if 0 <= at <= 1 else []
 
