@@ -15,19 +15,17 @@ REPO = Path(workflow.basedir)
 # Run the code of this folder, whichever environment is active.
 sys.path.insert(0, str(REPO / "workflow"))
 from replication.simulate.environment import enter_workflow
-from replication.study.errors import InputError, exit_with_error
+from replication.study.errors import exit_with_error
 
-try:
+with exit_with_error():
     enter_workflow(REPO)
-except InputError as error:
-    exit_with_error(error)
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.engines.ns3 import WHEEL_VERSIONS
 from replication.simulate.runtime import image_file
 from replication.simulate.store import write_totals
 from replication.design.pipeline import Pipeline
-from replication.explore.regions.region_model import load_region, regions_or_exit
+from replication.explore.regions.region_model import load_region, region_runs
 from replication.explore.modern_kernel import load_modern, modern_studies
 
 
@@ -40,10 +38,8 @@ if workflow.output_settings and workflow.output_settings.quiet:
 # The rate of jobs needs no limit, which would cost a timer per job.
 if workflow.scheduling_settings:
     workflow.scheduling_settings.max_jobs_per_timespan = None
-try:
+with exit_with_error():
     PIPE = Pipeline.load(REPO, config, workflow.deployment_settings.deployment_method)
-except InputError as error:
-    exit_with_error(error)
 PATHS = PIPE.paths
 
 

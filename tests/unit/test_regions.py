@@ -19,7 +19,7 @@ from replication.explore.regions.region_model import (
     RegionSettings,
     load_region,
     region_names,
-    regions_or_exit,
+    region_runs,
 )
 from replication.explore.regions.region_result import check_region
 from replication.explore.regions.space import Point, Space, contour
@@ -248,7 +248,7 @@ def test_laws_are_those_of_their_sources():
 
 
 def test_regions_are_explored_for_chosen_studies_on_available_engines():
-    found = [one.split("/") for one in regions_or_exit(ROOT, ["ns3"], ["kapadia"])]
+    found = [one.split("/") for one in region_runs(ROOT, ["ns3"], ["kapadia"])]
     assert ["kapadia_random_loss", "ns3"] in found and {engine for _, engine in found} == {"ns3"}
     assert {load_region(ROOT, name).study for name, _ in found} == {"kapadia"}
 

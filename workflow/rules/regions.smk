@@ -10,11 +10,14 @@ wildcard_constraints:
     region="[a-z0-9][a-z0-9_.-]*",
 
 
-# Every region of the chosen studies on each available engine, and the studies that are judged on a modern kernel.
-regions_to_explore = lambda wildcards: regions_or_exit(REPO, PIPE.engines, PIPE.studies)
-judged_on_modern_kernel = lambda wildcards: modern_studies(
-    REPO, PIPE.studies, PIPE.engines
-)
+def regions_to_explore(wildcards):
+    with exit_with_error():
+        return region_runs(REPO, PIPE.engines, PIPE.studies)
+
+
+def judged_on_modern_kernel(wildcards):
+    with exit_with_error():
+        return modern_studies(REPO, PIPE.studies, PIPE.engines)
 
 
 rule explore_region:

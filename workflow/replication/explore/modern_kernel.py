@@ -19,7 +19,7 @@ from replication.design.design import Run, design_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
 from replication.explore.machine import Costs, Machine, by_replicate, write_json
-from replication.study.errors import InputError, exit_with_error
+from replication.study.errors import InputError
 from replication.study.files import read_json, read_model
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.study import Study
@@ -65,14 +65,8 @@ def load_modern(root: Path) -> ModernKernel:
 
 
 def modern_studies(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
-    """Return the studies that are judged on the modern kernel, if its engine is in `engines`.
-
-    An invalid configs/modern_kernel.yaml produces a one-line error and exit code 2.
-    """
-    try:
-        modern = load_modern(root)
-    except InputError as error:
-        exit_with_error(error)
+    """Return the studies that are judged on the modern kernel, if its engine is in `engines`."""
+    modern = load_modern(root)
     return sorted(set(modern.studies) & set(studies)) if modern.engine in engines else []
 
 

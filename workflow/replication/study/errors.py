@@ -6,7 +6,8 @@ import errno
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from contextlib import contextmanager
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -42,12 +43,16 @@ def describe_refusal(error: OSError | MemoryError) -> str | None:
     return f"{where}{os.strerror(error.errno)}: {REMEDIES[error.errno]}"
 
 
-def exit_with_error(error: InputError) -> NoReturn:
-    """Print an error and end the program with exit code 2, while Snakemake reads rules."""
-    print(f"error: {error}", file=sys.stderr, flush=True)
-    sys.stdout.flush()
-    # Snakemake turns every exception, even SystemExit, into a traceback and exit code 1.
-    os._exit(2)
+@contextmanager
+def exit_with_error() -> Iterator[None]:
+    """Print an InputError as one line and exit with code 2, while Snakemake reads rules."""
+    try:
+        yield
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        # Snakemake turns every exception, even SystemExit, into a traceback and exit code 1.
+        os._exit(2)
 
 
 def end_of(error: Exception) -> tuple[int, str] | None:

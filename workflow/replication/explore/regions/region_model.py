@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.claim_model import SimpleTest
-from replication.study.errors import InputError, exit_with_error
+from replication.study.errors import InputError
 from replication.study.files import read_model
 from replication.study.model import (
     LINE,
@@ -266,15 +266,9 @@ def load_region(root: Path, name: str) -> Region:
     return found
 
 
-def regions_or_exit(root: Path, engines: Collection[str], studies: Collection[str]) -> list[str]:
-    """Return `region/engine` of the regions of studies, on those of their engines in `engines`.
-
-    An invalid region file produces a one-line error and ends the program with exit code 2.
-    """
-    try:
-        found = [load_region(root, name) for name in region_names(root)]
-    except InputError as error:
-        exit_with_error(error)
+def region_runs(root: Path, engines: Collection[str], studies: Collection[str]) -> list[str]:
+    """Return `region/engine` of the regions of studies, on those of their engines in `engines`."""
+    found = [load_region(root, name) for name in region_names(root)]
     found = [one for one in found if one.study in studies]
     return [f"{one.id}/{engine}" for one in found for engine in one.engines if engine in engines]
 
