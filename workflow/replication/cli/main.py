@@ -390,9 +390,7 @@ def _require_engine(name: str) -> None:
 def _install(packages: list[str]) -> None:
     command = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", *packages]
     if shutil.which("apt-get") is None:
-        raise InputError(
-            f"engines: apt-get is not available; install the equivalents of: {' '.join(packages)}"
-        )
+        raise InputError(f"engines: apt-get is missing; install {' '.join(packages)} without it")
     if os.geteuid() != 0:
         raise InputError(f"engines: packages are missing; run as root: {' '.join(command)}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}

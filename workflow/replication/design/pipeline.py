@@ -347,9 +347,7 @@ def run_single(
     if start.is_native:
         config.engine(engine).require(root)
         if not program.is_file():
-            raise InputError(
-                f"engine {engine}: is not built; run `make engines ENGINES={engine}` first"
-            )
+            raise InputError(f"engine {engine}: is not built; run `make engines ENGINES={engine}`")
     limits = Limits(config.memory_limit_bytes, config.time_limit_s)
     runtime = make_runtime(root, Launch(config.runtime, engine, program), work.parent, limits)
     try:

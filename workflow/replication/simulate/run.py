@@ -137,15 +137,15 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     head, *lines = read_text(design).splitlines() or [""]
     rows = list(csv.DictReader([head, *(line for line in lines if batch in line)]))
     try:
-        wanted = {row["scenario"]: row["engine"] for row in rows if row["batch"] == batch}
+        found = {row["scenario"]: row["engine"] for row in rows if row["batch"] == batch}
     except KeyError as error:
         raise InputError(f"{design}: has no column {error}; {REMEDY}") from None
-    if not wanted:
+    if not found:
         raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
     # The format of `write_scenarios`: "id":{...},
     texts = {line[1:17]: line[19:].rstrip(",") for line in read_text(path).splitlines()}
-    return next(iter(wanted.values())), {name: _scenario(path, name, texts) for name in wanted}
+    return next(iter(found.values())), {name: _scenario(path, name, texts) for name in found}
 
 
 def _scenario(path: Path, name: str, texts: Mapping[str, str]) -> Scenario:

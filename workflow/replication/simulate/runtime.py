@@ -116,9 +116,8 @@ class Runtime:
         if not line:
             self.close()
             self._errors.seek(0)
-            said = self._errors.read().decode(errors="replace").strip()
-            last = said.splitlines()[-1] if said else "the runner gave no answer"
-            raise RunError(f"{self.name}: {last}")
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+            raise RunError(f"{self.name}: {lines[-1] if lines else 'the runner gave no answer'}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise RunError(f"{self.name}: {answer['error']}")
@@ -200,8 +199,8 @@ def find_image(root: Path, runtime: str, name: str) -> str:
         return "sha256:" + done.stdout.strip().removeprefix("sha256:")
     if "no such image" in done.stderr.lower() or "not known" in done.stderr.lower():
         raise InputError(f"runtime: {runtime} has no image {image}: run `make images`")
-    said = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
-    raise InputError(f"runtime: {runtime} cannot be used: {said[0]}")
+    lines = done.stderr.strip().splitlines() or ["it printed nothing"]
+    raise InputError(f"runtime: {runtime} cannot be used: {lines[-1]}")
 
 
 def _container_command(runtime: str, image: str, folder: Path, memory_bytes: int) -> list[str]:
@@ -250,8 +249,5 @@ def find_inside(root: Path, deployment: Iterable[Enum]) -> str | None:
             f"{reference(root, ANALYSIS)}, as containers/README.md describes"
         )
     if here not in (None, sources):
-        raise InputError(
-            f"this image was made from sources {here}, but the checkout has {sources}: "
-            "run `make images`"
-        )
+        raise InputError(f"image has sources {here}, but checkout {sources}: run `make images`")
     return sources

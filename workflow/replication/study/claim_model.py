@@ -264,9 +264,7 @@ class AllTest(Document):
         """Return the test with its parts at each level; ValueError if a part names the factor."""
         for part in self.parts:
             if factor == getattr(part, "over", "") or any(factor in q.where for q in sides(part)):
-                raise ValueError(
-                    f"for_each: a part names {factor!r} itself; leave it out of the part"
-                )
+                raise ValueError(f"for_each: a part names {factor!r} itself; remove it there")
         parts = [_narrowed(part, {factor: [key]}) for key in levels for part in self.parts]
         return self.model_copy(update={"parts": parts, "for_each": None})
 
