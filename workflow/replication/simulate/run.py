@@ -22,7 +22,6 @@ import pyarrow.csv
 from pydantic import ValidationError
 
 from replication.engines.catalogue import ENGINES
-from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch, Runtime, make_runtime
 from replication.simulate.store import TABLES, Progress, Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
@@ -63,13 +62,11 @@ class Finished:
     tables: RunTables
 
 
-def open_job(
-    root: Path, launch: Launch, scenarios: dict[str, Scenario], store: Path, limits: Limits
-) -> Job:
-    """Return a job that runs `scenarios` into the folder `store`, which is made if missing."""
+def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
+    """Return a job that runs `scenarios` into the store of `launch`, which is made if missing."""
+    store = Path(launch.store).resolve()
     store.mkdir(parents=True, exist_ok=True)
-    runtime = make_runtime(root, launch, store.resolve(), limits)
-    return Job(launch.engine, runtime, scenarios, Store(store.resolve()))
+    return Job(launch.engine, make_runtime(root, launch, store), scenarios, Store(store))
 
 
 def run_batch(

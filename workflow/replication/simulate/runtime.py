@@ -38,13 +38,20 @@ _GRACE_S = 60.0
 
 @dataclass(frozen=True)
 class Launch:
-    """The program to start: a native one, or that in an image (of the planned id, if given)."""
+    """How an engine is started, as plain data for a rule's parameter.
+
+    `program` is the path of a native program, `image` the id of the planned image, `store` the
+    folder of finished runs. The limits are those of one run.
+    """
 
     runtime: str
     engine: str
-    program: Path | None = None
+    program: str | None = None
     image: str | None = None
+    store: str = ""
     ns3_version: str = NS3_VERSION
+    memory_bytes: int = 4 * 2**30
+    time_s: float = 1800.0
 
 
 @dataclass
@@ -147,19 +154,20 @@ def native(program: Path, limits: Limits, image: str | None = None) -> Runtime:
     return Runtime("native", str(program), command, core(), limits, image)
 
 
-def make_runtime(root: Path, launch: Launch, folder: Path, limits: Limits) -> Runtime:
+def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
     """Return the runtime of runs below `folder`; InputError without the program or image."""
+    limits = Limits(launch.memory_bytes, launch.time_s)
     if launch.runtime == "native":
         if launch.program is None:
             raise InputError("program: the native runtime needs the path of the engine's program")
-        return native(launch.program.resolve(), limits, launch.image)
+        return native(Path(launch.program).resolve(), limits, launch.image)
     image = find_image(root, launch.runtime, launch.engine)
     if launch.image not in (None, image):
         raise InputError(
             f"image: {launch.runtime} has {image} here, but the run was planned with "
             f"{launch.image}: build or copy the same image to this machine"
         )
-    command = _container_command(launch.runtime, image, folder, limits.memory_bytes)
+    command = _container_command(launch.runtime, image, folder, launch.memory_bytes)
     program, mounted = str(program_in_image(launch.engine)), (folder, Path(_WORK))
     environment = with_callers_home()
     return Runtime(launch.runtime, program, command, environment, limits, image, mounted)
