@@ -16,7 +16,7 @@ from replication.study.published import Table
 from replication.study.verdict import Change, StudyChange, Subject
 
 ALL_STUDIES = "all"
-_ExperimentType = Literal[
+ExperimentType = Literal[
     "cbr_sweep",
     "pairwise_fairness",
     "queuing",
@@ -64,7 +64,7 @@ class Experiment(Document):
 
     id: Identifier
     """Identifier of the experiment."""
-    type: _ExperimentType
+    type: ExperimentType
     """The notebook that shows the experiment."""
     title: Text
     """Title in the report."""
