@@ -218,7 +218,7 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
 
 def _check_flows(flows: pa.Table, scenario: Scenario) -> None:
     if flows["flow"].to_pylist() != [flow.id for flow in scenario.flows]:
-        raise RunError("flows.csv: its flows differ from the scenario's")
+        raise RunError("flows.csv: its flows are not the scenario's")
     _check_finite(flows, "flows.csv", FLOW_NUMBERS)
     for row in flows.select(["packets_sent", *_WHERE_PACKETS_END]).to_pylist():
         counts = [row[name] for name in _WHERE_PACKETS_END]
