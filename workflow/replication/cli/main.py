@@ -279,7 +279,7 @@ def compare(
         "reports/compare/differences.csv"
     ),
 ) -> None:
-    """Print numbers and verdicts that differ between two results by more than their noise.
+    """Print which numbers and verdicts differ between two results, and whether beyond noise.
 
     Example: replicate compare data/release data/reproduced
     """

@@ -103,7 +103,7 @@ class Condition(Document):
 
 
 class PublishedRun(Document):
-    """The statistic of one published run, which may differ from our mean by `factor` at most."""
+    """The statistic of one published run, and its bound `factor` (`verdicts.published_run`)."""
 
     published: float
     factor: Annotated[float, Field(gt=1, le=3)]

@@ -308,5 +308,5 @@ def _expanded(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
 
 
 def parameters_of(study: Study, experiment: Experiment) -> dict[str, Parameter]:
-    """Return the parameters of an experiment and those that it shares with the study."""
+    """Return the parameters of the study, overridden by those of the experiment."""
     return {**study.parameters, **experiment.parameters}
