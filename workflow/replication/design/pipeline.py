@@ -26,12 +26,7 @@ from replication.design.config import (
 from replication.design.design import Batch
 from replication.design.input_hashes import Code, code
 from replication.design.plan import Plan, load_plan
-from replication.engines.catalogue import (
-    ENGINES,
-    find_package,
-    kernels_to_build,
-    package_warning,
-)
+from replication.engines.catalogue import ENGINES, find_package, kernels_to_build, package_warning
 from replication.engines.lowering import write_inputs
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import wanted_quantities
