@@ -70,11 +70,7 @@ def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
 
 
 def run_batch(
-    job: Job,
-    fingerprint: str,
-    usage: Path,
-    tables: tuple[Path, Path],
-    progress: Progress | None,
+    job: Job, fingerprint: str, usage: Path, tables: tuple[Path, Path], progress: Progress | None
 ) -> None:
     """Run what is not in the store; write its usage, and `tables` (flows, series) as Parquet."""
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)

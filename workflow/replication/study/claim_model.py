@@ -35,8 +35,7 @@ class StartOrder(Document):
 Flows = StartOrder | list[Identifier] | Literal["tcp", "cbr", "all"]
 #: Directions of monitored links, as in the series: `bottleneck:ab`.
 Links = Annotated[
-    list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}:(ab|ba)$")]],
-    Field(min_length=1),
+    list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}:(ab|ba)$")]], Field(min_length=1)
 ]
 
 
