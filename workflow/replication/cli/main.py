@@ -49,19 +49,6 @@ Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engin
 DATA = Path("data/reproduced")
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
-#: Columns of the printed table: names in flows.csv and in the table, and units in SI.
-_SHOWN = (
-    ("throughput_bps", "throughput Mbit/s", 1e6),
-    ("goodput_bps", "goodput Mbit/s", 1e6),
-    ("delay_mean_s", "delay ms", 1e-3),
-    ("delay_p95_s", "95 % delay ms", 1e-3),
-    ("rtt_mean_s", "RTT ms", 1e-3),
-    ("packets_sent", "sent", 1),
-    ("packets_dropped", "dropped", 1),
-    ("retransmissions", "retransmitted", 1),
-    ("timeouts", "timeouts", 1),
-    ("completion_time_s", "completed after s", 1),
-)
 
 
 @app.command()
@@ -220,11 +207,13 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
 def _flow_table(flows: list[dict[str, Any]]) -> str:
     import pandas as pd
 
+    from replication.report.pages.point import FLOW_COLUMNS
+
     table = pd.DataFrame(flows)
     shown = table[["flow", "kind"]].copy()
-    for key, title, unit in _SHOWN:
+    for key, title, factor in (*FLOW_COLUMNS, ("completion_time_s", "Completed after (s)", 1.0)):
         if key in table:
-            shown[title] = pd.to_numeric(table[key]) / unit
+            shown[title] = pd.to_numeric(table[key]) * factor
     return shown.to_string(index=False, na_rep="", float_format="{:.6g}".format)
 
 
