@@ -47,7 +47,7 @@ except InputError as error:
 PATHS = PIPE.paths
 
 
-# Heeded by `snakemake --sdm apptainer` alone: every rule then runs in this image.
+# Used only by `snakemake --sdm apptainer`: every rule then runs in this image.
 container: image_file(REPO)
 
 

@@ -1,4 +1,4 @@
-"""Search why a study's numbers differ; runs go to the store, so that a second start goes on."""
+"""Search a study's best explanation; a second start reuses finished runs."""
 
 from pathlib import Path
 

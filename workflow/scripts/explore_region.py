@@ -1,4 +1,4 @@
-"""Find where a claim holds on an engine; runs go to the store, so that a second start goes on."""
+"""Find where a claim holds on an engine; a second start reuses finished runs."""
 
 from pathlib import Path
 

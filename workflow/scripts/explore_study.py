@@ -1,4 +1,4 @@
-"""Vary what a paper does not state; runs go to the store, so that a second start goes on."""
+"""Run a study's sensitivity analysis; a second start reuses finished runs."""
 
 from pathlib import Path
 
