@@ -31,13 +31,12 @@ RUNS = {"ns3": 200, "ns2": 50, "linux": 20}
 BATCH = """
 import sys
 from pathlib import Path
-from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch
 from replication.simulate.run import designed_batch, open_job, run_batch
 
 engine, scenarios = designed_batch(Path("design.csv"), "bench")
-launch, limits = Launch("native", engine, Path(sys.argv[1])), Limits(4 * 2**30, 1800.0)
-job = open_job(Path(), launch, scenarios, Path(f"{engine}-bench"), limits)
+launch = Launch("native", engine, sys.argv[1], store=f"{engine}-bench")
+job = open_job(Path(), launch, scenarios)
 run_batch(job, "bench", Path("usage"), (Path("flows"), Path("series")), None)
 """
 

@@ -17,7 +17,7 @@ AMPLE = Limits(memory_bytes=2**30, time_s=60.0)
 def run_shell(folder, script, limits=AMPLE):
     """Run a script in a container, in the folder `run`; return what it ran in."""
     (folder / "run").mkdir(exist_ok=True)
-    runtime = make_runtime(ROOT, Launch("podman", ENGINES[0]), folder, limits)
+    runtime = make_runtime(ROOT, Launch("podman", ENGINES[0], **vars(limits)), folder)
     try:
         runtime.run_command(["/bin/sh", "-c", script], folder / "run", "/work/run")
     finally:
@@ -61,4 +61,4 @@ def test_an_image_is_not_roots_and_a_planned_image_is_required(podman, tmp_path)
     (found,) = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert found["Config"]["User"] == "10000:10000"
     with pytest.raises(ValueError, match="planned with sha256:0"):
-        make_runtime(ROOT, Launch("podman", ENGINES[0], image="sha256:0"), tmp_path, AMPLE)
+        make_runtime(ROOT, Launch("podman", ENGINES[0], image="sha256:0"), tmp_path)

@@ -37,8 +37,9 @@ def paper(tmp_path_factory, ns3_program):
     settings = read_yaml(ROOT / "configs/sensitivity.yaml")
     settings["explanation"] |= {"permutations": 100, "paired_causes": 5, "depth": 4}
     (folder / "configs/sensitivity.yaml").write_text(yaml.safe_dump(settings))
-    launch = Launch("native", "ns3", ns3_program, None)
-    return folder, Machine.open(ROOT, launch, folder / "store", Limits(2**30, 60.0))
+    store, limits = str(folder / "store"), Limits(2**30, 60.0)
+    launch = Launch("native", "ns3", str(ns3_program), store=store, **vars(limits))
+    return folder, Machine.open(ROOT, launch)
 
 
 def search(folder, changes):

@@ -13,7 +13,6 @@ from replication.explore.regions.exploration import Exploration, Sampler
 from replication.explore.regions.region_model import Region, Spending, load_region, load_settings
 from replication.explore.regions.region_result import run_region
 from replication.explore.regions.space import Space
-from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,8 +22,8 @@ SPENDING = Spending(budget_factor=1.0, first_points=8, validation_points=8)
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory, ns3_program):
     """Return the folder for the runs of all tests."""
-    launch, store = Launch("native", "ns3", ns3_program, None), tmp_path_factory.mktemp("regions")
-    return Machine.open(ROOT, launch, store, Limits(2**30, 600.0))
+    store = str(tmp_path_factory.mktemp("regions"))
+    return Machine.open(ROOT, Launch("native", "ns3", str(ns3_program), store=store))
 
 
 def reno():
@@ -73,8 +72,8 @@ def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tm
 
 
 def test_a_study_is_judged_on_the_kernel(linux_program, tmp_path):
-    launch = Launch("native", "linux", linux_program, None)
-    machine = Machine.open(ROOT, launch, tmp_path / "store", Limits(2**30, 600.0))
+    store = str(tmp_path / "store")
+    machine = Machine.open(ROOT, Launch("native", "linux", str(linux_program), store=store))
     paths = [run_modern(ROOT, "nishitha", "quick", tmp_path / name, machine) for name in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     document = json.loads(paths[0].read_text())

@@ -210,7 +210,7 @@ def test_red_is_refused_with_merged_packets():
     ("place", "value", "word"),
     [
         (["links", 0, "shaper_ab"], SHAPER | {"line_rate_bps": 1e5}, "line_rate_bps is below"),
-        (["links", 0, "shaper_ba"], SHAPER | {"burst_bytes": 15_000_001}, "more than 60 s"),
+        (["links", 0, "shaper_ba"], SHAPER | {"burst_bytes": 15_000_001}, "exceed 60 s"),
         (["flows", 0, "connect_s"], 0.5, "connect_s must not be after start_s"),
         (["links", 0, "queue_ab"], droptail() | {"limit_bytes": 1}, "exactly one"),
         (["links", 0, "queue_ab"], red(20, 10), "minimum_threshold_packets"),

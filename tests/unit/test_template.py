@@ -54,8 +54,8 @@ def test_references_products_and_sums_resolve(value, expected):
         ("$nothing", "unknown parameter $nothing"),
         ("$a", "circular reference: a -> b -> a"),
         ("$text * 2", "is not a number"),
-        ("$ok + oops", "neither a number nor"),
-        ("pre$ok", "neither a number nor"),
+        ("$ok + oops", "is no number or parameter"),
+        ("pre$ok", "is no number or parameter"),
     ],
 )
 def test_what_does_not_resolve_says_why(text, message):

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from replication.cli.script import ROOT, job, start
+from replication.cli.script import ROOT, job
 from replication.explore.explanation import explain_study
 from replication.explore.machine import Machine
+from replication.simulate.runtime import Launch
 
 with job(snakemake):
     folder = Path(snakemake.output.explanation).parent
-    given = snakemake.params.machine
-    machine = Machine.open(ROOT, *start(given))
+    machine = Machine.open(ROOT, Launch(**snakemake.params.machine))
     explain_study(ROOT, snakemake.wildcards.study, folder, machine)

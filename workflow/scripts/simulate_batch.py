@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from replication.cli.script import ROOT, job, start
+from replication.cli.script import ROOT, job
 from replication.simulate.run import designed_batch, open_job, run_batch
+from replication.simulate.runtime import Launch
 from replication.simulate.store import Progress
 
 given, made = snakemake.params, snakemake.output
 with job(snakemake):
     _, scenarios = designed_batch(Path(snakemake.input.design), snakemake.wildcards.batch)
-    launch, store, limits = start(given.machine)
-    batch = open_job(ROOT, launch, scenarios, store, limits)
+    batch = open_job(ROOT, Launch(**given.machine), scenarios)
     tables = Path(made.flows), Path(made.series)
     progress = Progress.load(Path(given.totals))
     run_batch(batch, given.fingerprint, Path(made.usage), tables, progress)

@@ -74,16 +74,16 @@ def _engines() -> Iterator[str]:
         for key in ("loss", "shaper")
         for kind, model in _kinds(link["properties"][f"{key}_ab"])
     ]
-    rows += [(_said(k, v), [{"link": {k: v}}]) for k, v in _probes(link, _LINK) if k in _LINK]
+    rows += [(_key_value(k, v), [{"link": {k: v}}]) for k, v in _probes(link, _LINK) if k in _LINK]
     for key, value in _probes(host, _HOST):
         clock = {"clock_granularity_s": 1 / value} if key == "timer_hz" else {}
-        rows.append((f"host: {_said(key, value)}", [{"host": {key: value}, "flow": clock}]))
+        rows.append((f"host: {_key_value(key, value)}", [{"host": {key: value}, "flow": clock}]))
     yield from _table("Links and hosts", rows)
     rows = []
     for key, value in _probes(flow, _FLOW):
         own = [c for c in CONGESTION_CONTROLS if key.startswith(f"{c}_")] or CONGESTION_CONTROLS
         tried = [{"flow": {"congestion_control": control, key: value}} for control in own]
-        rows.append((_said(key, value), tried))
+        rows.append((_key_value(key, value), tried))
     yield from _table("TCP flows", rows)
 
 
@@ -92,7 +92,7 @@ def _queues(known: Keys) -> Iterator[tuple[str, list[Keys]]]:
         queue = _minimal(known[name], kind)
         options = {k: (False, True) for k, v in known[name]["properties"].items() if _is_truth(v)}
         rows = [(f"`{kind}`", {})]
-        rows += [(f"`{kind}`: {_said(k, v)}", {k: v}) for k, v in _probes(known[name], queue)]
+        rows += [(f"`{kind}`: {_key_value(k, v)}", {k: v}) for k, v in _probes(known[name], queue)]
         for label, keys in rows:
             yield label, [{"link": {"queue_ab": queue | one | keys}} for one in _each(options)]
 
@@ -191,7 +191,7 @@ def _is_truth(form: Keys) -> bool:
     return form.get("type") == "boolean" or any(map(_is_truth, form.get("anyOf", [])))
 
 
-def _said(key: str, value: Any) -> str:
+def _key_value(key: str, value: Any) -> str:
     words = f"{value:g}" if isinstance(value, float) else str(value)
     return f"`{key}: {words.lower()}`"
 
@@ -214,10 +214,12 @@ def _keys() -> Iterator[str]:
             for key, form in one["properties"].items():
                 star = " *" if key in one.get("required", []) else ""
                 default = form.get("default")
-                said = "" if default in (None, [], {}) else f"; else `{json.dumps(default)}`"
+                default_text = (
+                    "" if default in (None, [], {}) else f"; else `{json.dumps(default)}`"
+                )
                 meaning = " ".join(form.get("description", "").split()).replace("|", "\\|")
                 meaning = meaning.replace("](#", "](README.md#")
-                yield f"| `{key}`{star} | {_form(form, known)}{said} | {meaning} |"
+                yield f"| `{key}`{star} | {_form(form, known)}{default_text} | {meaning} |"
             yield ""
 
 

@@ -49,19 +49,6 @@ Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engin
 DATA = Path("data/reproduced")
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
-#: Columns of the printed table: names in flows.csv and in the table, and units in SI.
-_SHOWN = (
-    ("throughput_bps", "throughput Mbit/s", 1e6),
-    ("goodput_bps", "goodput Mbit/s", 1e6),
-    ("delay_mean_s", "delay ms", 1e-3),
-    ("delay_p95_s", "95 % delay ms", 1e-3),
-    ("rtt_mean_s", "RTT ms", 1e-3),
-    ("packets_sent", "sent", 1),
-    ("packets_dropped", "dropped", 1),
-    ("retransmissions", "retransmitted", 1),
-    ("timeouts", "timeouts", 1),
-    ("completion_time_s", "completed after s", 1),
-)
 
 
 @app.command()
@@ -220,11 +207,13 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
 def _flow_table(flows: list[dict[str, Any]]) -> str:
     import pandas as pd
 
+    from replication.report.pages.point import FLOW_COLUMNS
+
     table = pd.DataFrame(flows)
     shown = table[["flow", "kind"]].copy()
-    for key, title, unit in _SHOWN:
+    for key, title, factor in (*FLOW_COLUMNS, ("completion_time_s", "Completed after (s)", 1.0)):
         if key in table:
-            shown[title] = pd.to_numeric(table[key]) / unit
+            shown[title] = pd.to_numeric(table[key]) * factor
     return shown.to_string(index=False, na_rep="", float_format="{:.6g}".format)
 
 
@@ -279,7 +268,7 @@ def compare(
         "reports/compare/differences.csv"
     ),
 ) -> None:
-    """Print numbers and verdicts that differ between two results by more than their noise.
+    """Print which numbers and verdicts differ between two results, and whether beyond noise.
 
     Example: replicate compare data/release data/reproduced
     """
@@ -390,9 +379,7 @@ def _require_engine(name: str) -> None:
 def _install(packages: list[str]) -> None:
     command = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", *packages]
     if shutil.which("apt-get") is None:
-        raise InputError(
-            f"engines: apt-get is not available; install the equivalents of: {' '.join(packages)}"
-        )
+        raise InputError(f"engines: apt-get is missing; install {' '.join(packages)} without it")
     if os.geteuid() != 0:
         raise InputError(f"engines: packages are missing; run as root: {' '.join(command)}")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}

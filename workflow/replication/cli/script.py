@@ -9,14 +9,10 @@ import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from replication.simulate.environment import enter
 from replication.study.errors import end_of
-
-if TYPE_CHECKING:
-    from replication.simulate.process import Limits
-    from replication.simulate.runtime import Launch
 
 ROOT = Path()
 DATA = Path("data/reproduced")
@@ -53,14 +49,3 @@ def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
         text = f"error: {line}" if line else traceback.format_exc()
         print(text, file=_Both(sys.__stderr__ or terminal, terminal))
         sys.exit(code)
-
-
-def start(machine: dict[str, Any]) -> tuple[Launch, Path, Limits]:
-    """Return how an engine is started, its store and its limits, from `Pipeline.machine`."""
-    from replication.simulate.process import Limits
-    from replication.simulate.runtime import Launch
-
-    how = {key: machine[key] for key in ("runtime", "engine", "image", "ns3_version")}
-    program = machine["program"] and Path(machine["program"])
-    limits = Limits(machine["memory_bytes"], machine["time_s"])
-    return Launch(program=program, **how), Path(machine["store"]), limits

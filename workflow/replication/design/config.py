@@ -46,7 +46,7 @@ class Tier(Document):
     """`all`, or `quick`: the levels of each factor with `quick: true`; if there are none, all of
     up to three levels, else the first, middle and last."""
     cost_limit_s: PositiveSeconds | None = None
-    """Longest CPU time of a run. A longer run is shortened, but not below the windows and counts
+    """Limit of a run's CPU time. Longer runs are shortened, but not below the windows and counts
     of published numbers."""
     batch_cost_s: PositiveSeconds
     """CPU time of a job of several scenarios; doubled until a plan has at most 400 jobs."""

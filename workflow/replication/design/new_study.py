@@ -34,9 +34,7 @@ def new_study(
     """
     title = title or f"Study {study}"
     if not _ID.fullmatch(study):
-        raise InputError(
-            f"id: {study!r} must be small letters, digits and _, starting with a letter"
-        )
+        raise InputError(f"id: {study!r} must be letters a-z, digits and _, first a letter")
     if study in study_ids(root):
         raise InputError(f"id: configs/studies/{study} exists; choose another id")
     if not title.strip() or not title.isprintable():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -26,17 +26,12 @@ from replication.design.config import (
 from replication.design.design import Batch
 from replication.design.input_hashes import Code, code
 from replication.design.plan import Plan, load_plan
-from replication.engines.catalogue import (
-    ENGINES,
-    find_package,
-    kernels_to_build,
-    package_warning,
-)
+from replication.engines.catalogue import ENGINES, find_package, kernels_to_build, package_warning
 from replication.engines.input_file import write_inputs
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import wanted_quantities
 from replication.metrics.trace import has_traces, traces_hash
-from replication.simulate.process import Limits, Usage
+from replication.simulate.process import Usage
 from replication.simulate.run import RunTables, check_run
 from replication.simulate.runtime import (
     Launch,
@@ -140,16 +135,17 @@ class Start:
         """Return how an engine is started, as plain data for a rule's parameter."""
         native = self.config.runtime == "native"
         image = f"source:{self.inside}" if self.inside else None
-        return {
-            "engine": engine,
-            "runtime": self.config.runtime,
-            "program": str(self.program(engine)) if native else None,
-            "image": image if native else self.image(engine),
-            "ns3_version": self.config.ns3_version,
-            "store": str(self.store_of(engine)),
-            "memory_bytes": self.config.memory_limit_bytes,
-            "time_s": self.config.time_limit_s,
-        }
+        launch = Launch(
+            runtime=self.config.runtime,
+            engine=engine,
+            program=str(self.program(engine)) if native else None,
+            image=image if native else self.image(engine),
+            store=str(self.store_of(engine)),
+            ns3_version=self.config.ns3_version,
+            memory_bytes=self.config.memory_limit_bytes,
+            time_s=self.config.time_limit_s,
+        )
+        return vars(launch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,11 +343,9 @@ def run_single(
     if start.is_native:
         config.engine(engine).require(root)
         if not program.is_file():
-            raise InputError(
-                f"engine {engine}: is not built; run `make engines ENGINES={engine}` first"
-            )
-    limits = Limits(config.memory_limit_bytes, config.time_limit_s)
-    runtime = make_runtime(root, Launch(config.runtime, engine, program), work.parent, limits)
+            raise InputError(f"engine {engine}: is not built; run `make engines ENGINES={engine}`")
+    launch = replace(Launch(**start.machine(engine)), program=str(program))
+    runtime = make_runtime(root, launch, work.parent)
     try:
         write_inputs(work, scenario, config.engine(engine))
         used = runtime.run(work)

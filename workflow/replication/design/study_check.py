@@ -7,15 +7,7 @@ from pathlib import Path
 from replication.design.design import combinations, scenario_at
 from replication.metrics.cell_map import MappedCell, check_complete, map_cells
 from replication.metrics.metric_model import METRICS, is_total, validate_study_metrics
-from replication.study.claim_model import (
-    CrossoverTest,
-    Quantity,
-    StartOrder,
-    StepsTest,
-    TrendTest,
-    covers,
-    sides,
-)
+from replication.study.claim_model import Quantity, StartOrder, covers, sides
 from replication.study.errors import InputError
 from replication.study.published import read_published
 from replication.study.scenario import Scenario
@@ -45,10 +37,10 @@ def check_claims(study: Study) -> None:
     """Raise InputError unless the axes of trends, steps and crossovers are factors of numbers."""
     for claim in study.claims:
         for test in claim.tests():
-            if isinstance(test, TrendTest | StepsTest | CrossoverTest):
+            if over := getattr(test, "over", ""):
                 for side in sides(test):
                     experiment = study.experiment(side.experiment)
-                    _check_axis(f"{study.id}: claim {claim.id}", experiment, test.over)
+                    _check_axis(f"{study.id}: claim {claim.id}", experiment, over)
 
 
 def _check_axis(where: str, experiment: Experiment, over: str) -> None:

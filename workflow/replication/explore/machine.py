@@ -15,7 +15,6 @@ from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.sampled import SampledResults
-from replication.simulate.process import Limits
 from replication.simulate.run import open_job, read_runs, run_job
 from replication.simulate.runtime import Launch
 from replication.simulate.store import Store
@@ -64,9 +63,9 @@ class Machine:
         return chosen_engine(self.engine, self.ns3_version)
 
     @classmethod
-    def open(cls, root: Path, launch: Launch, store: Path, limits: Limits) -> Machine:
-        """Return the machine that runs an engine's program, within limits, into a store."""
-        job = open_job(root, launch, {}, store, limits)
+    def open(cls, root: Path, launch: Launch) -> Machine:
+        """Return the machine that runs an engine as `launch` says."""
+        job = open_job(root, launch, {})
 
         def simulate(scenarios: dict[str, Scenario]) -> None:
             run_job(replace(job, scenarios=scenarios), lambda: None)

@@ -22,7 +22,6 @@ import pyarrow.csv
 from pydantic import ValidationError
 
 from replication.engines.catalogue import ENGINES
-from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch, Runtime, make_runtime
 from replication.simulate.store import TABLES, Progress, Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
@@ -63,21 +62,15 @@ class Finished:
     tables: RunTables
 
 
-def open_job(
-    root: Path, launch: Launch, scenarios: dict[str, Scenario], store: Path, limits: Limits
-) -> Job:
-    """Return a job that runs `scenarios` into the folder `store`, which is made if missing."""
+def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
+    """Return a job that runs `scenarios` into the store of `launch`, which is made if missing."""
+    store = Path(launch.store).resolve()
     store.mkdir(parents=True, exist_ok=True)
-    runtime = make_runtime(root, launch, store.resolve(), limits)
-    return Job(launch.engine, runtime, scenarios, Store(store.resolve()))
+    return Job(launch.engine, make_runtime(root, launch, store), scenarios, Store(store))
 
 
 def run_batch(
-    job: Job,
-    fingerprint: str,
-    usage: Path,
-    tables: tuple[Path, Path],
-    progress: Progress | None,
+    job: Job, fingerprint: str, usage: Path, tables: tuple[Path, Path], progress: Progress | None
 ) -> None:
     """Run what is not in the store; write its usage, and `tables` (flows, series) as Parquet."""
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
@@ -137,15 +130,15 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     head, *lines = read_text(design).splitlines() or [""]
     rows = list(csv.DictReader([head, *(line for line in lines if batch in line)]))
     try:
-        wanted = {row["scenario"]: row["engine"] for row in rows if row["batch"] == batch}
+        found = {row["scenario"]: row["engine"] for row in rows if row["batch"] == batch}
     except KeyError as error:
         raise InputError(f"{design}: has no column {error}; {REMEDY}") from None
-    if not wanted:
+    if not found:
         raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
     # The format of `write_scenarios`: "id":{...},
     texts = {line[1:17]: line[19:].rstrip(",") for line in read_text(path).splitlines()}
-    return next(iter(wanted.values())), {name: _scenario(path, name, texts) for name in wanted}
+    return next(iter(found.values())), {name: _scenario(path, name, texts) for name in found}
 
 
 def _scenario(path: Path, name: str, texts: Mapping[str, str]) -> Scenario:
@@ -221,7 +214,7 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
 
 def _check_flows(flows: pa.Table, scenario: Scenario) -> None:
     if flows["flow"].to_pylist() != [flow.id for flow in scenario.flows]:
-        raise RunError("flows.csv: its flows differ from the scenario's")
+        raise RunError("flows.csv: its flows are not the scenario's")
     _check_finite(flows, "flows.csv", FLOW_NUMBERS)
     for row in flows.select(["packets_sent", *_WHERE_PACKETS_END]).to_pylist():
         counts = [row[name] for name in _WHERE_PACKETS_END]

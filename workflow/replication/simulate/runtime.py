@@ -38,13 +38,20 @@ _GRACE_S = 60.0
 
 @dataclass(frozen=True)
 class Launch:
-    """The program to start: a native one, or that in an image (of the planned id, if given)."""
+    """How an engine is started, as plain data for a rule's parameter.
+
+    `program` is the path of a native program, `image` the id of the planned image, `store` the
+    folder of finished runs. The limits are those of one run.
+    """
 
     runtime: str
     engine: str
-    program: Path | None = None
+    program: str | None = None
     image: str | None = None
+    store: str = ""
     ns3_version: str = NS3_VERSION
+    memory_bytes: int = 4 * 2**30
+    time_s: float = 1800.0
 
 
 @dataclass
@@ -116,9 +123,8 @@ class Runtime:
         if not line:
             self.close()
             self._errors.seek(0)
-            said = self._errors.read().decode(errors="replace").strip()
-            last = said.splitlines()[-1] if said else "the runner gave no answer"
-            raise RunError(f"{self.name}: {last}")
+            lines = self._errors.read().decode(errors="replace").strip().splitlines()
+            raise RunError(f"{self.name}: {lines[-1] if lines else 'the runner gave no answer'}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise RunError(f"{self.name}: {answer['error']}")
@@ -148,19 +154,20 @@ def native(program: Path, limits: Limits, image: str | None = None) -> Runtime:
     return Runtime("native", str(program), command, core(), limits, image)
 
 
-def make_runtime(root: Path, launch: Launch, folder: Path, limits: Limits) -> Runtime:
+def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
     """Return the runtime of runs below `folder`; InputError without the program or image."""
+    limits = Limits(launch.memory_bytes, launch.time_s)
     if launch.runtime == "native":
         if launch.program is None:
             raise InputError("program: the native runtime needs the path of the engine's program")
-        return native(launch.program.resolve(), limits, launch.image)
+        return native(Path(launch.program).resolve(), limits, launch.image)
     image = find_image(root, launch.runtime, launch.engine)
     if launch.image not in (None, image):
         raise InputError(
             f"image: {launch.runtime} has {image} here, but the run was planned with "
             f"{launch.image}: build or copy the same image to this machine"
         )
-    command = _container_command(launch.runtime, image, folder, limits.memory_bytes)
+    command = _container_command(launch.runtime, image, folder, launch.memory_bytes)
     program, mounted = str(program_in_image(launch.engine)), (folder, Path(_WORK))
     environment = with_callers_home()
     return Runtime(launch.runtime, program, command, environment, limits, image, mounted)
@@ -200,8 +207,8 @@ def find_image(root: Path, runtime: str, name: str) -> str:
         return "sha256:" + done.stdout.strip().removeprefix("sha256:")
     if "no such image" in done.stderr.lower() or "not known" in done.stderr.lower():
         raise InputError(f"runtime: {runtime} has no image {image}: run `make images`")
-    said = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
-    raise InputError(f"runtime: {runtime} cannot be used: {said[0]}")
+    lines = done.stderr.strip().splitlines() or ["it printed nothing"]
+    raise InputError(f"runtime: {runtime} cannot be used: {lines[-1]}")
 
 
 def _container_command(runtime: str, image: str, folder: Path, memory_bytes: int) -> list[str]:
@@ -250,8 +257,5 @@ def find_inside(root: Path, deployment: Iterable[Enum]) -> str | None:
             f"{reference(root, ANALYSIS)}, as containers/README.md describes"
         )
     if here not in (None, sources):
-        raise InputError(
-            f"this image was made from sources {here}, but the checkout has {sources}: "
-            "run `make images`"
-        )
+        raise InputError(f"image has sources {here}, but checkout {sources}: run `make images`")
     return sources

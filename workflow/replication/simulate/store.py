@@ -196,7 +196,8 @@ class Progress:
         self._last = time.monotonic()
         done, total, remaining_s = count_runs(self.totals)
         line = f"simulate: {done} of {total} scenarios"
-        if (worked_s := self.remaining_at_start_s - remaining_s) > 0:
+        worked_s = self.remaining_at_start_s - remaining_s
+        if remaining_s and worked_s > 0:
             wall_s = remaining_s / worked_s * (time.time() - self.started)
             line += f", about {wall_s / 60:.1f} min remaining"
         print(line, file=sys.stderr, flush=True)

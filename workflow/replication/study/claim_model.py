@@ -35,8 +35,7 @@ class StartOrder(Document):
 Flows = StartOrder | list[Identifier] | Literal["tcp", "cbr", "all"]
 #: Directions of monitored links, as in the series: `bottleneck:ab`.
 Links = Annotated[
-    list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}:(ab|ba)$")]],
-    Field(min_length=1),
+    list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}:(ab|ba)$")]], Field(min_length=1)
 ]
 
 
@@ -103,7 +102,7 @@ class Condition(Document):
 
 
 class PublishedRun(Document):
-    """The statistic of one published run, which may differ from our mean by `factor` at most."""
+    """The statistic of one published run, and its bound `factor` (`verdicts.published_run`)."""
 
     published: float
     factor: Annotated[float, Field(gt=1, le=3)]
@@ -264,9 +263,7 @@ class AllTest(Document):
         """Return the test with its parts at each level; ValueError if a part names the factor."""
         for part in self.parts:
             if factor == getattr(part, "over", "") or any(factor in q.where for q in sides(part)):
-                raise ValueError(
-                    f"for_each: a part names {factor!r} itself; leave it out of the part"
-                )
+                raise ValueError(f"for_each: a part names {factor!r} itself; remove it there")
         parts = [_narrowed(part, {factor: [key]}) for key in levels for part in self.parts]
         return self.model_copy(update={"parts": parts, "for_each": None})
 

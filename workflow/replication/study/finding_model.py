@@ -58,9 +58,7 @@ class Finding(Document):
     def _known_placeholders(self) -> Finding:
         for name in _PLACEHOLDER.findall(self.text):
             if name not in self.facts:
-                raise ValueError(
-                    f"text: {{{name}}} is no fact of the finding; there are {', '.join(self.facts)}"
-                )
+                raise ValueError(f"text: {{{name}}} is no fact; there are {', '.join(self.facts)}")
         return self
 
     @property

@@ -236,11 +236,8 @@ class Link(Document):
                 raise ValueError(f"link {self.id}: a shaper's line_rate_bps is below rate_bps")
             if 8 * shaper.burst_bytes > _MOST_BURST_S * self.rate_bps:
                 raise ValueError(
-                    f"link {self.id}: burst_bytes are more than {_MOST_BURST_S:g} s of rate_bps"
+                    f"link {self.id}: burst_bytes exceed {_MOST_BURST_S:g} s of rate_bps"
                 )
             if not isinstance(queue, DropTail) and queue.device_queue_packets != 1:
-                raise ValueError(
-                    f"link {self.id}: a shaped queue has no device queue: leave "
-                    "device_queue_packets out"
-                )
+                raise ValueError(f"link {self.id}: a shaped queue has no device_queue_packets")
         return self

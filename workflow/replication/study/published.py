@@ -143,14 +143,9 @@ def _fields(where: str, fields: Sequence[str]) -> dict[str, str]:
     row = dict(zip(PUBLISHED_COLUMNS, fields, strict=True))
     for name, text in row.items():
         if (found := control_character(text)) is not None:
-            raise InputError(
-                f"{where}: {name}: contains {found!r}; a field is one line of text, and a quoted "
-                "one must end with a quote"
-            )
+            raise InputError(f"{where}: {name}: contains {found!r}; close the quotes of the field")
         if not text or text != text.strip():
-            raise InputError(
-                f"{where}: {name}: {text[:60]!r} is empty or has blanks around it; fill or trim it"
-            )
+            raise InputError(f"{where}: {name}: {text[:60]!r} is empty or has blanks around it")
     if row["unit"] not in UNITS:
         raise InputError(f"{where}: unit: {row['unit'][:60]!r} is none of {', '.join(UNITS)}")
     return row

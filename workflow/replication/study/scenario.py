@@ -138,7 +138,7 @@ Flow = Annotated[TcpFlow | CbrFlow, Field(discriminator="kind")]
 
 
 class Monitor(Document):
-    """A queue that the series sample: that of `link` in `direction`."""
+    """A queue that is sampled in the series: that of `link` in `direction`."""
 
     link: Identifier
     direction: Literal["ab", "ba"] = "ab"
@@ -204,7 +204,7 @@ class Scenario(Document):
         return self.duration_s / self.sampling_interval_s * (len(self.flows) + len(self.monitors))
 
     def host_or_default(self) -> Host:
-        """Return the settings of the hosts, by default the default ones."""
+        """Return the host settings, or the default ones."""
         return self.host or Host()
 
     def host_settings(self) -> dict[str, Any]:

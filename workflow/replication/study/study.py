@@ -97,8 +97,7 @@ class Experiment(Document):
         points = math.prod(len(factor.levels) for factor in self.factors)
         if points > MOST_POINTS:
             raise ValueError(
-                f"experiment {self.id}: its factors make {points} points, more than {MOST_POINTS}; "
-                "vary less"
+                f"experiment {self.id}: {points} points, more than {MOST_POINTS}; vary less"
             )
         if not self.axes:
             raise ValueError(
@@ -257,9 +256,7 @@ class Study(Document):
                 ]
         for place, values, known in sets:
             if unknown := [name for name in values if name not in known]:
-                raise ValueError(
-                    f"{place}: sets unknown parameter {unknown[0]!r}; declare it under parameters"
-                )
+                raise ValueError(f"{place}: unknown parameter {unknown[0]!r}; declare it")
 
     def _check_changes(self) -> None:
         own = {f"{e.id}/{name}" for e in self.experiments for name in e.parameters}
@@ -311,5 +308,5 @@ def _expanded(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
 
 
 def parameters_of(study: Study, experiment: Experiment) -> dict[str, Parameter]:
-    """Return the parameters of an experiment and those that it shares with the study."""
+    """Return the parameters of the study, overridden by those of the experiment."""
     return {**study.parameters, **experiment.parameters}

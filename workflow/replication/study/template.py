@@ -88,9 +88,7 @@ def _operand(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> A
     if _NAME.fullmatch(text):
         return resolve(text, parameters, trail)
     if (number := read_number(text)) is None:
-        raise TemplateError(
-            f"{text!r} is neither a number nor a parameter; write $name, $a * $b or $a + $b"
-        )
+        raise TemplateError(f"{text!r} is no number or parameter; write $name, $a * $b or $a + $b")
     return number
 
 
@@ -103,9 +101,7 @@ def expand(entries: list[Any], parameters: dict[str, Any]) -> list[Any]:
             continue
         count = resolve(entry["repeat"], parameters)
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_COPIES:
-            raise TemplateError(
-                f"repeat must be a whole number from 1 to {_MOST_COPIES}, not {count!r}"
-            )
+            raise TemplateError(f"repeat must be from 1 to {_MOST_COPIES}, not {count!r}")
         body = {key: item for key, item in entry.items() if key != "repeat"}
         expanded += [resolve(_numbered(body, str(i)), parameters) for i in range(1, count + 1)]
     return [e["id"] if isinstance(e, dict) and e.keys() == {"id"} else e for e in expanded]

@@ -207,7 +207,7 @@ class Assumption:
         return Range.model_construct(low=low, high=high, log=is_log, whole=whole)
 
     def at(self, position: float, without: Sequence[JsonValue] = ()) -> JsonValue:
-        """Return the plausible value at `position` in [0, 1), without some of the choices."""
+        """Return the plausible value at `position` in [0, 1), excluding the choices `without`."""
         if self.tag.range is None:
             choices = [one for one in self._choices if not any(_same(one, no) for no in without)]
             return choices[min(int(position * len(choices)), len(choices) - 1)]
@@ -281,7 +281,7 @@ def without_effect(study: Study) -> list[str]:
 
 
 def _used(study: Study, experiment: Experiment, own_values: bool = False) -> set[str]:
-    """Return the parameters that templates refer to; with `own_values` not those always set."""
+    """Return the parameters that templates use; with `own_values` without those always set."""
     values: dict[str, list[Any]] = {
         name: [parameter.value] for name, parameter in parameters_of(study, experiment).items()
     }
