@@ -1,11 +1,11 @@
-"""The lab: what the notebooks import, in one place.
+"""The functions that notebooks import, in one place.
 
     from replication import lab
 
     replication = lab.open(data, root)
     flows = replication.flows("saxena")
 
-What is particular to one paper's question stands in its notebook; here is what they share.
+Code for a single question is in its notebook; here is the code that notebooks share.
 """
 
 from __future__ import annotations
@@ -63,10 +63,9 @@ show = Picture
 def open(data: str, root: str = "") -> Collection:
     """Open the collection on a folder of results, in a notebook.
 
-    `data` is relative to the project's folder: data/release, or data/reproduced. `root` is that
-    folder; empty: the nearest one at or above the working folder. InputError says what to do where
-    something is missing or stale, or papermill was given a parameter that there is not. On other
-    results than the release a cell that they do not support says so, and the notebook goes on.
+    `data` is relative to the project's folder `root`, by default the nearest one at or above the
+    working folder. On results other than the release, a cell that they do not support says so and
+    the notebook continues. InputError: something is missing or out of date.
     """
     prepare()
     collection = open_collection(data, root)

@@ -54,7 +54,7 @@ def interact(function: Callable[..., Any], **controls: Any) -> Any:
     """
     if not _is_interactive():
         return Html(
-            "<p>In JupyterLab (<code>make lab</code>) controls stand here. Elsewhere set the "
+            "<p>In JupyterLab (<code>make lab</code>) controls are shown here. Elsewhere set the "
             f"parameters {', '.join(f'<code>{name}</code>' for name in controls)} at the top and "
             "run the notebook again.</p>"
         )
