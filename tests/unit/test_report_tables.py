@@ -112,7 +112,10 @@ def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
     assert page.select_one("#claim-value .words .flagged")
     assert "correlation" in page.select_one("#claim-value .self-consistency .reason").get_text()
     assert page.select_one("#claim-wrong .words .flagged") is None
-    assert "numbers pass this test" in page.select_one("#claim-wrong .self-consistency summary").get_text()
+    assert (
+        "numbers pass this test"
+        in page.select_one("#claim-wrong .self-consistency summary").get_text()
+    )
     assert page.select_one("#claim-parts .self-consistency") is None
 
 

@@ -30,8 +30,7 @@ from replication.report.notebooks.picture import (
     verdict_look,
     verdicts,
 )
-from replication.report.notebooks.session import go_on, interact, prepare
-from replication.report.notebooks.trial import design, pressure
+from replication.report.notebooks.session import design, go_on, interact, prepare, pressure
 from replication.study.files import parse_yaml
 
 __all__ = [

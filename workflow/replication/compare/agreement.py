@@ -54,10 +54,7 @@ TABLES = {
 
 
 class Concerns(Document):
-    """The runs that a difference concerns: all if no trait is given.
-
-    At least one TCP flow must have all traits of flows, and one queue must be among `queues`.
-    """
+    """The runs that a difference concerns: one TCP flow has all traits, one queue is listed."""
 
     congestion_controls: list[CongestionControl] = []
     sack: bool | None = None

@@ -166,10 +166,7 @@ class TraceComparison:
         return FIGURES[metric][2](window)
 
     def published_figures(self) -> dict[str, float]:
-        """Return the published figures by metric.
-
-        The published distance is the mean distance to the paper's like flows, a yardstick.
-        """
+        """Return the published figures; the distance is the mean distance to the paper's flows."""
         if self.window is not None:
             figures = {metric: self._figure(metric, self.window) for metric in FIGURES}
             pairs = (_on_one_grid([self.published.samples, other]) for other in self.like)
@@ -328,9 +325,8 @@ def _comparison_rows(study: str, comparison: TraceComparison) -> Iterator[dict[s
 def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Yield the share of flows to which each engine is nearest, for each study and metric.
 
-    `table` has the columns of trace_comparison.csv. The nearest engine has the mean closest to the
-    published value, among flows that every engine has; ties share the flow. A single engine has no
-    row.
+    The nearest engine has the mean closest to the published value, among flows that every engine
+    has; ties share the flow. A single engine has no row.
     """
     # The published distance is a yardstick: the nearest window has a distance of 0.
     aim = table["published"].where(table["metric"] != DISTANCE, 0.0)
@@ -348,10 +344,7 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def _drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
-    """Return the published window and one of each engine, thinned for drawing.
-
-    An engine's window is from its first replicate, if possible of the flow of the same name.
-    """
+    """Return the published window and the first of each engine, thinned for drawing."""
     windows: dict[str, Window] = {}
     if comparison.window is not None:
         windows[PUBLISHED] = comparison.window

@@ -156,10 +156,7 @@ def _counts(kind: str, found: Iterable[Compared]) -> str:
 def write_differences(
     found: Sequence[Compared], path: Path, tiers: Sequence[str] = ()
 ) -> list[str]:
-    """Write the items that moved, verdicts first; return lines with the counts.
-
-    A first line warns if the `tiers` of the two results differ.
-    """
+    """Write the items that moved, verdicts first; return the counts and a warning on `tiers`."""
     moved = [item for item in found if item.has_moved]
     moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != BEYOND))
     counts = [_counts(kind, found) for kind in (CELL, CLAIM)]

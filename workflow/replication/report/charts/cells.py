@@ -31,7 +31,15 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
     """
     named = {table.id: table for table in tables}
     frame = cells[cells["table"].isin(named) & (cells["kind"] == "printed")]
-    frame = _in_display_units(frame[frame["reproduced_mean"].notna()])
+    frame = frame[frame["reproduced_mean"].notna()]
+    frame = frame.assign(
+        accepted_low=frame["published"] - frame["accepted_margin"],
+        accepted_high=frame["published"] + frame["accepted_margin"],
+    )
+    names = [name for name in _COLUMNS if name in frame]
+    for name in {*_VALUES, "accepted_low", "accepted_high"} & set(names):
+        frame[name] *= frame["display_factor"]
+    frame = frame[names]
     if len(named) > 1:
         heads = frame["table"].map({id: t.title.rpartition(", ")[2] for id, t in named.items()})
         frame = frame.assign(row_label=heads + ": " + frame["row_label"])
@@ -42,17 +50,6 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
         chart, words = _panel(own, label), _describe(own, title)
         figures.append(draw.make_figure(["column", str(column)], title, chart, words, own))
     return figures
-
-
-def _in_display_units(cells: pd.DataFrame) -> pd.DataFrame:
-    frame = cells.assign(
-        accepted_low=cells["published"] - cells["accepted_margin"],
-        accepted_high=cells["published"] + cells["accepted_margin"],
-    )
-    names = [name for name in _COLUMNS if name in frame]
-    for name in {*_VALUES, "accepted_low", "accepted_high"} & set(names):
-        frame[name] *= frame["display_factor"]
-    return frame[names]
 
 
 def _panel(frame: pd.DataFrame, column: str) -> Drawing:

@@ -150,19 +150,19 @@ def legend_of(order: Sequence[str], title: str | None = None, lines: bool = Fals
     return alt.Legend(title=title, orient="top", columns=min(4, max(1, len(order))), **strokes)
 
 
-def colours(field: str, order: Sequence[str], title: str | None = None, lines: bool = False) -> Any:
+def colours(field: str, order: Sequence[str], lines: bool = False) -> Any:
     """Return the colour encoding of `field`."""
-    return levels_of(alt.Color, field, order, PALETTE, legend_of(order, title, lines))
+    return levels_of(alt.Color, field, order, PALETTE, legend_of(order, lines=lines))
 
 
-def symbols(field: str, order: Sequence[str], title: str | None = None) -> Any:
+def symbols(field: str, order: Sequence[str]) -> Any:
     """Return the symbol encoding of `field`, which shares the legend of its colours."""
-    return levels_of(alt.Shape, field, order, SYMBOLS, legend_of(order, title))
+    return levels_of(alt.Shape, field, order, SYMBOLS, legend_of(order))
 
 
-def dashes(field: str, order: Sequence[str], title: str | None = None, legend: bool = True) -> Any:
+def dashes(field: str, order: Sequence[str], legend: bool = True) -> Any:
     """Return the dash encoding of `field`, in the legend of its colours or in none."""
-    shown = legend_of(order, title, lines=True) if legend else None
+    shown = legend_of(order, lines=True) if legend else None
     return levels_of(alt.StrokeDash, field, order, DASHES, shown)
 
 

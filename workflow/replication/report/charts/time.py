@@ -38,10 +38,7 @@ _JAIN = Display("Jain's index of throughput", "1", 1.0, 1.0)
 
 
 def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
-    """Return throughput, latency and drops of each flow over time on one engine.
-
-    Each condition has a panel.
-    """
+    """Return throughput, latency and drops of each flow over time, one panel for a condition."""
     runs, figures = runs_of(results, experiment), []
     frame = _binned(results, runs.assign(panel=runs["label"]))
     keys = ["run", "panel", "replicate", "width_s", "flow", "series", "time_s"]
@@ -154,8 +151,7 @@ def trace_figures(
 ) -> list[Figure]:
     """Return one figure of the first flow of each trace, published and on one engine.
 
-    Without a raw trace the published mean of the comparison is drawn. Without windows the list is
-    empty.
+    Without a raw trace the published mean is drawn. Without windows there is no figure.
     """
     sources = [PUBLISHED_SOURCE, engine]
     own = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]

@@ -27,7 +27,13 @@ from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import read_cells, read_series, runs_of
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
-from replication.report.notebooks.trial import LiveRun, design, experiment_of, flow_facts, run_live
+from replication.report.notebooks.session import (
+    LiveRun,
+    design,
+    experiment_of,
+    flow_facts,
+    run_live,
+)
 from replication.report.pages.regions import Axis, panel_title
 from replication.report.release import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
@@ -69,10 +75,7 @@ class Collection:
     is_release: bool = False
 
     def conclude(self, *conclusions: tuple[bool, str]) -> Text:
-        """Return numbered conclusions, each given with the condition under which it holds.
-
-        A conclusion that other results do not support is replaced; on the release it is a RunError.
-        """
+        """Return the conclusions whose condition holds; RunError if the release fails one."""
         lines = []
         for place, (holds, sentence) in enumerate(conclusions, start=1):
             if not holds and self.is_release:
@@ -120,10 +123,7 @@ class Collection:
         return _ordered(_with_flow_facts(results, series), [found])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
-        """Return published and measured numbers with their factors' levels, in SI units.
-
-        Printed standard deviations are left out.
-        """
+        """Return published and measured means with their factors' levels, in SI units."""
         cells = read_cells(self.data, study)
         cells = cells[cells["quantities"].map(len) > 0]
         if cells.empty:
@@ -157,10 +157,7 @@ class Collection:
         return claims[claims["claim"].isin(own)].reset_index(drop=True)
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a CSV or Parquet table of the results by its path below their folder.
-
-        InputError: it is missing (the message says what to run) or damaged.
-        """
+        """Return a CSV or Parquet table of the results by its path below their folder."""
         path = self.data / name
         if not path.is_file():
             made = "make explain" if name.startswith("sensitivity/") else "make report"
@@ -176,10 +173,7 @@ class Collection:
 
     @property
     def regions(self) -> pd.DataFrame:
-        """One row for each region and engine: title, study, shares of the area, validation.
-
-        `current` says whether it matches the files it was made from.
-        """
+        """One row for each region and engine; `current`: it matches the files it was made from."""
         names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
         rows = [
             {name: row[name] for name in names}
@@ -196,10 +190,7 @@ class Collection:
         raise InputError(f"{self.data}: no region {name!r} on {engine}; run `make regions` first")
 
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
-        """Return the scenarios of any point in a region's first panel, to be run.
-
-        InputError: the region was removed, or the values make no valid scenario.
-        """
+        """Return the scenarios of any point in a region's first panel, to be run."""
         own = load_region(self.root, found.document["region"])
         space = Space(own, load_study(self.root, own.study), found.document["engine"])
         shares = [span.position(value) for span, value in zip(own.spans, (x, y), strict=True)]

@@ -124,10 +124,7 @@ def _relative(value: Any) -> Any:
 
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:
-    """Write an executed notebook as a page, and the style sheet to its folder.
-
-    The footer has the text `whose`, which names the results. InputError: it is no notebook.
-    """
+    """Write an executed notebook as a page with the footer `whose`, and its style sheet."""
     from nbconvert import HTMLExporter
     from nbconvert.preprocessors.sanitize import SanitizeHTML
 

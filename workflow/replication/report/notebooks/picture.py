@@ -55,10 +55,7 @@ class Picture:
 
 
 def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]:
-    """Return the encodings of a column's values: colours with symbols, or with dashes for a `line`.
-
-    The colours are safe for colour-blind readers. The order is that of `levels`.
-    """
+    """Return the encodings of a column: colours with symbols, or with dashes for a `line`."""
     order = levels(frame, column)
     if line:
         return {

@@ -177,10 +177,7 @@ class _Facts:
         self.engine = source.primary_engines[study.id].engine
 
     def number(self, fact: Fact) -> tuple[str, bool]:
-        """Return a fact's number in words, and whether its condition holds.
-
-        _NotRunError: it needs a search or region that was not run.
-        """
+        """Return a fact's number in words, and whether its condition holds."""
         if fact.ours:
             return self._statistic(fact.ours, lambda _, wanted: self._measured(wanted))
         if fact.paper:

@@ -92,10 +92,7 @@ def _engine(
 def _flows(
     of_engines: list[list[Row]], results: Results, flows: Mapping[Any, pd.DataFrame]
 ) -> tuple[list[tuple[Any, ...]], int]:
-    """Return the first rows of flows of each engine, and the number of further rows.
-
-    A row has engine, replicate, flow, algorithm and the texts of `FLOW_COLUMNS`.
-    """
+    """Return the first rows of each engine for the table of flows, and the number of others."""
     shown: list[tuple[Any, ...]] = []
     total = 0
     for rows in of_engines:

@@ -211,10 +211,7 @@ _DASHES = ("14 8", "4 6", "18 6 4 6")
 
 
 def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the picture of a panel; `beyond` is whether the paper's point lies outside of it.
-
-    Paths of the surface are in cells, the others in half units.
-    """
+    """Return the picture of a panel; paths of the surface are in cells, others in half units."""
     x, y = axes_of(found)
     paper = panel["paper"]
     shades = [[shade(found["bounds"], value) for value in row] for row in panel["quantity"]]
@@ -243,6 +240,7 @@ def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
             if law["segments"]
         ],
         "paper": None if paper is None else _own(paper["at"]),
+        # The paper's point lies outside of the picture.
         "beyond": paper is not None and paper["probability"] is None,
         "x_ticks": [(round(_LEFT + _SIDE * at, 1), label) for at, label in ticks(x)],
         "y_ticks": [(round(_ABOVE + _SIDE * (1 - at), 1), label) for at, label in ticks(y)],
@@ -309,22 +307,16 @@ def _own(at: Sequence[float | None]) -> tuple[int, int] | None:
 
 def ticks(axis: Axis) -> list[tuple[float, str]]:
     """Return the ticks of an axis at round numbers: positions from 0 to 1, and labels."""
-    values = _log_ticks(axis) if axis.log else _even_ticks(axis)
-    return [(axis.position(value), f"{value:g}") for value in values]
-
-
-def _log_ticks(axis: Axis) -> list[float]:
+    if not axis.log:
+        rough = (axis.high - axis.low) / (_MOST_TICKS - 1)
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(s * power for s in (*_TICK_STEPS, 10) if s * power >= rough)
+        numbers = range(math.ceil(axis.low / step), math.floor(axis.high / step) + 1)
+        return [(axis.position(n * step), f"{n * step:g}") for n in numbers]
     powers = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
     for steps in (_TICK_STEPS, (1, 3), (1,)):
         values = [step * 10.0**power for power in powers for step in steps]
         values = [value for value in values if -1e-9 <= axis.position(value) <= 1 + 1e-9]
         if len(values) <= _MOST_TICKS:
             break
-    return values
-
-
-def _even_ticks(axis: Axis) -> list[float]:
-    rough = (axis.high - axis.low) / (_MOST_TICKS - 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(s * power for s in (*_TICK_STEPS, 10) if s * power >= rough)
-    return [n * step for n in range(math.ceil(axis.low / step), math.floor(axis.high / step) + 1)]
+    return [(axis.position(value), f"{value:g}") for value in values]
