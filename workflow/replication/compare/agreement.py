@@ -1,13 +1,10 @@
 """Agreement of two engines on the claims and cells of a study.
 
-Two engines agree on an item if both decide it and reach the same verdict. Items that an engine
-cannot test, and studies of which it ran no point, are left out.
-
-Disagreements are examined in groups: a claim, or the cells of one column of a table. Both engines
-run the same scenario in each replicate, so differences are paired. They are averaged over the
-points that both ran, and exceed run-to-run variation if their 95 % interval excludes zero. Known
-differences (configs/engine_differences.yaml, from manuals and standards) are listed as possible
-causes where they concern the runs.
+Two engines agree on an item if both decide it and reach the same verdict. Disagreements are
+examined in groups: a claim, or the cells of one column of a table. Both engines run the same
+scenario in each replicate, so differences are paired and averaged over the points that both ran.
+They exceed run-to-run variation if their 95 % interval excludes zero. Known differences
+(configs/engine_differences.yaml) that concern the runs are listed as possible causes.
 """
 
 from __future__ import annotations
@@ -78,10 +75,9 @@ class Concerns(Document):
 
 
 class EngineDifference(Document):
-    """One thing that engines do differently.
+    """What each of `engines` does differently; engines with the same text do not differ.
 
-    `engines` describes what each does; engines with the same text do not differ. `shows_in` names
-    the metrics of `CONTRASTED` that the difference would move.
+    `shows_in` names the metrics of `CONTRASTED` that the difference would move.
     """
 
     id: Identifier

@@ -1,11 +1,10 @@
 """Compare published congestion windows and first samples of `ss` with ours.
 
-For each flow of a published trace and each engine that ran its point, the figures of `metrics.cwnd`
-are computed for the trace and for our replicates. Where several of our flows match one published
-flow, their figures are averaged. All windows of a flow are cut to the shortest, counted from each
-flow's first sample. Without the raw trace only its committed summary figures are compared.
+The figures of `metrics.cwnd` are computed for each published flow and for our replicates, averaged
+over our matching flows. All windows of a flow are cut to the shortest, counted from each flow's
+first sample. Without the raw trace only its committed summary figures are compared.
 
-Each flow has a row of first samples in data/published/STUDY/raw_samples.csv, which
+First samples are in data/published/STUDY/raw_samples.csv, which
 workflow/scripts/transcribe_raw_samples.py made from the authors' recordings of `ss -ti`.
 """
 
@@ -132,10 +131,9 @@ class OurFlow:
 
 @dataclass(frozen=True)
 class TraceComparison:
-    """One published flow and ours at one point of the design, on one time grid.
+    """One published flow and ours at one point, on one time grid.
 
-    `window` is the published window, None without the raw trace. `like` are the other published
-    flows of the same configuration and congestion control.
+    `window` is None without the raw trace; `like` are published flows of the same configuration.
     """
 
     published: PublishedFlow
@@ -367,10 +365,9 @@ def _sample_rows(
 ) -> Iterator[dict[str, object]]:
     """Yield a row of `SAMPLES` for each engine: a published first sample, and ours.
 
-    Our round trip is that of the empty path, and our pacing rate follows the kernel's rule for the
-    first window over that round trip. Our window is interpolated at the age of the published
-    sample. Published flows first send a cookie, which the kernel counts as busy time and ours do
-    not send, so its round trip is subtracted.
+    Our round trip is that of the empty path, our pacing rate follows the kernel's rule for the
+    first window over it, and our window is interpolated at the age of the published sample. The
+    round trip of the cookie of iperf3, which our flows do not send, is subtracted from that age.
     """
     published = comparison.published
     is_it = (transcribed["trace"] == published.trace) & (transcribed["flow"] == published.flow)

@@ -1,8 +1,6 @@
 """Compare two tables of verdicts: which values and verdicts differ, and whether beyond noise.
 
-One rule covers two results, two engines, and a study against a modern kernel: a change is beyond
-noise if it exceeds the half-widths of both 95 % intervals added in quadrature. Without an interval
-on both sides the noise is not known.
+A change is beyond noise if it exceeds the half-widths of both 95 % intervals added in quadrature.
 """
 
 from __future__ import annotations

@@ -59,12 +59,8 @@ DASHES = ([1, 0], [8, 3], [3, 3], [10, 3, 2, 3], [1, 3], [6, 2, 1, 2, 1, 2], [12
 #: Published values look the same in every chart: a hollow diamond in the colour of the text.
 PUBLISHED = "Published"
 PUBLISHED_MARK: dict[str, Any] = {
-    "shape": "diamond",
-    "filled": False,
-    "stroke": INK,
-    "strokeWidth": 1.6,
-    "size": 80,
-    "opacity": 1.0,
+    **{"shape": "diamond", "size": 80, "filled": False},
+    **{"stroke": INK, "strokeWidth": 1.6, "opacity": 1.0},
 }
 VERDICT_COLOURS = dict(
     zip(Verdict, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True)

@@ -26,14 +26,9 @@ from replication.explore.regions.surface import middles
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import read_cells, read_series, runs_of
+from replication.report.notebooks import session
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
-from replication.report.notebooks.session import (
-    LiveRun,
-    design,
-    experiment_of,
-    flow_facts,
-    run_live,
-)
+from replication.report.notebooks.session import LiveRun
 from replication.report.pages.regions import Axis, panel_title
 from replication.report.release import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
@@ -94,7 +89,7 @@ class Collection:
 
     def experiment(self, study: str, experiment: str) -> Experiment:
         """Return an experiment of a study."""
-        return experiment_of(self.study(study), experiment)
+        return session.experiment_of(self.study(study), experiment)
 
     def engine(self, study: str) -> str:
         """Return the engine whose results charts show: that of the paper if it ran, else ns3."""
@@ -214,15 +209,15 @@ class Collection:
     def design(
         self, study: str, experiment: str, levels: Mapping[str, str], **parameters: Any
     ) -> Scenario:
-        """Design one scenario of a study, given by its id, as `trial.design` does."""
-        return design(self.study(study), experiment, levels, **parameters)
+        """Design one scenario of a study, given by its id, as `session.design` does."""
+        return session.design(self.study(study), experiment, levels, **parameters)
 
     def simulate(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
         """Run a scenario on this machine; the same scenario gives the same numbers everywhere.
 
         InputError: the engine is not built or refuses it; RunError: the run failed.
         """
-        return run_live(self.root, scenario, engine)
+        return session.run_live(self.root, scenario, engine)
 
     def _results(self, study: str) -> Results:
         load_study(self.root, study)  # InputError for an unknown study
@@ -239,7 +234,7 @@ class Collection:
 
 
 def _with_flow_facts(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.merge(flow_facts(results.scenarios), on=["scenario", "flow"], how="left")
+    return frame.merge(session.flow_facts(results.scenarios), on=["scenario", "flow"], how="left")
 
 
 def _region_data(document: Mapping[str, Any]) -> RegionData:

@@ -110,7 +110,7 @@ def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, st
     sized = [row for row in tested if shown.parse(row["relative_deviation"]) is not None]
     worst = [max(own, key=_factor) for own in grouped(sized, "study").values()]
     worst.sort(key=_factor, reverse=True)
-    return [(source.studies[row["study"]], source.cell_name(row), row) for row in worst[:_LARGEST]]
+    return [(source.studies[row["study"]], source.table_name(row), row) for row in worst[:_LARGEST]]
 
 
 def _factor(row: Judged) -> float:

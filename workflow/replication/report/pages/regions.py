@@ -213,7 +213,10 @@ _DASHES = ("14 8", "4 6", "18 6 4 6")
 def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
     """Return the picture of a panel; paths of the surface are in cells, others in half units."""
     x, y = axes_of(found)
-    paper = panel["paper"]
+    paper, own = panel["paper"], None
+    if paper is not None and None not in paper["at"]:
+        # A point outside of the area is drawn on the nearest edge.
+        own = _point(*(min(1.0, max(0.0, place)) for place in paper["at"]))
     shades = [[shade(found["bounds"], value) for value in row] for row in panel["quantity"]]
     is_open = [[1 - SURE <= value <= SURE for value in row] for row in panel["probability"]]
     points = [one for one in found["points"] if one["panel"] == panel["panel"]]
@@ -239,7 +242,7 @@ def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
             for law, dash in zip(panel["laws"], cycle(_DASHES), strict=False)
             if law["segments"]
         ],
-        "paper": None if paper is None else _own(paper["at"]),
+        "paper": own,
         # The paper's point lies outside of the picture.
         "beyond": paper is not None and paper["probability"] is None,
         "x_ticks": [(round(_LEFT + _SIDE * at, 1), label) for at, label in ticks(x)],
@@ -295,14 +298,6 @@ def _dots(points: Sequence[Mapping[str, Any]], x: Axis, y: Axis) -> str:
 
 def _point(x: float, y: float) -> tuple[int, int]:
     return round(_FINE * _SIDE * x), round(_FINE * _SIDE * (1 - y))
-
-
-def _own(at: Sequence[float | None]) -> tuple[int, int] | None:
-    """Return where the paper's point is drawn, on the nearest edge if it is outside."""
-    if any(place is None for place in at):
-        return None
-    x, y = (min(1.0, max(0.0, place)) for place in at if place is not None)
-    return _point(x, y)
 
 
 def ticks(axis: Axis) -> list[tuple[float, str]]:

@@ -102,10 +102,6 @@ class Source:
         known = table_names(self.studies[row["study"]])
         return known.get(row["table"]) or table_name(row["table"])
 
-    def cell_name(self, row: Mapping[str, Any]) -> str:
-        """Return a number's table, row and column in words."""
-        return ", ".join([self.table_name(row), row["row_label"], row["column_label"]])
-
     @cached_property
     def findings(self) -> list[Row]:
         """The findings of the audit, impossible values first."""
