@@ -103,7 +103,7 @@ def report_of(project, altered, **study):
     return project.render("synthetic")
 
 
-def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
+def test_a_test_that_the_papers_own_numbers_fail_is_marked(project):
     weaker = OWN | {"expect": {"at_least": -1}}
     page = soup(
         report_of(project, {"value": {"test": OWN}, "wrong": {"test": weaker}})
@@ -117,6 +117,8 @@ def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
         in page.select_one("#claim-wrong .self-consistency summary").get_text()
     )
     assert page.select_one("#claim-parts .self-consistency") is None
+    lines = project.page("synthetic").select(".verdict-lines .flagged")
+    assert [line.find_parent("li")["id"] for line in lines] == ["claim-value"]
 
 
 def test_only_results_that_repeat_none_count(project):
