@@ -18,7 +18,7 @@ from replication.verdicts.verdict_table import primary_engines
 from tests.unit.conftest import ROOT, claim, quantity, tolerance
 
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
-#: What is judged by no claim and stands in no table of the page.
+#: Provenance of the example, which no claim or table uses.
 PROVENANCE = {
     "written": "2026-01-02T03:04:05+00:00",
     "config": {"tier": "paper", "runtime": "native"},

@@ -145,7 +145,7 @@ def write(project, **difference):
     return {path.stem: list(csv.DictReader(path.open())) for path in data.glob("agreement*.csv")}
 
 
-def test_what_was_measured_stands_beside_a_disagreement(project):
+def test_a_disagreement_comes_with_measurements(project):
     tables = write(project)
     assert len(tables["agreement_pairs"]) == 9
     rows = tables["agreement_contrasts"]

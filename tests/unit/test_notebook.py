@@ -64,7 +64,7 @@ def text_of(path):
 
 def test_there_is_a_notebook_for_every_kind_with_its_parameters():
     assert set(WRITTEN_FOR) == set(get_args(ExperimentType))
-    # The sensitivity has a target of its own, and its notebook with it.
+    # The sensitivity and its notebook have a separate target.
     of_studies = [*WRITTEN_FOR, ANY_STUDY, "engines", "trace_comparison", SENSITIVITY]
     assert [path.stem for path in NOTEBOOKS] == sorted([*of_studies, *GUIDES])
     for path in NOTEBOOKS:
@@ -229,7 +229,7 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in page
     assert "<script" not in page and "<b onclick" not in page
     assert "&lt;script&gt;alert(1)" in page and "<b>b</b>" in page
-    # A head of several rows stays one; the code is folded, and coloured by the style beside it.
+    # A head of several rows stays one; the code is folded, and coloured by the style sheet.
     assert '<th rowspan="2">c</th>' in page and page.count('<details class="code">') == 3
     assert ".k, " in (tmp_path / "notebook.css").read_text()
     claims = collection.claims("nishitha", "homogeneous_dumbbell").assign(

@@ -22,7 +22,7 @@ DATA = "data/reproduced"
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """A project with results where one's own stand."""
+    """A project with results in data/reproduced."""
     project = Project(World(tmp_path_factory.mktemp("world")), tmp_path_factory.mktemp("project"))
     project.add(example(project.world))
     project.merge("synthetic")

@@ -135,7 +135,7 @@ def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
         assert card.select_one(".badge svg"), "the verdict has a symbol, not only a colour"
 
 
-def test_several_engines_stand_beside_each_other(on_two_engines):
+def test_several_engines_are_shown_side_by_side(on_two_engines):
     project = on_two_engines
     page, index = project.page("synthetic~evidence"), project.page("index")
     assert not project.page("synthetic").select(".engine-note"), "ns2 is the paper's own"
@@ -240,7 +240,7 @@ def notebooks_of(out, study):
 def test_notebooks_of_the_studys_type_and_engines_are_converted_and_linked(project):
     project.add(example(project.world, id="s.1"), engines=("ns3", "ns2"))
     looked = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Looked at")])
-    # That of the type tells of another paper.
+    # The notebook of the type is about a different paper.
     for kind in ("any_study", "homogeneous_dumbbell", "engines", "sensitivity"):
         write_notebook(project.root / "reports" / "notebooks" / f"s.1.{kind}.ipynb", looked)
     assert notebooks_of(project.render("s.1"), "s.1") == {"any study", "engines"}

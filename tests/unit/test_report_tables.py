@@ -1,4 +1,4 @@
-"""Tables as the paper prints them and as downloads, and what stands beside a claim."""
+"""Tables as the paper prints them and as downloads, and the notes on a claim."""
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -39,7 +39,7 @@ def test_a_table_shows_the_papers_own_number_and_its_factor(project):
     assert (row.get_text(), row["data-value"]) == ("0.80 × 0.5", "400000")
 
 
-def test_an_answer_counts_what_can_be_told():
+def test_an_answer_counts_what_can_be_tested():
     known = {"study": "s", "table": "t", "row": "r", "compatible": None, "accepted_margin": None}
     printed = {"reproduced": 0.02, "not reproduced": 0.3, "not testable": -0.4}
     cells = [
@@ -78,7 +78,7 @@ def test_every_column_of_every_download_is_explained(on_two_engines):
         assert set(described(name)) == set(pq.read_schema(path).names), name
 
 
-# -- beside a claim: the paper's own data, whether it counts, what was changed --------------------
+# -- notes on a claim: the paper's own numbers, whether it counts, its changes --------------------
 
 #: The throughputs that the paper prints of Reno are 0.80, 1.20 and 0.12 Mbit/s.
 OWN = {

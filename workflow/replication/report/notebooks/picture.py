@@ -230,6 +230,6 @@ def numbers(cells: pd.DataFrame) -> Html:
 def _mark(row: Mapping[Any, Any]) -> str:
     verdict = Verdict(row["verdict"])
     notes = [row["reason_code"]] if row["reason_code"] else []
-    notes += ["the paper's own data do not meet this claim"] if row["result"] == FAILS else []
+    notes += ["the paper's own numbers fail this test"] if row["result"] == FAILS else []
     words = f" ({', '.join(notes)})" if notes else ""
     return f"{row['engine']} {SYMBOLS[verdict]} {verdict}{words}"
