@@ -85,7 +85,7 @@ def project(project):
 
 def counts(pairs, kind):
     """How many items both have, how many they decide, and in how many of these they agree."""
-    own = [pair.found for pair in pairs if pair.found.kind == kind]
+    own = [pair for pair in pairs if pair.kind == kind]
     agree = [one.agrees for one in own if one.agrees is not None]
     return len(own), len(agree), sum(agree)
 
@@ -99,8 +99,8 @@ def test_agreement_is_that_counted_by_hand(project):
     assert counts(pairs, CLAIM) == (6, 4, 3)
     # slow: inside on ns3, 25 % off on ns2. mid: 14 % off on both. fast: outside on both.
     assert counts(pairs, CELL) == (3, 3, 2)
-    (unequal,) = (pair for pair in pairs if pair.found.item == ("unequal",))
-    sides = unequal.found.before, unequal.found.after
+    (unequal,) = (pair for pair in pairs if pair.item == ("unequal",))
+    sides = unequal.before, unequal.after
     assert [len(side["points"]) for side in sides] == [6, 4]
 
 

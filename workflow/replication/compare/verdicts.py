@@ -51,6 +51,12 @@ class Compared:
         return CLAIM if len(self.item) == 1 else CELL
 
     @property
+    def engines(self) -> tuple[str, str]:
+        """Both engines; empty where there is none."""
+        before, after = self.before or {}, self.after or {}
+        return str(before.get("engine", "")), str(after.get("engine", ""))
+
+    @property
     def verdicts(self) -> tuple[str, str]:
         """Both verdicts; empty where there is none."""
         before, after = self.before or {}, self.after or {}
