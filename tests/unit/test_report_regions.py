@@ -261,7 +261,7 @@ def today(project):
 def test_the_page_sets_today_beside_the_study(today):
     page = soup(today.render("synthetic") / "regions.html")
     assert page.find("a", href="#today") is not None
-    assert "deploys its variants on Linux 6.12 (2024, long-term)?" in page.text
+    assert "deploys these variants on Linux 6.12 (2024, long-term)?" in page.text
     source = Source.load(today.root, today.data)
     (view,) = regions.today_views(source)
     own = {r["claim"]: r["verdict"] for r in source.on_primary(source.claims)}
