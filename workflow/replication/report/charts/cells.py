@@ -171,20 +171,17 @@ def _groups(
     """Return the row of each number: its table, or its column if the table has several units."""
     names = {study: table_names(document) for study, document in studies.items()}
     units = frame[frame["kind"] == "printed"].groupby(["study", "table"])["unit"].nunique()
-    several = set(units.index[units > 1])
-    return [
-        f"{titles[study]}: "
-        + (label if (study, table) in several else _short(names[study].get(table, table)))
-        for study, table, label in zip(
-            frame["study"], frame["table"], frame["column_label"], strict=True
+    several, groups = set(units.index[units > 1]), []
+    for row in frame.to_dict("records"):
+        study, table = row["study"], row["table"]
+        name = names[study].get(table, table)
+        # Tables of traces share some words.
+        name = name.replace(", from the published trace", "").removeprefix("Windows of ")
+        in_column = (study, table) in several
+        groups.append(
+            f"{titles[study]}: {row['column_label'] if in_column else name.partition(' (')[0]}"
         )
-    ]
-
-
-def _short(title: str) -> str:
-    """Return a table's name without the words that all tables of traces share."""
-    title = title.replace(", from the published trace", "").removeprefix("Windows of ")
-    return title.partition(" (")[0]
+    return groups
 
 
 def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:

@@ -127,7 +127,7 @@ def series_order(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
 
 
 def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.DataFrame:
-    """Estimate a quantity at every point, in display units: engine, factors, series, x, mean..."""
+    """Estimate a quantity at every point, in display units: mean, low, high and n."""
     display, values = display_metric(wanted.metric), quantity(results, wanted)
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     values = values.assign(value=values["value"] * display.factor)

@@ -1,8 +1,4 @@
-"""Execute notebooks and convert them to pages.
-
-Run times, paths and kernel names are removed from an executed notebook, so that its bytes depend
-only on the notebook, its parameters and the data.
-"""
+"""Execute notebooks, reproducibly by byte, and convert them to pages."""
 
 from __future__ import annotations
 

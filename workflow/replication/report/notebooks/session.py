@@ -61,10 +61,7 @@ def go_on() -> None:
 
 
 def interact(function: Callable[..., Any], **controls: Any) -> Any:
-    """Show controls for the parameters of a function, if the notebook is open in JupyterLab.
-
-    A control is a list of choices or (low, high, step), as for `ipywidgets.interact`.
-    """
+    """Show `ipywidgets.interact` controls for a function, if the notebook is open in JupyterLab."""
     if not _is_interactive():
         return Html(
             "<p>In JupyterLab (<code>make lab</code>) controls are shown here. Elsewhere set the "

@@ -67,9 +67,6 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-TEMPLATES = Path(__file__).parents[1] / "templates"
-
-
 class _Dense(jinja2.ext.Extension):
     """Removes the indentation of templates, which is a thirtieth of a page."""
 
@@ -86,7 +83,7 @@ def short_title(study: Study) -> str:
 def environment(source: Source | None = None) -> jinja2.Environment:
     """Return the environment of templates, for the pages of `source` if given."""
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader(Path(__file__).parents[1] / "templates"),
         extensions=[_Dense],
         autoescape=True,
         undefined=jinja2.StrictUndefined,

@@ -1,8 +1,4 @@
-"""The page of a point, which numbers and claims link to.
-
-It shows the first replicate over time, the command to rerun it, the flows of the first replicates,
-and the numbers that rest on the point.
-"""
+"""The page of a point: its first replicate over time, how to rerun it, flows and numbers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The pages on regions: response surfaces of claims, and claims on a modern kernel.
-
-A picture is static SVG: the surface in steps of its ratio to the threshold, the contour with its
-90 % band, the runs, the paper's point, and laws.
-"""
+"""The pages on regions: response surfaces of claims as SVG, and claims on a modern kernel."""
 
 from __future__ import annotations
 

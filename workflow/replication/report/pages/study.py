@@ -15,7 +15,7 @@ from replication.report.pages import shown
 from replication.report.pages import source as sources
 from replication.report.pages.source import PointLinks, Source, grouped, of_study
 from replication.study.claim_model import Claim
-from replication.study.published import Table
+from replication.study.published import Table, published_path, read_published
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
 from replication.study.verdict import Verdict
@@ -209,7 +209,9 @@ def _grid(cells: Sequence[_CellView]) -> dict[str, Any]:
 def _cells(
     rows: Sequence[Judged], notes: Sequence[str], source: Source, links: PointLinks, table: Table
 ) -> Iterator[_CellView]:
-    printed = source.published(rows[0]["study"])
+    path = published_path(source.root, rows[0]["study"])
+    published = read_published(path) if path.is_file() else []
+    printed = {(number.table, number.row, number.column): number for number in published}
     by_key = grouped(rows, "table", "row", "column")
     points = {key: sources.under(links, same) for key, same in by_key.items()}
     for row in rows:
