@@ -85,7 +85,7 @@ def project(project):
 
 def counts(pairs, kind):
     """Number of items of both, of those they decide, and of those on which they agree."""
-    own = [pair.found for pair in pairs if pair.found.kind == kind]
+    own = [pair for pair in pairs if pair.kind == kind]
     agree = [one.agrees for one in own if one.agrees is not None]
     return len(own), len(agree), sum(agree)
 
@@ -99,8 +99,8 @@ def test_agreement_is_that_counted_by_hand(project):
     assert counts(pairs, CLAIM) == (6, 4, 3)
     # slow: inside on ns3, 25 % off on ns2. mid: 14 % off on both. fast: outside on both.
     assert counts(pairs, CELL) == (3, 3, 2)
-    (unequal,) = (pair for pair in pairs if pair.found.item == ("unequal",))
-    sides = unequal.found.before, unequal.found.after
+    (unequal,) = (pair for pair in pairs if pair.item == ("unequal",))
+    sides = unequal.before, unequal.after
     assert [len(side["points"]) for side in sides] == [6, 4]
 
 
@@ -145,7 +145,7 @@ def write(project, **difference):
     return {path.stem: list(csv.DictReader(path.open())) for path in data.glob("agreement*.csv")}
 
 
-def test_what_was_measured_stands_beside_a_disagreement(project):
+def test_a_disagreement_comes_with_measurements(project):
     tables = write(project)
     assert len(tables["agreement_pairs"]) == 9
     rows = tables["agreement_contrasts"]

@@ -99,7 +99,7 @@ def test_figures_are_small_described_without_hosts_and_say_units(study, experime
                 assert wanted in {**encoding, **mark}, figure.id
 
 
-def test_published_values_of_two_links_are_beside_those_of_our_two(world):
+def test_published_values_of_two_links_are_drawn_with_ours(world):
     (experiment,) = study_document()["experiments"]
     experiment["topology"]["monitors"] = [{"link": name} for name in ("in1", "bottleneck")]
     waiting = {"in1:ab": 2, "bottleneck:ab": 9}
@@ -380,7 +380,7 @@ MEANS = pd.DataFrame({"flow": ["flow1", "flow2", "flow3"], "published": [20.0, 2
 )
 
 
-def test_the_published_window_has_the_ink_and_one_engine_is_beside_it():
+def test_the_published_window_is_drawn_in_ink_with_one_engine():
     (figure,) = trace_figures(windows(["published", "linux", "ns3"]), MEANS, ["reno"], "ns3")
     (panel,) = figure.specification()["concat"]
     (line,) = panel["layer"]

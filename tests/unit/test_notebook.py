@@ -18,10 +18,10 @@ from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
 from replication.design.pipeline import ANY_STUDY, GUIDES, SENSITIVITY, WRITTEN_FOR
 from replication.report.notebooks import picture
-from replication.report.notebooks.collection import Collection, design, open_collection
+from replication.report.notebooks.collection import Collection, open_collection
 from replication.report.notebooks.notebook import execute, read_notebook, to_html
 from replication.report.notebooks.picture import NOT_CONCLUDED, verdicts
-from replication.report.notebooks.trial import pressure
+from replication.report.notebooks.session import design, pressure
 from replication.report.release import released_results
 from replication.study.errors import InputError, RunError
 from replication.study.study import ExperimentType

@@ -135,7 +135,7 @@ def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
         assert card.select_one(".badge svg"), "the verdict has a symbol, not only a colour"
 
 
-def test_several_engines_stand_beside_each_other(on_two_engines):
+def test_several_engines_are_shown_side_by_side(on_two_engines):
     project = on_two_engines
     page, index = project.page("synthetic~evidence"), project.page("index")
     assert not project.page("synthetic").select(".engine-note"), "ns2 is the paper's own"

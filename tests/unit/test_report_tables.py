@@ -1,4 +1,4 @@
-"""Tables as printed and as downloads, and the notes on a claim."""
+"""Tables as the paper prints them and as downloads, and the notes on a claim."""
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -39,7 +39,7 @@ def test_a_table_shows_the_papers_own_number_and_its_factor(project):
     assert (row.get_text(), row["data-value"]) == ("0.80 × 0.5", "400000")
 
 
-def test_an_answer_counts_what_can_be_told():
+def test_an_answer_counts_what_can_be_tested():
     known = {"study": "s", "table": "t", "row": "r", "compatible": None, "accepted_margin": None}
     printed = {"reproduced": 0.02, "not reproduced": 0.3, "not testable": -0.4}
     cells = [
@@ -78,8 +78,7 @@ def test_every_column_of_every_download_is_explained(on_two_engines):
         assert set(described(name)) == set(pq.read_schema(path).names), name
 
 
-# -- notes on a claim: self-consistency, whether it counts, what was changed ----------------------
-# --------------------
+# -- notes on a claim: the paper's own numbers, whether it counts, its changes --------------------
 
 #: The paper prints Reno's throughputs as 0.80, 1.20 and 0.12 Mbit/s.
 OWN = {
@@ -104,7 +103,7 @@ def report_of(project, altered, **study):
     return project.render("synthetic")
 
 
-def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
+def test_a_test_that_the_papers_own_numbers_fail_is_marked(project):
     weaker = OWN | {"expect": {"at_least": -1}}
     page = soup(
         report_of(project, {"value": {"test": OWN}, "wrong": {"test": weaker}})
@@ -118,6 +117,8 @@ def test_that_the_papers_own_data_fail_stands_beside_the_verdict(project):
         in page.select_one("#claim-wrong .self-consistency summary").get_text()
     )
     assert page.select_one("#claim-parts .self-consistency") is None
+    lines = project.page("synthetic").select(".verdict-lines .flagged")
+    assert [line.find_parent("li")["id"] for line in lines] == ["claim-value"]
 
 
 def test_only_results_that_repeat_none_count(project):

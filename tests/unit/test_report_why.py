@@ -44,8 +44,8 @@ def document(project, **changes):
 
 def cell(row, matches, used):
     text = dict.fromkeys(EXPLAINED_COLUMNS, "x")
-    told = {"engine": "ns3", "reproduced_mean": 1.0, "matches": matches, "used_in_search": used}
-    return text | {"table": "1", "row": row} | told
+    found = {"engine": "ns3", "reproduced_mean": 1.0, "matches": matches, "used_in_search": used}
+    return text | {"table": "1", "row": row} | found
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def test_figures_of_both_sides_and_their_deviation(project):
             assert found["published"] == found["reproduced_mean"] == pytest.approx(value)
 
 
-def test_distance_is_the_shift_beside_that_between_the_papers_own_flows(project):
+def test_distance_is_the_shift_compared_with_that_between_the_papers_flows(project):
     # The second published flow is three segments above the first.
     project.write(TRACE, trace_text(above=3))
     table = compare(project)
@@ -120,7 +120,7 @@ def test_distance_is_the_shift_beside_that_between_the_papers_own_flows(project)
         assert found["relative_deviation"] == pytest.approx(shift / 3 - 1)
 
 
-def test_our_window_beside_a_first_sample_is_as_old_as_the_published_data(project):
+def test_our_window_at_a_first_sample_is_as_old_as_the_published_data(project):
     def late(**run):
         return [
             one | ({"cwnd_bytes": None} if one["time_s"] <= 10 else {}) for one in series(**run)

@@ -1,9 +1,11 @@
-"""The functions that the notebooks import.
+"""The functions that notebooks import, in one place.
 
-from replication import lab
+    from replication import lab
 
-replication = lab.open(data, root)
-flows = replication.flows("saxena")
+    replication = lab.open(data, root)
+    flows = replication.flows("saxena")
+
+Code for a single question is in its notebook; here is the code that notebooks share.
 """
 
 from __future__ import annotations
@@ -29,8 +31,7 @@ from replication.report.notebooks.picture import (
     verdict_look,
     verdicts,
 )
-from replication.report.notebooks.session import go_on, interact, prepare
-from replication.report.notebooks.trial import design, pressure
+from replication.report.notebooks.session import design, go_on, interact, prepare, pressure
 from replication.study.files import parse_yaml
 
 #: Show a chart at the end of a cell.
@@ -40,10 +41,9 @@ show = Picture
 def open(data: str, root: str = "") -> Collection:
     """Open the collection on a folder of results, in a notebook.
 
-    `data` is relative to the project's folder: data/release or data/reproduced. `root` is the
-    project's folder, by default the nearest at or above the working folder. InputError, with the
-    remedy, for missing or outdated results and unknown papermill parameters. On results other than
-    the release a cell that lacks data prints a message, and the notebook continues.
+    `data` is relative to the project's folder `root`, by default the nearest one at or above the
+    working folder. On results other than the release, a cell that they do not support says so and
+    the notebook continues. InputError: something is missing or out of date.
     """
     prepare()
     collection = open_collection(data, root)

@@ -1,13 +1,10 @@
 """Agreement of two engines on the claims and cells of a study.
 
-Two engines agree on an item if both decide it and reach the same verdict. Items that an engine
-cannot test, and studies of which it ran no point, are left out.
-
-Disagreements are examined in groups: a claim, or the cells of one column of a table. Both engines
-run the same scenario in each replicate, so differences are paired. They are averaged over the
-points that both ran, and exceed run-to-run variation if their 95 % interval excludes zero. Known
-differences (configs/engine_differences.yaml, from manuals and standards) are listed as possible
-causes where they concern the runs.
+Two engines agree on an item if both decide it and reach the same verdict. Disagreements are
+examined in groups: a claim, or the cells of one column of a table. Both engines run the same
+scenario in each replicate, so differences are paired and averaged over the points that both ran.
+They exceed run-to-run variation if their 95 % interval excludes zero. Known differences
+(configs/engine_differences.yaml) that concern the runs are listed as possible causes.
 """
 
 from __future__ import annotations
@@ -54,10 +51,7 @@ TABLES = {
 
 
 class Concerns(Document):
-    """The runs that a difference concerns: all if no trait is given.
-
-    At least one TCP flow must have all traits of flows, and one queue must be among `queues`.
-    """
+    """The runs that a difference concerns: one TCP flow has all traits, one queue is listed."""
 
     congestion_controls: list[CongestionControl] = []
     sack: bool | None = None
@@ -81,10 +75,9 @@ class Concerns(Document):
 
 
 class EngineDifference(Document):
-    """One thing that engines do differently.
+    """What each of `engines` does differently; engines with the same text do not differ.
 
-    `engines` describes what each does; engines with the same text do not differ. `shows_in` names
-    the metrics of `CONTRASTED` that the difference would move.
+    `shows_in` names the metrics of `CONTRASTED` that the difference would move.
     """
 
     id: Identifier
@@ -138,33 +131,24 @@ def load_differences(root: Path) -> EngineDifferences:
     return read_model(root / PATH, EngineDifferences)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """One claim or one cell of a study on two engines."""
-
-    study: str
-    engines: tuple[str, str]
-    found: Compared
-
-    @property
-    def group(self) -> tuple[str, str, tuple[str, str]]:
-        """What is examined together: a claim, or the cells of a table's column."""
-        kind, item = self.found.kind, self.found.item
-        return kind, item[0] if kind == CLAIM else f"{item[0]}: {item[2]}", self.engines
-
-    def row(self, causes: Sequence[str]) -> dict[str, object]:
-        """Return the row of agreement_pairs.csv; `causes` are ids of known differences."""
-        found, (left, right) = self.found, self.engines
-        left_verdict, right_verdict = found.verdicts
-        return {
-            **{"study": self.study, "kind": found.kind, "left": left, "right": right},
-            **{name: found.known.get(name, "") for name in ("claim", "table", "row", "column")},
-            **{"left_verdict": left_verdict, "right_verdict": right_verdict},
-            **{"agree": found.agrees, "causes": "; ".join(causes)},
-        }
+def _group(pair: Compared) -> tuple[str, str, tuple[str, str]]:
+    """Return what is examined together: a claim, or the cells of a table's column."""
+    item = pair.item
+    name = item[0] if pair.kind == CLAIM else f"{item[0]}: {item[2]}"
+    return pair.kind, name, pair.engines
 
 
-def pairs_of(data: Path, study: str) -> list[Pair]:
+def _row(pair: Compared, causes: Sequence[str]) -> dict[str, object]:
+    (left, right), (left_verdict, right_verdict) = pair.engines, pair.verdicts
+    return {
+        **{"study": pair.known["study"], "kind": pair.kind, "left": left, "right": right},
+        **{name: pair.known.get(name, "") for name in ("claim", "table", "row", "column")},
+        **{"left_verdict": left_verdict, "right_verdict": right_verdict},
+        **{"agree": pair.agrees, "causes": "; ".join(causes)},
+    }
+
+
+def pairs_of(data: Path, study: str) -> list[Compared]:
     """Return every claim and cell of a study for each pair of engines that ran any point."""
     folder = data / "evaluation" / study
     rows = [row for kind in ("claims", "cells") for row in read_verdicts(folder, kind)]
@@ -174,12 +158,9 @@ def pairs_of(data: Path, study: str) -> list[Pair]:
         for name, part in engine_coverage(design).items()
         if part.ran
     }
-    return [
-        Pair(study, (left, right), found)
-        for left, right in itertools.combinations(by_engine, 2)
-        for found in compare_verdicts(by_engine[left], by_engine[right])
-        if found.before and found.after
-    ]
+    pairs = itertools.combinations(by_engine.values(), 2)
+    found = [one for left, right in pairs for one in compare_verdicts(left, right)]
+    return [one for one in found if one.before and one.after]
 
 
 def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
@@ -189,10 +170,10 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
     measured: list[dict[str, object]] = []
     for name in studies:
         pairs, causes = pairs_of(data, name), dict[tuple[object, ...], list[str]]()
-        groups: dict[tuple[object, ...], list[Pair]] = {}
+        groups: dict[tuple[object, ...], list[Compared]] = {}
         for pair in pairs:
-            if pair.found.agrees is False:
-                groups.setdefault(pair.group, []).append(pair)
+            if pair.agrees is False:
+                groups.setdefault(_group(pair), []).append(pair)
         if groups:
             study, results = load_study(root, name), Results.load(data, name)
         for key, group in groups.items():
@@ -201,7 +182,8 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
             runs = [run for side in sides for run in _scenarios(results, side, group[0].engines)]
             causes[key] = known.concerning(group[0].engines, runs)
         items += [
-            pair.row(causes[pair.group] if pair.found.agrees is False else []) for pair in pairs
+            _row(pair, causes.get(_group(pair), []) if pair.agrees is False else [])
+            for pair in pairs
         ]
     for (name, columns), rows in zip(TABLES.items(), (items, measured), strict=True):
         write_table(data / name, rows, columns)
@@ -217,11 +199,11 @@ class _Side:
     wheres: list[Where]
 
 
-def _sides(study: Study, pairs: Sequence[Pair]) -> list[_Side]:
+def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
     rested_on = [
-        (pair.found.kind, Quantity.model_validate_json(text))
+        (pair.kind, Quantity.model_validate_json(text))
         for pair in pairs
-        for text in (pair.found.before or {})["quantities"]
+        for text in (pair.before or {})["quantities"]
     ]
     wheres = [wanted.where for _, wanted in rested_on]
     shared = {
@@ -244,7 +226,7 @@ def _sides(study: Study, pairs: Sequence[Pair]) -> list[_Side]:
 
 
 def _contrasts(
-    results: Results, first: Pair, sides: Sequence[_Side]
+    results: Results, first: Compared, sides: Sequence[_Side]
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each metric that both engines have at points that both ran."""
     left, right = first.engines
@@ -264,7 +246,12 @@ def _contrasts(
         found = estimate((means["value_right"] - means["value_left"]).to_numpy())
         left_mean, right_mean = (float(means[name].mean()) for name in means)
         yield {
-            **{"study": first.study, "group": first.group[1], "left": left, "right": right},
+            **{
+                "study": first.known["study"],
+                "group": _group(first)[1],
+                "left": left,
+                "right": right,
+            },
             **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
             **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},
             **{"low": found.low, "high": found.high, "n": found.n},

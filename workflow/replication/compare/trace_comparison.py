@@ -1,11 +1,10 @@
 """Compare published congestion windows and first samples of `ss` with ours.
 
-For each flow of a published trace and each engine that ran its point, the figures of `metrics.cwnd`
-are computed for the trace and for our replicates. Where several of our flows match one published
-flow, their figures are averaged. All windows of a flow are cut to the shortest, counted from each
-flow's first sample. Without the raw trace only its committed summary figures are compared.
+The figures of `metrics.cwnd` are computed for each published flow and for our replicates, averaged
+over our matching flows. All windows of a flow are cut to the shortest, counted from each flow's
+first sample. Without the raw trace only its committed summary figures are compared.
 
-Each flow has a row of first samples in data/published/STUDY/raw_samples.csv, which
+First samples are in data/published/STUDY/raw_samples.csv, which
 workflow/scripts/transcribe_raw_samples.py made from the authors' recordings of `ss -ti`.
 """
 
@@ -132,10 +131,9 @@ class OurFlow:
 
 @dataclass(frozen=True)
 class TraceComparison:
-    """One published flow and ours at one point of the design, on one time grid.
+    """One published flow and ours at one point, on one time grid.
 
-    `window` is the published window, None without the raw trace. `like` are the other published
-    flows of the same configuration and congestion control.
+    `window` is None without the raw trace; `like` are published flows of the same configuration.
     """
 
     published: PublishedFlow
@@ -166,10 +164,7 @@ class TraceComparison:
         return FIGURES[metric][2](window)
 
     def published_figures(self) -> dict[str, float]:
-        """Return the published figures by metric.
-
-        The published distance is the mean distance to the paper's like flows, a yardstick.
-        """
+        """Return the published figures; the distance is the mean distance to the paper's flows."""
         if self.window is not None:
             figures = {metric: self._figure(metric, self.window) for metric in FIGURES}
             pairs = (_on_one_grid([self.published.samples, other]) for other in self.like)
@@ -328,9 +323,8 @@ def _comparison_rows(study: str, comparison: TraceComparison) -> Iterator[dict[s
 def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Yield the share of flows to which each engine is nearest, for each study and metric.
 
-    `table` has the columns of trace_comparison.csv. The nearest engine has the mean closest to the
-    published value, among flows that every engine has; ties share the flow. A single engine has no
-    row.
+    The nearest engine has the mean closest to the published value, among flows that every engine
+    has; ties share the flow. A single engine has no row.
     """
     # The published distance is a yardstick: the nearest window has a distance of 0.
     aim = table["published"].where(table["metric"] != DISTANCE, 0.0)
@@ -348,10 +342,7 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def _drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
-    """Return the published window and one of each engine, thinned for drawing.
-
-    An engine's window is from its first replicate, if possible of the flow of the same name.
-    """
+    """Return the published window and the first of each engine, thinned for drawing."""
     windows: dict[str, Window] = {}
     if comparison.window is not None:
         windows[PUBLISHED] = comparison.window
@@ -374,10 +365,9 @@ def _sample_rows(
 ) -> Iterator[dict[str, object]]:
     """Yield a row of `SAMPLES` for each engine: a published first sample, and ours.
 
-    Our round trip is that of the empty path, and our pacing rate follows the kernel's rule for the
-    first window over that round trip. Our window is interpolated at the age of the published
-    sample. Published flows first send a cookie, which the kernel counts as busy time and ours do
-    not send, so its round trip is subtracted.
+    Our round trip is that of the empty path, our pacing rate follows the kernel's rule for the
+    first window over it, and our window is interpolated at the age of the published sample. The
+    round trip of the cookie of iperf3, which our flows do not send, is subtracted from that age.
     """
     published = comparison.published
     is_it = (transcribed["trace"] == published.trace) & (transcribed["flow"] == published.flow)

@@ -1,8 +1,6 @@
 """Compare two tables of verdicts: which values and verdicts differ, and whether beyond noise.
 
-One rule covers two results, two engines, and a study against a modern kernel: a change is beyond
-noise if it exceeds the half-widths of both 95 % intervals added in quadrature. Without an interval
-on both sides the noise is not known.
+A change is beyond noise if it exceeds the half-widths of both 95 % intervals added in quadrature.
 """
 
 from __future__ import annotations
@@ -51,6 +49,12 @@ class Compared:
     def kind(self) -> str:
         """Either `CLAIM` or `CELL`."""
         return CLAIM if len(self.item) == 1 else CELL
+
+    @property
+    def engines(self) -> tuple[str, str]:
+        """Both engines; empty where there is none."""
+        before, after = self.before or {}, self.after or {}
+        return str(before.get("engine", "")), str(after.get("engine", ""))
 
     @property
     def verdicts(self) -> tuple[str, str]:
@@ -156,10 +160,7 @@ def _counts(kind: str, found: Iterable[Compared]) -> str:
 def write_differences(
     found: Sequence[Compared], path: Path, tiers: Sequence[str] = ()
 ) -> list[str]:
-    """Write the items that moved, verdicts first; return lines with the counts.
-
-    A first line warns if the `tiers` of the two results differ.
-    """
+    """Write the items that moved, verdicts first; return the counts and a warning on `tiers`."""
     moved = [item for item in found if item.has_moved]
     moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != BEYOND))
     counts = [_counts(kind, found) for kind in (CELL, CLAIM)]

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from replication.simulate.environment import core
 from replication.simulate.process import network_is_isolated
 from replication.study.files import read_json, sha256_of, write_text
 from replication.study.published import published_path
-from replication.study.storage.table import DESIGN_COLUMNS, Row, read_rows
+from replication.study.storage.table import DESIGN_COLUMNS, read_rows
 
 _PACKAGES = (
     *("snakemake", "pandas", "altair", "papermill"),
@@ -35,7 +35,8 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
         name: read_rows(data / "design" / f"{name}.csv", DESIGN_COLUMNS)
         for name in settings["studies"]
     }
-    usage = _usage(data, designs)
+    batches = dict.fromkeys(row["batch"] for rows in designs.values() for row in rows)
+    usage = [read_json(data / f"batches/{batch}.usage.json") for batch in batches if batch]
     versions = {used["engine"]: used["engine_version"] for used in usage}
     runs = [run for used in usage for run in used["runs"]]
     document = {
@@ -77,17 +78,8 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
     write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
-def _usage(data: Path, designs: Mapping[str, Iterable[Row]]) -> list[dict[str, Any]]:
-    batches = dict.fromkeys(row["batch"] for rows in designs.values() for row in rows)
-    paths = [data / "batches" / f"{batch}.usage.json" for batch in batches if batch]
-    return [read_json(path) for path in paths]
-
-
 def commit_of(root: Path) -> str | None:
-    """Return the commit of the project's repository and whether files differ from it.
-
-    None: the project's folder is not the top folder of a repository.
-    """
+    """Return the commit and whether files differ; None if the project is no repository itself."""
     try:
         if not Path(_git(root, "rev-parse", "--show-toplevel")).samefile(root):
             return None

@@ -122,8 +122,11 @@ def manifest(root: Path) -> str:
     )
 
 
-def _check_manifest(root: Path) -> None:
-    """Raise InputError where there is no release, or a file was removed, changed or added."""
+def released_results(root: Path) -> Path:
+    """Check the release against its manifest and return its results, restored into a cache.
+
+    InputError: a file of the release was altered, or a study no longer designs its scenarios.
+    """
     path = root / MANIFEST
     if not path.is_file():
         raise InputError(f"{path}: no such file: there is no release; `make release` makes one")
@@ -134,15 +137,7 @@ def _check_manifest(root: Path) -> None:
         raise InputError(
             f"release: altered since it was made: {', '.join(names[:5])}{more}; {_RESTORE}"
         )
-
-
-def released_results(root: Path) -> Path:
-    """Check the release against its manifest and return its results, restored into a cache.
-
-    InputError: a file of the release was altered, or a study no longer designs its scenarios.
-    """
-    _check_manifest(root)
-    folder = root / CACHE / file_sha256(root / MANIFEST)[:16]
+    folder = root / CACHE / file_sha256(path)[:16]
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as work:

@@ -66,7 +66,8 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
         if downloads == _COPIED:
             _copy_data(source, folder / _COPIED)
         shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
-        _write_assets(folder)
+        shutil.copytree(PACKAGE / "assets", folder / "assets")
+        write_text(folder / "assets" / "vega.js", _vega_script())
 
 
 def _write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
@@ -204,19 +205,14 @@ def _linked(lectures: Iterable[str]) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), f"notebooks/{name}.html") for name in lectures]
 
 
-def _write_assets(folder: Path) -> None:
-    shutil.copytree(PACKAGE / "assets", folder / "assets")
-    write_text(folder / "assets" / "vega.js", _vega_bundle())
-
-
 @cache
-def _vega_bundle() -> str:
+def _vega_script() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script that defines only `vegaEmbed`."""
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    bundle = _ADDRESS.sub("", vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     notice = "/* Vega, Vega-Lite, Vega-Embed: BSD 3-Clause License, Vega contributors. */"
-    return f"{notice}\n(() => {{\n{_ADDRESS.sub('', bundle)}\n}})();\n"
+    return f"{notice}\n(() => {{\n{bundle}\n}})();\n"
 
 
 def _downloads(source: Source) -> list[str]:
@@ -244,7 +240,7 @@ _LIMITS = {RELEASED: 7_000_000, PAGES: 7_000_000}
 
 
 def make_release(root: Path, data: Path) -> str:
-    """Write the data, pages and release.manifest of a release; return a line with their sizes.
+    """Write the data, pages and manifest of a release; return a line with their sizes.
 
     InputError: results are missing, or the release would be too large.
     """

@@ -1,5 +1,4 @@
 """Charts, each a `Figure` with its data, a Vega-Lite chart and a description.
 
-To add one, write a function that returns `make_figure(...)`. `experiment.py` lists the charts of
-each type of experiment.
+To add one, return `make_figure(...)` and add it to its type of experiment in `experiment.py`.
 """

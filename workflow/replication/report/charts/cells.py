@@ -31,7 +31,15 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
     """
     named = {table.id: table for table in tables}
     frame = cells[cells["table"].isin(named) & (cells["kind"] == "printed")]
-    frame = _in_display_units(frame[frame["reproduced_mean"].notna()])
+    frame = frame[frame["reproduced_mean"].notna()]
+    frame = frame.assign(
+        accepted_low=frame["published"] - frame["accepted_margin"],
+        accepted_high=frame["published"] + frame["accepted_margin"],
+    )
+    names = [name for name in _COLUMNS if name in frame]
+    for name in {*_VALUES, "accepted_low", "accepted_high"} & set(names):
+        frame[name] *= frame["display_factor"]
+    frame = frame[names]
     if len(named) > 1:
         heads = frame["table"].map({id: t.title.rpartition(", ")[2] for id, t in named.items()})
         frame = frame.assign(row_label=heads + ": " + frame["row_label"])
@@ -42,17 +50,6 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
         chart, words = _panel(own, label), _describe(own, title)
         figures.append(draw.make_figure(["column", str(column)], title, chart, words, own))
     return figures
-
-
-def _in_display_units(cells: pd.DataFrame) -> pd.DataFrame:
-    frame = cells.assign(
-        accepted_low=cells["published"] - cells["accepted_margin"],
-        accepted_high=cells["published"] + cells["accepted_margin"],
-    )
-    names = [name for name in _COLUMNS if name in frame]
-    for name in {*_VALUES, "accepted_low", "accepted_high"} & set(names):
-        frame[name] *= frame["display_factor"]
-    return frame[names]
 
 
 def _panel(frame: pd.DataFrame, column: str) -> Drawing:
@@ -174,20 +171,17 @@ def _groups(
     """Return the row of each number: its table, or its column if the table has several units."""
     names = {study: table_names(document) for study, document in studies.items()}
     units = frame[frame["kind"] == "printed"].groupby(["study", "table"])["unit"].nunique()
-    several = set(units.index[units > 1])
-    return [
-        f"{titles[study]}: "
-        + (label if (study, table) in several else _short(names[study].get(table, table)))
-        for study, table, label in zip(
-            frame["study"], frame["table"], frame["column_label"], strict=True
+    several, groups = set(units.index[units > 1]), []
+    for row in frame.to_dict("records"):
+        study, table = row["study"], row["table"]
+        name = names[study].get(table, table)
+        # Tables of traces share some words.
+        name = name.replace(", from the published trace", "").removeprefix("Windows of ")
+        in_column = (study, table) in several
+        groups.append(
+            f"{titles[study]}: {row['column_label'] if in_column else name.partition(' (')[0]}"
         )
-    ]
-
-
-def _short(title: str) -> str:
-    """Return a table's name without the words that all tables of traces share."""
-    title = title.replace(", from the published trace", "").removeprefix("Windows of ")
-    return title.partition(" (")[0]
+    return groups
 
 
 def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:

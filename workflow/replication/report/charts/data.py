@@ -127,10 +127,7 @@ def series_order(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
 
 
 def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.DataFrame:
-    """Estimate a quantity at every point that was run, in display units.
-
-    Rows are in the study's order; columns are engine, factors, series, x, unit and an estimate.
-    """
+    """Estimate a quantity at every point, in display units: mean, low, high and n."""
     display, values = display_metric(wanted.metric), quantity(results, wanted)
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     values = values.assign(value=values["value"] * display.factor)
@@ -172,10 +169,7 @@ def flow_ids(results: Results, experiment: Experiment) -> list[str]:
 
 
 def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
-    """Return the runs of an experiment that have results, as rows of the design.
-
-    The column `label` has their levels in words.
-    """
+    """Return the runs of an experiment that have results, with a `label` of their levels."""
     rows = results.design
     rows = rows[(rows["experiment"] == experiment.id) & rows["supported"]]
     finished = results.flows[["scenario", "engine"]].drop_duplicates()

@@ -24,7 +24,7 @@ _SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
 _DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
 #: Fewer flows are drawn one by one; Jain's index would say less.
 _MANY_FLOWS = 4
-#: Charts of an experiment whose type defines no charts.
+#: Most charts of an experiment whose type defines none.
 _MOST_CHARTS = 4
 #: Width and height of one panel of several, in pixels.
 _PANEL = (200, 165)
@@ -79,7 +79,7 @@ def _figures_of_type(
 
 
 def _without_table(used: Sequence[Quantity], published: Sequence[PublishedValue]) -> list[Quantity]:
-    """Return the quantities of metrics that no table prints, so that most metrics have a chart."""
+    """Return quantities that claims use and no table prints, up to `_MOST_CHARTS` in total."""
     printed = {value.quantity.metric for value in published}
     found: list[Quantity] = []
     for one in map(_at_all_points, used):

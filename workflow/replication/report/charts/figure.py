@@ -59,12 +59,8 @@ DASHES = ([1, 0], [8, 3], [3, 3], [10, 3, 2, 3], [1, 3], [6, 2, 1, 2, 1, 2], [12
 #: Published values look the same in every chart: a hollow diamond in the colour of the text.
 PUBLISHED = "Published"
 PUBLISHED_MARK: dict[str, Any] = {
-    "shape": "diamond",
-    "filled": False,
-    "stroke": INK,
-    "strokeWidth": 1.6,
-    "size": 80,
-    "opacity": 1.0,
+    **{"shape": "diamond", "size": 80, "filled": False},
+    **{"stroke": INK, "strokeWidth": 1.6, "opacity": 1.0},
 }
 VERDICT_COLOURS = dict(
     zip(Verdict, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True)
@@ -150,19 +146,19 @@ def legend_of(order: Sequence[str], title: str | None = None, lines: bool = Fals
     return alt.Legend(title=title, orient="top", columns=min(4, max(1, len(order))), **strokes)
 
 
-def colours(field: str, order: Sequence[str], title: str | None = None, lines: bool = False) -> Any:
+def colours(field: str, order: Sequence[str], lines: bool = False) -> Any:
     """Return the colour encoding of `field`."""
-    return levels_of(alt.Color, field, order, PALETTE, legend_of(order, title, lines))
+    return levels_of(alt.Color, field, order, PALETTE, legend_of(order, lines=lines))
 
 
-def symbols(field: str, order: Sequence[str], title: str | None = None) -> Any:
+def symbols(field: str, order: Sequence[str]) -> Any:
     """Return the symbol encoding of `field`, which shares the legend of its colours."""
-    return levels_of(alt.Shape, field, order, SYMBOLS, legend_of(order, title))
+    return levels_of(alt.Shape, field, order, SYMBOLS, legend_of(order))
 
 
-def dashes(field: str, order: Sequence[str], title: str | None = None, legend: bool = True) -> Any:
+def dashes(field: str, order: Sequence[str], legend: bool = True) -> Any:
     """Return the dash encoding of `field`, in the legend of its colours or in none."""
-    shown = legend_of(order, title, lines=True) if legend else None
+    shown = legend_of(order, lines=True) if legend else None
     return levels_of(alt.StrokeDash, field, order, DASHES, shown)
 
 

@@ -61,10 +61,7 @@ class _Line(NamedTuple):
 
 
 def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str, Any]:
-    """Return the template's input: a panel for each quantity, a line for each flow, and losses.
-
-    Lengths are in pixels, paths of panels in half pixels.
-    """
+    """Return the panels of a run for the template, in pixels, with paths in half pixels."""
     chosen = [flow for flow in scenario["flows"] if flow["kind"] == "tcp"][:_FLOWS]
     chosen += [flow for flow in scenario["flows"] if flow["kind"] != "tcp"][:1]
     samples = samples.sort_values("time_s", kind="stable")

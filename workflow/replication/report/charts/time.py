@@ -12,18 +12,9 @@ import pandas as pd
 from replication.compare.trace_comparison import PUBLISHED as PUBLISHED_SOURCE
 from replication.metrics.results import Results
 from replication.metrics.statistic import jain_index
+from replication.report.charts import data
 from replication.report.charts import figure as draw
-from replication.report.charts.data import (
-    Display,
-    axis_factor,
-    flow_label,
-    level_label,
-    over_replicates,
-    proper,
-    read_series,
-    runs_of,
-    series_of,
-)
+from replication.report.charts.data import Display
 from replication.report.charts.figure import Drawing, Figure
 from replication.study.study import Experiment
 
@@ -38,11 +29,8 @@ _JAIN = Display("Jain's index of throughput", "1", 1.0, 1.0)
 
 
 def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
-    """Return throughput, latency and drops of each flow over time on one engine.
-
-    Each condition has a panel.
-    """
-    runs, figures = runs_of(results, experiment), []
+    """Return throughput, latency and drops of each flow over time, one panel for a condition."""
+    runs, figures = data.runs_of(results, experiment), []
     frame = _binned(results, runs.assign(panel=runs["label"]))
     keys = ["run", "panel", "replicate", "width_s", "flow", "series", "time_s"]
     for name, (column, display, is_rate) in _SAMPLED.items() if len(frame) else ():
@@ -55,11 +43,11 @@ def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
 
 def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
     """Return Jain's index of the TCP flows' throughput over time, with a panel for each delay."""
-    axis, runs = axis_factor(experiment), runs_of(results, experiment)
-    of_axis = [level_label(axis, levels[axis.id]) if axis else "" for levels in runs["levels"]]
+    axis, runs = data.axis_factor(experiment), data.runs_of(results, experiment)
+    of_axis = [data.level_label(axis, levels[axis.id]) if axis else "" for levels in runs["levels"]]
     runs["panel"] = [f"{axis.label}: {label}" if axis else "" for label in of_axis]
     frame = _binned(results, runs, at_least_s=1.0)
-    frame["series"] = [series_of(levels, experiment, axis) for levels in frame["levels"]]
+    frame["series"] = [data.series_of(levels, experiment, axis) for levels in frame["levels"]]
     keys = ["run", "panel", "replicate", "series", "time_s"]
     shares = frame[frame["kind"] == "tcp"].groupby([*keys, "flow"])["throughput_bps"].mean()
     values = shares.groupby(level=keys).agg(lambda own: jain_index(own.to_numpy(dtype=float)))
@@ -71,7 +59,7 @@ def _figure(
 ) -> list[Figure]:
     """Return the figure of a quantity over time; none where nothing was sampled."""
     each = values.rename("value").reset_index()
-    frame = over_replicates(each, ["panel", "series", "time_s"], 0.0, display.highest)
+    frame = data.over_replicates(each, ["panel", "series", "time_s"], 0.0, display.highest)
     frame = frame[frame["n"] > 0]
     means = ["mean", "low", "high"]
     frame[means] = frame[means].map(lambda value: float(f"{value:.5g}"))
@@ -103,10 +91,10 @@ def _binned(results: Results, runs: pd.DataFrame, at_least_s: float = 0.0) -> pd
             kinds
         )  # With one flow of each kind, the panel's title names it.
         for flow, kind in zip(scenario["flows"], kinds, strict=True):
-            flows.append((name, flow["id"], flow["kind"], kind if alike else flow_label(flow)))
+            flows.append((name, flow["id"], flow["kind"], kind if alike else data.flow_label(flow)))
     facts = pd.DataFrame(flows, columns=["scenario", "flow", "kind", "series"])
     frame = runs.assign(run=range(len(runs)), width_s=runs["scenario"].map(widths))
-    series = read_series(results, runs).astype({"flow": object})
+    series = data.read_series(results, runs).astype({"flow": object})
     frame = frame.merge(series, on=["scenario", "engine"]).merge(facts, on=["scenario", "flow"])
     return frame.assign(time_s=bin_ends(frame["time_s"], frame["width_s"]))
 
@@ -154,8 +142,7 @@ def trace_figures(
 ) -> list[Figure]:
     """Return one figure of the first flow of each trace, published and on one engine.
 
-    Without a raw trace the published mean of the comparison is drawn. Without windows the list is
-    empty.
+    Without a raw trace the published mean is drawn. Without windows there is no figure.
     """
     sources = [PUBLISHED_SOURCE, engine]
     own = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]
@@ -169,13 +156,13 @@ def trace_figures(
             named = {"trace": trace, "flow": str(part["flow"].iloc[0]), "metric": "cwnd_mean"}
             row = comparison[(comparison[list(named)].astype(str) == pd.Series(named)).all(axis=1)]
             mean = float(row["published"].iloc[0])
-            words += f" {proper(trace)}: published mean {draw.three_digits(mean)}."
+            words += f" {data.proper(trace)}: published mean {draw.three_digits(mean)}."
         parts.append(part[["trace", "flow", "source", "time_s", "cwnd_segments"]])
-        panels.append(_window_panel(parts[-1], proper(trace), [draw.PUBLISHED, engine], mean))
+        panels.append(_window_panel(parts[-1], data.proper(trace), [draw.PUBLISHED, engine], mean))
         for source, run in part.groupby("source", sort=False):
             low, high = run["cwnd_segments"].min(), run["cwnd_segments"].max()
             ends = f"{draw.three_digits(low)} to {draw.three_digits(high)}"
-            words += f" {proper(trace)}, {source}: {ends}."
+            words += f" {data.proper(trace)}, {source}: {ends}."
     if not panels:
         return []
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")

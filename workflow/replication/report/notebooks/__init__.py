@@ -1,5 +1,4 @@
-"""Notebooks: their data, charts and live runs, their execution, and their pages.
+"""Notebooks: the data, charts and live runs that they share, their execution, and their pages.
 
-Code that only one notebook needs is in that notebook; code that several share is here. A notebook
-of the report needs an entry in `design/pipeline.py`.
+A notebook of the report needs an entry in `design/pipeline.py`.
 """

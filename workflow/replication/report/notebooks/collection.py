@@ -26,8 +26,9 @@ from replication.explore.regions.surface import middles
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts.data import read_cells, read_series, runs_of
+from replication.report.notebooks import session
 from replication.report.notebooks.picture import NOT_CONCLUDED, Text
-from replication.report.notebooks.trial import LiveRun, design, experiment_of, flow_facts, run_live
+from replication.report.notebooks.session import LiveRun
 from replication.report.pages.regions import Axis, panel_title
 from replication.report.release import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
@@ -69,10 +70,7 @@ class Collection:
     is_release: bool = False
 
     def conclude(self, *conclusions: tuple[bool, str]) -> Text:
-        """Return numbered conclusions, each given with the condition under which it holds.
-
-        A conclusion that other results do not support is replaced; on the release it is a RunError.
-        """
+        """Return the conclusions whose condition holds; RunError if the release fails one."""
         lines = []
         for place, (holds, sentence) in enumerate(conclusions, start=1):
             if not holds and self.is_release:
@@ -91,7 +89,7 @@ class Collection:
 
     def experiment(self, study: str, experiment: str) -> Experiment:
         """Return an experiment of a study."""
-        return experiment_of(self.study(study), experiment)
+        return session.experiment_of(self.study(study), experiment)
 
     def engine(self, study: str) -> str:
         """Return the engine whose results charts show: that of the paper if it ran, else ns3."""
@@ -120,10 +118,7 @@ class Collection:
         return _ordered(_with_flow_facts(results, series), [found])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
-        """Return published and measured numbers with their factors' levels, in SI units.
-
-        Printed standard deviations are left out.
-        """
+        """Return published and measured means with their factors' levels, in SI units."""
         cells = read_cells(self.data, study)
         cells = cells[cells["quantities"].map(len) > 0]
         if cells.empty:
@@ -157,10 +152,7 @@ class Collection:
         return claims[claims["claim"].isin(own)].reset_index(drop=True)
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a CSV or Parquet table of the results by its path below their folder.
-
-        InputError: it is missing (the message says what to run) or damaged.
-        """
+        """Return a CSV or Parquet table of the results by its path below their folder."""
         path = self.data / name
         if not path.is_file():
             made = "make explain" if name.startswith("sensitivity/") else "make report"
@@ -176,10 +168,7 @@ class Collection:
 
     @property
     def regions(self) -> pd.DataFrame:
-        """One row for each region and engine: title, study, shares of the area, validation.
-
-        `current` says whether it matches the files it was made from.
-        """
+        """One row for each region and engine; `current`: it matches the files it was made from."""
         names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
         rows = [
             {name: row[name] for name in names}
@@ -196,10 +185,7 @@ class Collection:
         raise InputError(f"{self.data}: no region {name!r} on {engine}; run `make regions` first")
 
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
-        """Return the scenarios of any point in a region's first panel, to be run.
-
-        InputError: the region was removed, or the values make no valid scenario.
-        """
+        """Return the scenarios of any point in a region's first panel, to be run."""
         own = load_region(self.root, found.document["region"])
         space = Space(own, load_study(self.root, own.study), found.document["engine"])
         shares = [span.position(value) for span, value in zip(own.spans, (x, y), strict=True)]
@@ -223,15 +209,15 @@ class Collection:
     def design(
         self, study: str, experiment: str, levels: Mapping[str, str], **parameters: Any
     ) -> Scenario:
-        """Design one scenario of a study, given by its id, as `trial.design` does."""
-        return design(self.study(study), experiment, levels, **parameters)
+        """Design one scenario of a study, given by its id, as `session.design` does."""
+        return session.design(self.study(study), experiment, levels, **parameters)
 
     def simulate(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
         """Run a scenario on this machine; the same scenario gives the same numbers everywhere.
 
         InputError: the engine is not built or refuses it; RunError: the run failed.
         """
-        return run_live(self.root, scenario, engine)
+        return session.run_live(self.root, scenario, engine)
 
     def _results(self, study: str) -> Results:
         load_study(self.root, study)  # InputError for an unknown study
@@ -248,7 +234,7 @@ class Collection:
 
 
 def _with_flow_facts(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.merge(flow_facts(results.scenarios), on=["scenario", "flow"], how="left")
+    return frame.merge(session.flow_facts(results.scenarios), on=["scenario", "flow"], how="left")
 
 
 def _region_data(document: Mapping[str, Any]) -> RegionData:

@@ -1,8 +1,4 @@
-"""Execute notebooks and convert them to pages.
-
-Run times, paths and kernel names are removed from an executed notebook, so that its bytes depend
-only on the notebook, its parameters and the data.
-"""
+"""Execute notebooks, reproducibly by byte, and convert them to pages."""
 
 from __future__ import annotations
 
@@ -124,10 +120,7 @@ def _relative(value: Any) -> Any:
 
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:
-    """Write an executed notebook as a page, and the style sheet to its folder.
-
-    The footer has the text `whose`, which names the results. InputError: it is no notebook.
-    """
+    """Write an executed notebook as a page with the footer `whose`, and its style sheet."""
     from nbconvert import HTMLExporter
     from nbconvert.preprocessors.sanitize import SanitizeHTML
 

@@ -55,10 +55,7 @@ class Picture:
 
 
 def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]:
-    """Return the encodings of a column's values: colours with symbols, or with dashes for a `line`.
-
-    The colours are safe for colour-blind readers. The order is that of `levels`.
-    """
+    """Return the encodings of a column: colours with symbols, or with dashes for a `line`."""
     order = levels(frame, column)
     if line:
         return {
@@ -233,6 +230,6 @@ def numbers(cells: pd.DataFrame) -> Html:
 def _mark(row: Mapping[Any, Any]) -> str:
     verdict = Verdict(row["verdict"])
     notes = [row["reason_code"]] if row["reason_code"] else []
-    notes += ["the paper's own data do not meet this claim"] if row["result"] == FAILS else []
+    notes += ["the paper's own numbers fail this test"] if row["result"] == FAILS else []
     words = f" ({', '.join(notes)})" if notes else ""
     return f"{row['engine']} {SYMBOLS[verdict]} {verdict}{words}"

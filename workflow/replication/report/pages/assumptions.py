@@ -57,13 +57,9 @@ def plain(value: JsonValue) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
+    if isinstance(value, int | float):
         return f"{round(value):,}" if value == round(value) else f"{value:.12g}"
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 #: Verdicts that have an order, worst first.

@@ -123,10 +123,7 @@ def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
 
 
 def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
-    """Return the section on robustness; None if nothing was explored.
-
-    If the files behind the results have changed, `stale` is true and there is nothing else.
-    """
+    """Return the section on robustness, only `stale` if out of date; None if there is none."""
     folder = source.data / "sensitivity" / study.id
     if not (folder / "claims.csv").is_file():
         return None
@@ -159,11 +156,7 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
 
 
 def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
-    """Return the chart of the cost of leaving each change out.
-
-    For each change `leaving` has the `bits` that the description gets longer and the `matches`
-    without it; `titles` are the changes in words.
-    """
+    """Return the chart of the bits that the description gets longer without each change."""
     rows = pd.DataFrame(
         {
             "change": list(titles),

@@ -110,7 +110,7 @@ def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, st
     sized = [row for row in tested if shown.parse(row["relative_deviation"]) is not None]
     worst = [max(own, key=_factor) for own in grouped(sized, "study").values()]
     worst.sort(key=_factor, reverse=True)
-    return [(source.studies[row["study"]], source.cell_name(row), row) for row in worst[:_LARGEST]]
+    return [(source.studies[row["study"]], source.table_name(row), row) for row in worst[:_LARGEST]]
 
 
 def _factor(row: Judged) -> float:
@@ -177,10 +177,7 @@ class _Facts:
         self.engine = source.primary_engines[study.id].engine
 
     def number(self, fact: Fact) -> tuple[str, bool]:
-        """Return a fact's number in words, and whether its condition holds.
-
-        _NotRunError: it needs a search or region that was not run.
-        """
+        """Return a fact's number in words, and whether its condition holds."""
         if fact.ours:
             return self._statistic(fact.ours, self._measured)
         if fact.paper:

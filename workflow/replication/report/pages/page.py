@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -67,9 +67,6 @@ def ran(provenance: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-TEMPLATES = Path(__file__).parents[1] / "templates"
-
-
 class _Dense(jinja2.ext.Extension):
     """Removes the indentation of templates, which is a thirtieth of a page."""
 
@@ -86,7 +83,7 @@ def short_title(study: Study) -> str:
 def environment(source: Source | None = None) -> jinja2.Environment:
     """Return the environment of templates, for the pages of `source` if given."""
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader(Path(__file__).parents[1] / "templates"),
         extensions=[_Dense],
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -94,24 +91,14 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     # Templates format the fields of rows by these, so that views need no copies.
+    functions: list[Callable[..., Any]] = [metric_label, plausible, proper, short_title]
+    functions += [unsaid_unit, shown.count, shown.duration, shown.interval, shown.number]
+    functions += [shown.percent, shown.published, shown.shade, shown.span, shown.times]
+    made.filters.update({function.__name__: function for function in functions})
     made.filters.update(
-        count=shown.count,
-        duration=shown.duration,
-        interval=shown.interval,
-        metric_label=metric_label,
-        number=shown.number,
-        percent=shown.percent,
         picture=lambda figure: svg_of(figure.specification(), figure.id),
         phrase=lower,
-        plausible=plausible,
-        proper=proper,
-        published=shown.published,
-        shade=shown.shade,
-        short_title=short_title,
-        span=shown.span,
-        times=shown.times,
         unit=shown.display_unit,
-        unsaid_unit=unsaid_unit,
         verdict=shown.BADGE_OF.__getitem__,
     )
     made.globals.update(
@@ -124,9 +111,7 @@ def environment(source: Source | None = None) -> jinja2.Environment:
             studies=list(source.studies.values()),
             ran=ran(source.provenance),
             several_engines=len(source.engines) > 1,
-            further_pages={
-                name: title for name, title in REPORT_PAGES.items() if is_there.get(name)
-            },
+            further_pages={n: title for n, title in REPORT_PAGES.items() if is_there.get(n)},
             results=source.downloads,
         )
     return made

@@ -1,8 +1,4 @@
-"""The page of a point, which numbers and claims link to.
-
-It shows the first replicate over time, the command to rerun it, the flows of the first replicates,
-and the numbers that rest on the point.
-"""
+"""The page of a point: its first replicate over time, how to rerun it, flows and numbers."""
 
 from __future__ import annotations
 
@@ -92,10 +88,7 @@ def _engine(
 def _flows(
     of_engines: list[list[Row]], results: Results, flows: Mapping[Any, pd.DataFrame]
 ) -> tuple[list[tuple[Any, ...]], int]:
-    """Return the first rows of flows of each engine, and the number of further rows.
-
-    A row has engine, replicate, flow, algorithm and the texts of `FLOW_COLUMNS`.
-    """
+    """Return the first rows of each engine for the table of flows, and the number of others."""
     shown: list[tuple[Any, ...]] = []
     total = 0
     for rows in of_engines:

@@ -1,8 +1,4 @@
-"""The pages on regions: response surfaces of claims, and claims on a modern kernel.
-
-A picture is static SVG: the surface in steps of its ratio to the threshold, the contour with its
-90 % band, the runs, the paper's point, and laws.
-"""
+"""The pages on regions: response surfaces of claims as SVG, and claims on a modern kernel."""
 
 from __future__ import annotations
 
@@ -211,12 +207,12 @@ _DASHES = ("14 8", "4 6", "18 6 4 6")
 
 
 def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the picture of a panel; `beyond` is whether the paper's point lies outside of it.
-
-    Paths of the surface are in cells, the others in half units.
-    """
+    """Return the picture of a panel; paths of the surface are in cells, others in half units."""
     x, y = axes_of(found)
-    paper = panel["paper"]
+    paper, own = panel["paper"], None
+    if paper is not None and None not in paper["at"]:
+        # A point outside of the area is drawn on the nearest edge.
+        own = _point(*(min(1.0, max(0.0, place)) for place in paper["at"]))
     shades = [[shade(found["bounds"], value) for value in row] for row in panel["quantity"]]
     is_open = [[1 - SURE <= value <= SURE for value in row] for row in panel["probability"]]
     points = [one for one in found["points"] if one["panel"] == panel["panel"]]
@@ -242,7 +238,8 @@ def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
             for law, dash in zip(panel["laws"], cycle(_DASHES), strict=False)
             if law["segments"]
         ],
-        "paper": None if paper is None else _own(paper["at"]),
+        "paper": own,
+        # The paper's point lies outside of the picture.
         "beyond": paper is not None and paper["probability"] is None,
         "x_ticks": [(round(_LEFT + _SIDE * at, 1), label) for at, label in ticks(x)],
         "y_ticks": [(round(_ABOVE + _SIDE * (1 - at), 1), label) for at, label in ticks(y)],
@@ -299,32 +296,18 @@ def _point(x: float, y: float) -> tuple[int, int]:
     return round(_FINE * _SIDE * x), round(_FINE * _SIDE * (1 - y))
 
 
-def _own(at: Sequence[float | None]) -> tuple[int, int] | None:
-    """Return where the paper's point is drawn, on the nearest edge if it is outside."""
-    if any(place is None for place in at):
-        return None
-    x, y = (min(1.0, max(0.0, place)) for place in at if place is not None)
-    return _point(x, y)
-
-
 def ticks(axis: Axis) -> list[tuple[float, str]]:
     """Return the ticks of an axis at round numbers: positions from 0 to 1, and labels."""
-    values = _log_ticks(axis) if axis.log else _even_ticks(axis)
-    return [(axis.position(value), f"{value:g}") for value in values]
-
-
-def _log_ticks(axis: Axis) -> list[float]:
+    if not axis.log:
+        rough = (axis.high - axis.low) / (_MOST_TICKS - 1)
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(s * power for s in (*_TICK_STEPS, 10) if s * power >= rough)
+        numbers = range(math.ceil(axis.low / step), math.floor(axis.high / step) + 1)
+        return [(axis.position(n * step), f"{n * step:g}") for n in numbers]
     powers = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
     for steps in (_TICK_STEPS, (1, 3), (1,)):
         values = [step * 10.0**power for power in powers for step in steps]
         values = [value for value in values if -1e-9 <= axis.position(value) <= 1 + 1e-9]
         if len(values) <= _MOST_TICKS:
             break
-    return values
-
-
-def _even_ticks(axis: Axis) -> list[float]:
-    rough = (axis.high - axis.low) / (_MOST_TICKS - 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(s * power for s in (*_TICK_STEPS, 10) if s * power >= rough)
-    return [n * step for n in range(math.ceil(axis.low / step), math.floor(axis.high / step) + 1)]
+    return [(axis.position(value), f"{value:g}") for value in values]

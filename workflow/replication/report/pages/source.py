@@ -14,7 +14,6 @@ from replication.metrics.results import Results
 from replication.report.charts.data import level_label, proper
 from replication.report.charts.figure import file_of, name_of
 from replication.study.files import read_json
-from replication.study.published import PublishedNumber, published_path, read_published
 from replication.study.storage import table as tables
 from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
@@ -102,10 +101,6 @@ class Source:
         known = table_names(self.studies[row["study"]])
         return known.get(row["table"]) or table_name(row["table"])
 
-    def cell_name(self, row: Mapping[str, Any]) -> str:
-        """Return a number's table, row and column in words."""
-        return ", ".join([self.table_name(row), row["row_label"], row["column_label"]])
-
     @cached_property
     def findings(self) -> list[Row]:
         """The findings of the audit, impossible values first."""
@@ -121,12 +116,6 @@ class Source:
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design."""
         return read_rows(self.data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
-
-    def published(self, study: str) -> dict[tuple[str, str, str], PublishedNumber]:
-        """Return the published numbers of a paper by (table, row, column)."""
-        path = published_path(self.root, study)
-        numbers = read_published(path) if path.is_file() else []
-        return {(number.table, number.row, number.column): number for number in numbers}
 
 
 def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:

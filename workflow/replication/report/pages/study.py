@@ -8,15 +8,14 @@ from typing import Any
 
 from replication.metrics.metric_model import METRICS, metric_label
 from replication.metrics.results import Results
-from replication.report.charts.data import level_label, levels_in_brief, unsaid_unit
+from replication.report.charts.data import level_label, levels_in_brief
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
 from replication.report.pages import source as sources
 from replication.report.pages.source import PointLinks, Source, grouped, of_study
 from replication.study.claim_model import Claim
-from replication.study.parameter import Factor
-from replication.study.published import Table
+from replication.study.published import Table, published_path, read_published
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
 from replication.study.verdict import Verdict
@@ -39,7 +38,11 @@ def study_page(
     claims = [row for row in of_study(source.claims, study.id) if row["engine"] in engines]
     design = source.design(study.id)
     links = sources.point_links(study, design)
-    tables = _table_views(study, cells, source, links)
+    tables: dict[str, list[_TableView]] = {}
+    for number, table in enumerate(study.tables, start=1):
+        if rows := [row for row in cells if row["table"] == table.id]:
+            shown_table = _table(f"table-{number}", table, rows, source, links)
+            tables.setdefault(table.experiment, []).append(shown_table)
     cards = _claim_cards(source, study, claims, links)
     # A claim on several experiments is shown with the first.
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
@@ -54,7 +57,7 @@ def study_page(
         experiments.append(
             {
                 "experiment": e,
-                "factors": [_factor_line(factor) for factor in e.factors],
+                "factors": [(factor, levels_in_brief(factor)) for factor in e.factors],
                 "answer": _answer(shown_tables, judged),
                 "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
                 "tables": shown_tables,
@@ -98,12 +101,6 @@ def _answer(tables: Sequence[_TableView], claims: Iterable[Judged]) -> dict[str,
     return shown.answer([cell["row"] for cell in cells], claims)
 
 
-def _factor_line(factor: Factor) -> str:
-    unit = f" ({unsaid})" if (unsaid := unsaid_unit(factor)) else ""
-    averaged = ", averaged over" if factor.averaged else ""
-    return f"{factor.label}{unit}{averaged}: {levels_in_brief(factor)}"
-
-
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[dict[str, Any]]:
     """Return each point on each engine with its first row: a scenario to rerun, or a refusal."""
     views = []
@@ -130,11 +127,16 @@ def _claim_cards(
     for claim in study.claims:
         results = [row for row in rows if row["claim"] == claim.id]
         results.sort(key=lambda row: engines.index(row["engine"]))
+        tests = []
+        for part in claim.tests():
+            (expect, direction), words = conditions(part), wording(study, part)
+            less = words.condition(direction) if direction else ""
+            tests.append((words.statistic, words.condition(expect), less))
         if results:
             cards.append(
                 {
                     "claim": claim,
-                    "tests": list(_tests(study, claim)),
+                    "tests": tests,
                     "measured": _measured(study, claim, results[0]),
                     "rows": results,
                     # Engines that ran other values than those of the study.
@@ -148,13 +150,6 @@ def _claim_cards(
     return cards
 
 
-def _tests(study: Study, claim: Claim) -> Iterator[tuple[str, str, str]]:
-    for part in claim.tests():
-        (expect, direction), words = conditions(part), wording(study, part)
-        less = words.condition(direction) if direction else ""
-        yield words.statistic, words.condition(expect), less
-
-
 def _measured(study: Study, claim: Claim, row: Judged) -> str:
     """Return the statistic on the primary engine in words; empty if it was not measured."""
     value = shown.parse(row["observed"])
@@ -163,17 +158,6 @@ def _measured(study: Study, claim: Claim, row: Judged) -> str:
     if len(tests := claim.tests()) > 1:
         return f"{round(value * len(tests))} of {len(tests)} parts hold"
     return f"measured {wording(study, tests[0]).value(value)}"
-
-
-def _table_views(
-    study: Study, cells: Sequence[Judged], source: Source, links: PointLinks
-) -> dict[str, list[_TableView]]:
-    tables: dict[str, list[_TableView]] = {}
-    for number, table in enumerate(study.tables, start=1):
-        if rows := [row for row in cells if row["table"] == table.id]:
-            view = _table(f"table-{number}", table, rows, source, links)
-            tables.setdefault(table.experiment, []).append(view)
-    return tables
 
 
 def _table(
@@ -225,7 +209,9 @@ def _grid(cells: Sequence[_CellView]) -> dict[str, Any]:
 def _cells(
     rows: Sequence[Judged], notes: Sequence[str], source: Source, links: PointLinks, table: Table
 ) -> Iterator[_CellView]:
-    printed = source.published(rows[0]["study"])
+    path = published_path(source.root, rows[0]["study"])
+    published = read_published(path) if path.is_file() else []
+    printed = {(number.table, number.row, number.column): number for number in published}
     by_key = grouped(rows, "table", "row", "column")
     points = {key: sources.under(links, same) for key, same in by_key.items()}
     for row in rows:
