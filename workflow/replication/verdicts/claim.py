@@ -46,7 +46,7 @@ from replication.study.claim_model import (
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import Comparison, UntestableError, compare
-from replication.verdicts.congestion import compared_places
+from replication.verdicts.congestion import compared_points
 from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, fingerprints, judge_published
 from replication.verdicts.sample import (
@@ -155,17 +155,17 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     study, results = coverage.study, coverage.results
     expect, direction = conditions(test)
     compared, words = sides(test), wording(study, test)
-    places = compared_places(study, test, results, engine)
-    if places is not None and places.too_few:
+    congested = compared_points(study, test, results, engine)
+    if congested is not None and congested.too_few:
         why = (
-            f"There is congestion at only {places}. Elsewhere no packet is lost, and either the "
+            f"There is congestion at only {congested}. Elsewhere no packet is lost, and either the "
             "window limits every flow or the queue is empty, so the alternatives cannot differ. "
             "They could with more flows, a larger window or a smaller buffer."
         )
         return _untestable(words.statistic, words.condition(expect), ReasonCode.NO_CONGESTION, why)
     measured = [values_on(results, engine, wanted) for wanted in compared]
-    if places is not None:
-        measured = [places.congested(values) for values in measured]
+    if congested is not None:
+        measured = [congested.of(values) for values in measured]
     try:
         defined = [
             _defined(coverage, engine, wanted, values)
@@ -187,9 +187,9 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     verdict = judgement.verdict
     if gone.too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
-    idle = places is not None and places.left_out
+    idle = congested is not None and congested.left_out
     notes = [
-        f"There is congestion at only {places}; the others are left out." if idle else "",
+        f"There is congestion at only {congested}; the others are left out." if idle else "",
         gone.sentence,
         *sorted(set(_notes(coverage, engine, compared, measured))),
         starved_note(starved(results, engine, compared)),
