@@ -153,16 +153,14 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     compared, words = sides(test), wording(study, test)
     untestable = partial(Judgement, words.statistic, words.condition(expect), Verdict.NOT_TESTABLE)
     congested = compared_points(study, test, results, engine)
-    if congested is not None and congested.too_few:
+    if congested.too_few:
         why = (
             f"There is congestion at only {congested}. Elsewhere no packet is lost, and either the "
             "window limits every flow or the queue is empty, so the alternatives cannot differ. "
             "They could with more flows, a larger window or a smaller buffer."
         )
         return untestable([why], ReasonCode.NO_CONGESTION)
-    measured = [values_on(results, engine, wanted) for wanted in compared]
-    if congested is not None:
-        measured = [congested.of(values) for values in measured]
+    measured = [congested.of(values_on(results, engine, wanted)) for wanted in compared]
     try:
         defined = [
             _defined(coverage, engine, wanted, values)
@@ -182,9 +180,9 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     verdict = judgement.verdict
     if gone.too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
-    idle = congested is not None and congested.left_out
+    only = f"There is congestion at only {congested}; the others are left out."
     notes = [
-        f"There is congestion at only {congested}; the others are left out." if idle else "",
+        only if congested.left_out else "",
         gone.sentence,
         *sorted(set(_notes(coverage, engine, compared, measured))),
         starved_note(starved(results, engine, compared)),

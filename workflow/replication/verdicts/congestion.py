@@ -101,11 +101,12 @@ class ComparedPoints:
 
 def compared_points(
     study: Study, test: SimpleTest, results: Results, engine: str
-) -> ComparedPoints | None:
-    """Return the points at which a test compares alternatives; None for other comparisons."""
+) -> ComparedPoints:
+    """Return the points at which a test compares alternatives; none for other comparisons."""
+    none = ComparedPoints([], 0, frozenset())
     compared = sides(test)
     if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
-        return None
+        return none
     if isinstance(test, OrderingTest):
         narrowed = {factor for item in test.order for factor in item}
         axes = study.experiment(test.of.experiment).axes
@@ -116,7 +117,7 @@ def compared_points(
     runs = pd.concat([own.assign(side=n) for n, own in enumerate(each)], ignore_index=True)
     runs = runs[runs["supported"]]
     if runs.empty:
-        return None
+        return none
     idle = runs_without_congestion(results)
     runs = runs.assign(
         name=_names(runs, factors),
@@ -125,7 +126,7 @@ def compared_points(
     )
     runs = runs[runs.groupby("name")["side"].transform("nunique") == len(compared)]
     if runs.empty or (runs.groupby(["name", "replicate"])["path"].nunique() > 1).any():
-        return None
+        return none
     mostly = runs.groupby(["name", "side", "point"])["idle"].mean() > 0.5
     left_out = mostly.groupby(level="name").all()
     return ComparedPoints(factors, len(left_out), frozenset(left_out.index[left_out]))
