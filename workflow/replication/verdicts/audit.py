@@ -356,12 +356,14 @@ def _check_monotonic(audited: list[_Audited]) -> Iterator[Finding]:
             levels = study.experiment(table.experiment).factor(table.row_factor).levels
             rows = [level.key for level in sorted(levels, key=lambda level: level.value or 0.0)]
         for before, after in itertools.pairwise(by_row[row] for row in rows if row in by_row):
-            earlier, word = before.cell, str(after.cell.cell.monotonic)
-            finding, reason = CONSISTENT, f"It is {word} from row {earlier.row}."
-            pair = (earlier, after.cell) if word == "increasing" else (after.cell, earlier)
-            if pair[1].band[1] < pair[0].band[0]:
+            earlier, later = before.cell, after.cell
+            rises = later.cell.monotonic == "increasing"
+            low, high = (earlier, later) if rises else (later, earlier)
+            verb = "rise" if rises else "fall"
+            finding, reason = CONSISTENT, f"It {verb}s from row {earlier.row}."
+            if high.band[1] < low.band[0]:
                 finding = SUSPICIOUS
-                reason = f"It should be {word}, but row {earlier.row} has {earlier.value:.6g}."
+                reason = f"It should {verb} from row {earlier.row}, which has {earlier.value:.6g}."
             yield after.finding("monotonic", earlier.value, finding, reason)
 
 

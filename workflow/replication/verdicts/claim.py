@@ -28,7 +28,7 @@ from functools import partial
 import pandas as pd
 from scipy import stats
 
-from replication.metrics.metric_model import COUNTS, metric_label
+from replication.metrics.metric_model import COUNTS
 from replication.metrics.results import Results
 from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import (
@@ -129,7 +129,8 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     decided = verdict != Verdict.NOT_TESTABLE
     reproduced = verdicts.count(Verdict.REPRODUCED)
     testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
-    counted = f"{reproduced} of {len(parts)} parts are reproduced."
+    are = "is" if reproduced == 1 else "are"
+    counted = f"{reproduced} of {len(parts)} parts {are} reproduced."
     # Parts often share a reason.
     numbers: dict[str, list[str]] = {}
     for number, part in enumerate(parts, start=1):
@@ -161,11 +162,11 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
         )
         return untestable([why], ReasonCode.NO_CONGESTION)
     measured = [congested.of(values_on(results, engine, wanted)) for wanted in compared]
+    defined = [values[values["value"].notna()] for values in measured]
     try:
-        defined = [
-            _defined(coverage, engine, wanted, values)
-            for wanted, values in zip(compared, measured, strict=True)
-        ]
+        for wanted, values in zip(compared, defined, strict=True):
+            if values.empty:
+                raise UntestableError(coverage.no_value(engine, wanted))
         comparison = compare(study, test, defined)
     except UntestableError as error:
         return untestable([f"Not testable on {engine}: {error}"], coverage.lack(engine, compared))
@@ -188,20 +189,6 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
         starved_note(starved(results, engine, compared)),
     ]
     return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *filter(None, notes)])
-
-
-def _defined(
-    coverage: Coverage, engine: str, wanted: Quantity, values: pd.DataFrame
-) -> pd.DataFrame:
-    """Return the values of a quantity that are defined; UntestableError if none is."""
-    defined = values[values["value"].notna()]
-    if defined.empty:
-        window = wanted.window_s
-        span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
-        why = UNDEFINED.get(wanted.metric, "")
-        none = f"no run has a value for {metric_label(wanted.metric)}{span}{why}."
-        raise UntestableError(" ".join([none, *coverage.notes(engine, wanted)]))
-    return defined
 
 
 def _notes(
