@@ -1,4 +1,4 @@
-"""Put a study's batches together, and compute what is read off their series."""
+"""Join a study's batches, and compute the features of their series."""
 
 from replication.cli.script import DATA, ROOT, job
 from replication.design.config import load_study

@@ -383,8 +383,8 @@ def _check_variation(named: str, cause: Cause, variation: Variation, study: Stud
         plausible = key in assumed and assumed[key].allows(value)
         if not plausible and cause.outside_ledger is None:
             raise InputError(
-                f"{named}: {key} = {value!r} is not plausible by the study's assumptions; widen the "
-                "range there, or say under outside_ledger why it may be tried"
+                f"{named}: {key} = {value!r} is not plausible by the study's assumptions; widen "
+                "the range there, or say under outside_ledger why it may be tried"
             )
 
 
