@@ -71,12 +71,10 @@ def test_the_csv_holds_the_typed_table_and_nothing_else(world, evaluated, name, 
     assert all(row["reason"] == " ".join(row["reasons"]) for row in rows)
 
 
-def test_the_audit_makes_cells_impossible_and_a_reason_begins_with_the_finding(evaluated):
+def test_the_audit_makes_cells_impossible(evaluated):
     slow, mid, _ = read_verdicts(evaluated, "cells")
     assert (slow["verdict"], mid["verdict"]) == ("reproduced", "impossible")
     assert "propagation delay" in mid["reasons"][0]
-    (claim,) = read_verdicts(evaluated, "claims")
-    assert claim["reasons"][0].startswith(claim["finding"].removesuffix("."))
 
 
 def test_the_same_results_give_the_same_bytes(world, evaluated):

@@ -118,7 +118,7 @@ def level(**change):
     ("change", "message"),
     [
         (level(set={"parameters": {"nothing": 1}}), "has no parameter 'nothing'"),
-        (level(set={"parameters": {"segment_bytes": 1}}), "is outside the plausible range"),
+        (level(set={"parameters": {"segment_bytes": 1}}), "is not plausible by the study's"),
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (
             level(reading={"factor": 2.0}) | {"tables": ["9"]},

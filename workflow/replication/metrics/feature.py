@@ -107,11 +107,6 @@ def slow_start_reentries(flow: FlowSeries) -> float:
     return float((low[1:] & (window[:-1] > RESTART_SEGMENTS)).sum())
 
 
-def sawtooth_count(flow: FlowSeries) -> float:
-    """Return the number of rise-and-fall cycles of the steady window."""
-    return float(len(find_reductions(flow.steady_cwnd)))
-
-
 def sawtooth_depth(flow: FlowSeries) -> float:
     """Return the mean over reductions of the window after over before; NaN without any.
 
@@ -162,7 +157,7 @@ WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "start_up_duration_s": start_up_duration,
     "slow_start_growth": slow_start_growth,
     "slow_start_reentries": slow_start_reentries,
-    "sawtooth_count": sawtooth_count,
+    "sawtooth_count": lambda flow: float(len(find_reductions(flow.steady_cwnd))),
     "sawtooth_depth": sawtooth_depth,
     "window_growth_rate": window_growth_rate,
     "rise_curvature": rise_curvature,

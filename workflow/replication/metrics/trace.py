@@ -73,26 +73,22 @@ def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
     raw.loc[raw["retransmissions"] == "rcv_space", counters] = None
     raw["port"] = raw.pop("source").str.rpartition(":")[2]
     trace: pd.DataFrame = raw.apply(pd.to_numeric, errors="coerce").astype(float)
-    for name in raw:
-        _check_numbers(path, raw[name], trace[name])
+    known = np.isfinite(trace)
+    wrong = raw.notna() & ~known
+    for name in _NEEDED:
+        wrong[name] = ~known[name]
+    wrong["cwnd_segments"] |= trace["cwnd_segments"] <= 0
+    if wrong.any(axis=None):
+        row = int(np.flatnonzero(wrong.any(axis=1))[0])
+        name = str(wrong.columns[wrong.iloc[row]][0])
+        shown = "nothing" if pd.isna(raw[name].iloc[row]) else repr(raw[name].iloc[row])
+        kind = "a positive number" if name == "cwnd_segments" else "a number"
+        raise TraceFormatError(path, f"{name} is {shown}, not {kind}", row + 1)
     trace["port"] = trace["port"].astype(int)
     if "rtt_ms" in trace:
         trace["rtt_s"] = trace.pop("rtt_ms") / 1e3
         trace["delivery_rate_bps"] = trace.pop("delivery_rate_kbps") * 1e3
     return trace
-
-
-def _check_numbers(path: Path, texts: pd.Series[str], numbers: pd.Series[float]) -> None:
-    known = np.isfinite(numbers)
-    needed = texts.name in _NEEDED
-    wrong = ~known if needed else texts.notna() & ~known
-    if texts.name == "cwnd_segments":
-        wrong |= numbers <= 0
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        shown = "nothing" if pd.isna(texts.iloc[row]) else repr(texts.iloc[row])
-        kind = "a positive number" if texts.name == "cwnd_segments" else "a number"
-        raise TraceFormatError(path, f"{texts.name} is {shown}, not {kind}", row + 1)
 
 
 def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:

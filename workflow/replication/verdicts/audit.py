@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS
-from replication.study.claim_model import flows_in_words
 from replication.study.published import significant_digits
 from replication.study.scenario import Flow, Scenario
 from replication.study.study import Study
@@ -86,10 +85,7 @@ class _Audited:
     @property
     def measure(self) -> str:
         """What is measured at the points, as text."""
-        wanted = self.cell.quantity
-        flows = flows_in_words(wanted.flows)
-        links = f" {', '.join(wanted.links)}" if wanted.links else ""
-        return f"{wanted.metric} {wanted.aggregate} {flows} {wanted.window_s}{links}"
+        return self.cell.quantity.model_dump_json(exclude={"experiment", "where"})
 
     @property
     def scenarios(self) -> list[Scenario]:
@@ -230,13 +226,11 @@ def _check_count(one: _Audited) -> Iterator[Finding]:
     finding, reason = CONSISTENT, "It is a whole number of events."
     if not whole and len(one.points) == 1:
         repetitions = one.study.original_system.repetitions
-        reason = f"It is not a whole number of events, but comes from several runs: {repetitions}"
-        if not repetitions:
-            finding = SUSPICIOUS
-            reason = (
-                "It is not a whole number of events, so it must be a mean over runs, which the "
-                "paper does not say."
-            )
+        finding = CONSISTENT if repetitions else SUSPICIOUS
+        source = "so it must be a mean over runs, which the paper does not say."
+        if repetitions:
+            source = f"but comes from several runs: {repetitions}"
+        reason = f"It is not a whole number of events, {source}"
     yield one.finding("whole_number", math.nan, finding, reason)
 
 
@@ -356,12 +350,14 @@ def _check_monotonic(audited: list[_Audited]) -> Iterator[Finding]:
             levels = study.experiment(table.experiment).factor(table.row_factor).levels
             rows = [level.key for level in sorted(levels, key=lambda level: level.value or 0.0)]
         for before, after in itertools.pairwise(by_row[row] for row in rows if row in by_row):
-            earlier, word = before.cell, str(after.cell.cell.monotonic)
-            finding, reason = CONSISTENT, f"It is {word} from row {earlier.row}."
-            pair = (earlier, after.cell) if word == "increasing" else (after.cell, earlier)
-            if pair[1].band[1] < pair[0].band[0]:
+            earlier, later = before.cell, after.cell
+            rises = later.cell.monotonic == "increasing"
+            low, high = (earlier, later) if rises else (later, earlier)
+            verb = "rise" if rises else "fall"
+            finding, reason = CONSISTENT, f"It {verb}s from row {earlier.row}."
+            if high.band[1] < low.band[0]:
                 finding = SUSPICIOUS
-                reason = f"It should be {word}, but row {earlier.row} has {earlier.value:.6g}."
+                reason = f"It should {verb} from row {earlier.row}, which has {earlier.value:.6g}."
             yield after.finding("monotonic", earlier.value, finding, reason)
 
 

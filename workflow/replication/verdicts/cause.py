@@ -342,9 +342,9 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
     parts |= {f"stages[{number}]": stage for number, stage in enumerate(found.stages)}
     for place, part in parts.items():
         for table, keys in part.rows.items():
-            if unknown := set(keys) - rows.get(table, set()):
-                named = f"{where}: {place}.rows.{table}"
-                raise InputError(f"{named}: study has no row {min(unknown)!r}")
+            _check_known(
+                f"{where}: {place}.rows.{table}: study", "row", keys, rows.get(table, set())
+            )
         _check_known(f"{where}: study", "claim", part.claims, {claim.id for claim in study.claims})
     if found.score == "cells" and not found.held_out.rows:
         raise InputError(f"{where}: held_out.rows: name the rows that the search must not score")
@@ -383,8 +383,8 @@ def _check_variation(named: str, cause: Cause, variation: Variation, study: Stud
         plausible = key in assumed and assumed[key].allows(value)
         if not plausible and cause.outside_ledger is None:
             raise InputError(
-                f"{named}: {key} = {value!r} is outside the plausible range of the assumption; "
-                "widen that range, or say under outside_ledger why the value may be tried"
+                f"{named}: {key} = {value!r} is not plausible by the study's assumptions; widen "
+                "the range there, or say under outside_ledger why it may be tried"
             )
 
 

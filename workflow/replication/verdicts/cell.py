@@ -21,7 +21,7 @@ import pandas as pd
 import scipy
 
 from replication.metrics.cell_map import MappedCell
-from replication.metrics.metric_model import COUNTS, display_unit, largest, metric_label
+from replication.metrics.metric_model import COUNTS, display_unit, largest
 from replication.metrics.results import Results
 from replication.metrics.statistic import (
     MINIMUM_REPLICATES,
@@ -137,8 +137,7 @@ def untestable(
     if cell.not_comparable:
         return Ruling.not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, cell.not_comparable)
     if not n:
-        none = f"No run has a value for {metric_label(wanted.metric)}."
-        why = " ".join([none, *coverage.notes(engine, wanted)])
+        why = f"Not testable on {engine}: {coverage.no_value(engine, wanted)}"
         return Ruling.not_testable(coverage.lack(engine, [wanted]), why)
     if cell.is_spread and n < MINIMUM_REPLICATES:
         few = f"A standard deviation takes {MINIMUM_REPLICATES} replicates; there are {n}."

@@ -23,11 +23,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pandas as pd
 import scipy
 
-from replication.metrics.metric_model import COUNTS, metric_label
+from replication.metrics.metric_model import COUNTS
 from replication.metrics.results import Results
 from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import (
@@ -46,7 +47,7 @@ from replication.study.claim_model import (
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import Comparison, UntestableError, compare
-from replication.verdicts.congestion import compared_places
+from replication.verdicts.congestion import compared_points
 from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, fingerprints, judge_published
 from replication.verdicts.sample import (
@@ -76,8 +77,6 @@ class Judgement:
     statistic: str
     margin: str
     verdict: Verdict
-    #: The statistic and its value, without spread and expectation.
-    finding: str
     #: The reason in sentences.
     reasons: list[str]
     reason_code: ReasonCode | str = ""
@@ -116,7 +115,8 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
 
 def _judge_claim(claim: Claim, coverage: Coverage, engine: str) -> Judgement:
     if isinstance(claim.test, NotTestable):
-        return _untestable("none", "none", ReasonCode.PAPER_GIVES_TOO_LITTLE, claim.test.reason)
+        too_little, why = ReasonCode.PAPER_GIVES_TOO_LITTLE, [claim.test.reason]
+        return Judgement("none", "none", Verdict.NOT_TESTABLE, why, too_little)
     parts = [_judge(test, coverage, engine) for test in claim.tests()]
     return judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
 
@@ -129,10 +129,8 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     decided = verdict != Verdict.NOT_TESTABLE
     reproduced = verdicts.count(Verdict.REPRODUCED)
     testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
-    counted = f"{reproduced} of {len(parts)} parts are reproduced."
-    # The short finding ends with the first part that could be tested.
-    last = next((n for n, word in enumerate(verdicts) if word != Verdict.NOT_TESTABLE), len(parts))
-    findings = [f"({n}) {part.finding}" for n, part in enumerate(parts[: last + 1], start=1)]
+    are = "is" if reproduced == 1 else "are"
+    counted = f"{reproduced} of {len(parts)} parts {are} reproduced."
     # Parts often share a reason.
     numbers: dict[str, list[str]] = {}
     for number, part in enumerate(parts, start=1):
@@ -143,7 +141,6 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
         statistic="share of the parts that are reproduced",
         margin=f"all {len(parts)} parts",
         verdict=verdict,
-        finding=" ".join([counted, *findings]),
         reasons=[counted, *(f"({', '.join(of)}) {reason}" for reason, of in numbers.items())],
         reason_code=next(iter(codes), ""),
         observed=reproduced / testable if decided else math.nan,
@@ -155,27 +152,24 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     study, results = coverage.study, coverage.results
     expect, direction = conditions(test)
     compared, words = sides(test), wording(study, test)
-    places = compared_places(study, test, results, engine)
-    if places is not None and places.too_few:
+    untestable = partial(Judgement, words.statistic, words.condition(expect), Verdict.NOT_TESTABLE)
+    congested = compared_points(study, test, results, engine)
+    if congested.too_few:
         why = (
-            f"There is congestion at only {places}. Elsewhere no packet is lost, and either the "
+            f"There is congestion at only {congested}. Elsewhere no packet is lost, and either the "
             "window limits every flow or the queue is empty, so the alternatives cannot differ. "
             "They could with more flows, a larger window or a smaller buffer."
         )
-        return _untestable(words.statistic, words.condition(expect), ReasonCode.NO_CONGESTION, why)
-    measured = [values_on(results, engine, wanted) for wanted in compared]
-    if places is not None:
-        measured = [places.congested(values) for values in measured]
+        return untestable([why], ReasonCode.NO_CONGESTION)
+    measured = [congested.of(values_on(results, engine, wanted)) for wanted in compared]
+    defined = [values[values["value"].notna()] for values in measured]
     try:
-        defined = [
-            _defined(coverage, engine, wanted, values)
-            for wanted, values in zip(compared, measured, strict=True)
-        ]
+        for wanted, values in zip(compared, defined, strict=True):
+            if values.empty:
+                raise UntestableError(coverage.no_value(engine, wanted))
         comparison = compare(study, test, defined)
     except UntestableError as error:
-        why = f"Not testable on {engine}: {error}"
-        lack = coverage.lack(engine, compared)
-        return _untestable(words.statistic, words.condition(expect), lack, why)
+        return untestable([f"Not testable on {engine}: {error}"], coverage.lack(engine, compared))
     if isinstance(expect, PublishedRun):
         runs = fingerprints(results, engine, compared, coverage.replicates(engine, compared))
         counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
@@ -187,28 +181,14 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     verdict = judgement.verdict
     if gone.too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
-    idle = places is not None and places.left_out
+    only = f"There is congestion at only {congested}; the others are left out."
     notes = [
-        f"There is congestion at only {places}; the others are left out." if idle else "",
+        only if congested.left_out else "",
         gone.sentence,
         *sorted(set(_notes(coverage, engine, compared, measured))),
         starved_note(starved(results, engine, compared)),
     ]
     return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *filter(None, notes)])
-
-
-def _defined(
-    coverage: Coverage, engine: str, wanted: Quantity, values: pd.DataFrame
-) -> pd.DataFrame:
-    """Return the values of a quantity that are defined; UntestableError if none is."""
-    defined = values[values["value"].notna()]
-    if defined.empty:
-        window = wanted.window_s
-        span = f" from {window[0]:g} to {window[1]:g} s" if window else ""
-        why = UNDEFINED.get(wanted.metric, "")
-        none = f"no run has a value for {metric_label(wanted.metric)}{span}{why}."
-        raise UntestableError(" ".join([none, *coverage.notes(engine, wanted)]))
-    return defined
 
 
 def _notes(
@@ -257,7 +237,6 @@ def judge_statistic(
         statistic=words.statistic,
         margin=words.condition(expect),
         verdict=verdict,
-        finding=finding + ("." if found.has_interval else f"{spread}."),
         reasons=reasons,
         observed=found.mean,
         low=found.low,
@@ -284,13 +263,11 @@ def _judge_run(
     verdict, near = ruling.verdict, sum(published.is_near(value) for value in values)
     if verdict == Verdict.NOT_REPRODUCED and direction and _led(values, direction, words):
         verdict = Verdict.DIRECTION_ONLY
-    finding = f"{_finding(comparison, found, words)}."
     return Judgement(
         statistic=words.statistic,
         margin=words.condition(expect),
         verdict=verdict,
-        finding=finding,
-        reasons=[finding, *ruling.sentences],
+        reasons=[f"{_finding(comparison, found, words)}.", *ruling.sentences],
         reason_code=ruling.code or "",
         observed=found.mean,
         low=found.low,
@@ -324,11 +301,6 @@ def _finding(comparison: Comparison, found: Estimate, words: Wording) -> str:
 
 def _runs(count: int) -> str:
     return f"{count} run{'s' if count > 1 else ''}"
-
-
-def _untestable(statistic: str, margin: str, code: ReasonCode, reason: str) -> Judgement:
-    finding = f"{reason.rstrip('.')}."
-    return Judgement(statistic, margin, Verdict.NOT_TESTABLE, finding, [reason], code)
 
 
 def conditions(test: SimpleTest) -> tuple[Condition | PublishedRun, Condition | None]:

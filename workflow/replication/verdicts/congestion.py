@@ -55,11 +55,11 @@ def runs_without_congestion(results: Results) -> pd.DataFrame:
         drops = tcp.groupby(RUN)["packets_dropped"].sum()
         lossless = drops.index[drops == 0].to_frame(index=False)
         runs = results.design[["scenario", "engine", "replicate"]].merge(lossless, on=RUN)
-        results.memo[_MEMO] = runs.merge(_held(results, tcp.merge(lossless, on=RUN)), on=RUN)
+        results.memo[_MEMO] = runs.merge(_limited(results, tcp.merge(lossless, on=RUN)), on=RUN)
     return results.memo[_MEMO]
 
 
-def _held(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
+def _limited(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
     """Return scenario and engine of the runs whose windows limit them or whose queues are empty."""
     if tcp.empty:
         return tcp[RUN]
@@ -68,12 +68,12 @@ def _held(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
     links = monitored_links(results, tcp)
     queues = results.values("queue_mean_packets", None, links).groupby(RUN)["value"].max()
     found = pd.DataFrame({"share": shares, "queue": queues})
-    held = (found["share"] > LIMITED_SHARE) | (found["queue"] < STANDING_PACKETS)
-    return found.index[held].to_frame(index=False)
+    without = (found["share"] > LIMITED_SHARE) | (found["queue"] < STANDING_PACKETS)
+    return found.index[without].to_frame(index=False)
 
 
 @dataclass(frozen=True)
-class Places:
+class ComparedPoints:
     """The points of a comparison of alternatives on one engine, by the levels of `factors`.
 
     `left_out` are those of the `total` that are without congestion.
@@ -88,45 +88,48 @@ class Places:
         """Whether fewer than half of the points remain."""
         return self.total - len(self.left_out) < LEAST_LEFT * self.total
 
-    def congested(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of a quantity's values at the remaining points."""
         if not self.left_out:
             return frame
-        return frame[[place not in self.left_out for place in _places(frame, self.factors)]]
+        return frame[[name not in self.left_out for name in _names(frame, self.factors)]]
 
     def __str__(self) -> str:
         left = self.total - len(self.left_out)
         return f"{left} of {self.total} point{'s' if self.total > 1 else ''}"
 
 
-def compared_places(study: Study, test: SimpleTest, results: Results, engine: str) -> Places | None:
-    """Return the points at which a test compares alternatives; None for other comparisons."""
+def compared_points(
+    study: Study, test: SimpleTest, results: Results, engine: str
+) -> ComparedPoints:
+    """Return the points at which a test compares alternatives; none for other comparisons."""
+    none = ComparedPoints([], 0, frozenset())
     compared = sides(test)
     if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
-        return None
+        return none
     if isinstance(test, OrderingTest):
         narrowed = {factor for item in test.order for factor in item}
         axes = study.experiment(test.of.experiment).axes
         factors = [factor.id for factor in axes if factor.id not in narrowed]
     else:
         factors = matched_factors(study, test)
-    sides_run = (results.runs(one.experiment, one.where, engine) for one in compared)
-    runs = pd.concat([own.assign(side=n) for n, own in enumerate(sides_run)], ignore_index=True)
+    each = (results.runs(one.experiment, one.where, engine) for one in compared)
+    runs = pd.concat([own.assign(side=n) for n, own in enumerate(each)], ignore_index=True)
     runs = runs[runs["supported"]]
     if runs.empty:
-        return None
+        return none
     idle = runs_without_congestion(results)
     runs = runs.assign(
-        place=_places(runs, factors),
+        name=_names(runs, factors),
         path=[_path(results.scenarios[scenario]) for scenario in runs["scenario"]],
         idle=runs["scenario"].isin(idle.loc[idle["engine"] == engine, "scenario"]),
     )
-    runs = runs[runs.groupby("place")["side"].transform("nunique") == len(compared)]
-    if runs.empty or (runs.groupby(["place", "replicate"])["path"].nunique() > 1).any():
-        return None
-    mostly = runs.groupby(["place", "side", "point"])["idle"].mean() > 0.5
-    left_out = mostly.groupby(level="place").all()
-    return Places(factors, len(left_out), frozenset(left_out.index[left_out]))
+    runs = runs[runs.groupby("name")["side"].transform("nunique") == len(compared)]
+    if runs.empty or (runs.groupby(["name", "replicate"])["path"].nunique() > 1).any():
+        return none
+    mostly = runs.groupby(["name", "side", "point"])["idle"].mean() > 0.5
+    left_out = mostly.groupby(level="name").all()
+    return ComparedPoints(factors, len(left_out), frozenset(left_out.index[left_out]))
 
 
 def _are_alternatives(compared: Sequence[Quantity]) -> bool:
@@ -140,7 +143,7 @@ def _are_alternatives(compared: Sequence[Quantity]) -> bool:
     )
 
 
-def _places(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
+def _names(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
     if not factors:
         return [""] * len(frame)
     return [",".join(keys) for keys in zip(*(frame[factor] for factor in factors), strict=True)]

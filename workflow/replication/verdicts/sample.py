@@ -33,7 +33,7 @@ from replication.study.storage.table import COMPLETION
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import shortest_duration_s
-from replication.verdicts.wording import amount, levels_in_words
+from replication.verdicts.wording import amount, levels_in_words, window_in_words
 
 #: If a larger share of the replicates is left out, nothing is reproduced.
 MOST_LEFT_OUT = 0.2
@@ -69,13 +69,15 @@ class Coverage:
         runs = self.results.runs(wanted.experiment, wanted.where, engine)
         supported, refused = runs[runs["supported"]], runs[~runs["supported"]]
         needed, designed = points_of(self.study, wanted), runs["point"].nunique()
-        missing = []
-        if not refused.empty:
-            why = ", ".join(sorted(set(refused["reason"])))
-            missing.append(f"{engine} refuses {refused['point'].nunique()} ({why})")
+        why = ", ".join(sorted(set(refused["reason"])))
+        count = refused["point"].nunique()
+        missing = [f"{engine} refuses {count} ({why})"] if count else []
         if needed > designed:
             missing.append(f"this tier leaves out {needed - designed}")
-        if missing:
+        if supported.empty and count == needed:
+            points = "the point" if count == 1 else f"all {count} points"
+            yield f"{engine} refuses {points} ({why})."
+        elif missing:
             ran = supported["point"].nunique()
             yield f"{ran} of {needed} points were run: {'; '.join(missing)}."
         pairs = supported[RUN].itertuples(index=False, name=None)
@@ -84,6 +86,14 @@ class Coverage:
         short, full = self.shortened(engine, wanted)
         if short < full:
             yield f"Runs last {short:g} s instead of the paper's {full:g} s."
+
+    def no_value(self, engine: str, wanted: Quantity) -> str:
+        """Return in sentences why no run of `engine` has a value of a quantity."""
+        notes = list(self.notes(engine, wanted))
+        if not self._ran(engine, wanted).empty:
+            what = f"{metric_label(wanted.metric)}{window_in_words(wanted)}"
+            notes.insert(0, f"no run has a value for {what}{UNDEFINED.get(wanted.metric, '')}.")
+        return " ".join(notes)
 
     def points(self, engine: str, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
         """Return the points of the quantities that `engine` ran, each once."""

@@ -68,7 +68,7 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
     scenarios: dict[str, dict[str, Any]] = {}
     for table in study.tables:
         trace = table.id.removeprefix(TABLE_PREFIX)
-        if trace not in files or not table.id.startswith(TABLE_PREFIX):
+        if trace == table.id or trace not in files:
             continue
         levels = {factor: key for factor, (key,) in table.where.items()}
         point = {"experiment": table.experiment, "levels": levels}
@@ -184,11 +184,10 @@ class SelfConsistency:
         `alone`: the quantity is compared with a bound, not with another quantity.
         """
         factors = [factor.id for factor in self.study.experiment(wanted.experiment).axes]
+        needed = points_of(self.study, wanted)
         for source in (PRINTED, TRACED):
             frame = self._printed(wanted) if source == PRINTED else self._traced(wanted, alone)
-            if not frame.empty and len(frame.drop_duplicates(factors)) == points_of(
-                self.study, wanted
-            ):
+            if not frame.empty and len(frame.drop_duplicates(factors)) == needed:
                 return source, frame
         label = metric_label(wanted.metric)
         raise UntestableError(f"the paper does not publish {label} at every point.")

@@ -55,7 +55,7 @@ _SHOWN = ("row_label", "column_label", "display_unit", "display_factor", "accept
 COLUMNS = {
     # `compatible`: whether a number of one published run lies in the central 95 % of our runs.
     "cells": (*CELL_COLUMNS, *_SHOWN, "compatible", *_SHARED),
-    "claims": (*CLAIM_COLUMNS, "statistic_unit", "finding", *_SHARED),
+    "claims": (*CLAIM_COLUMNS, "statistic_unit", *_SHARED),
 }
 NAME = "verdicts.parquet"
 #: The column that has "cells" or "claims".
@@ -105,6 +105,8 @@ def read_table(folder: Path, kind: str) -> pa.Table:
 def _read(folder: Path) -> pa.Table:
     path = folder / NAME
     table = read_parquet(path)
+    # Earlier versions have further columns.
+    table = table.select([name for name in SCHEMA.names if name in table.column_names])
     if table.schema != SCHEMA:
         raise InputError(f"{path}: made by another version; {REMEDY}")
     if unknown := set(table["verdict"].to_pylist()) - set(Verdict):

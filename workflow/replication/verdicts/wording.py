@@ -207,7 +207,7 @@ def levels_in_words(study: Study, experiment: str, where: Where) -> str:
 def qualifier(study: Study, wanted: Quantity) -> str:
     """Return the flows, levels, links and window of a quantity in words."""
     levels = levels_in_words(study, wanted.experiment, wanted.where)
-    parts = (_flows(wanted), levels, _links(wanted).strip(), _window(wanted).strip())
+    parts = (_flows(wanted), levels, _links(wanted).strip(), window_in_words(wanted).strip())
     return ", ".join(part for part in parts if part)
 
 
@@ -215,7 +215,8 @@ def _links(wanted: Quantity) -> str:
     return f" on {', '.join(wanted.links)}" if wanted.links else ""
 
 
-def _window(wanted: Quantity) -> str:
+def window_in_words(wanted: Quantity) -> str:
+    """Return " from 5 to 10 s", empty for the whole run."""
     return f" from {wanted.window_s[0]:g} to {wanted.window_s[1]:g} s" if wanted.window_s else ""
 
 
@@ -252,7 +253,7 @@ def _noun(study: Study, wanted: Quantity) -> str:
             label = f"{(_HOW_MANY if metric.counts else _HOW)[how]} {label}{of}"
         else:
             label += " over all packets" if how == "pooled" else " per flow"
-    return f"{label}{_links(wanted)}{_window(wanted)}"
+    return f"{label}{_links(wanted)}{window_in_words(wanted)}"
 
 
 def _has_several(study: Study, wanted: Quantity) -> bool:
