@@ -33,6 +33,8 @@ def paper(tmp_path_factory, ns3_program):
     for path in ("configs/studies/planted", "configs/explanations", "data/published"):
         (folder / path).mkdir(parents=True)
     shutil.copy(PLANTED / "study.yaml", folder / "configs/studies/planted/study.yaml")
+    # With NS3_PREFIX the fingerprint of ns-3 is that of our program, compiled from these sources.
+    (folder / "workflow").symlink_to(ROOT / "workflow")
     search(folder, {})
     settings = read_yaml(ROOT / "configs/sensitivity.yaml")
     settings["explanation"] |= {"permutations": 100, "paired_causes": 5, "depth": 4}
