@@ -1,4 +1,4 @@
-// Charts: each is loaded and drawn when it comes near the view, the others when the page is idle.
+// Charts are loaded and drawn when they come near the view, or when the page is idle.
 (() => {
   "use strict";
   const waiting = new Set(document.querySelectorAll("figure.chart[data-script]"));
@@ -13,9 +13,9 @@
     });
   }
 
-  const PANEL_MARGIN = 90; // Axis labels and padding beside a panel, in pixels.
+  const PANEL_MARGIN = 90; // Axis labels and padding around a panel, in pixels.
 
-  // A chart that is folded away has no width of its own: it gets that of what it is folded into.
+  // A hidden chart has no width, so it gets that of the element that hides it.
   function widthOf(plot) {
     let element = plot;
     while (!element.clientWidth && element.parentElement) element = element.parentElement;
@@ -26,8 +26,8 @@
     return Array.isArray(spec.concat) && spec.columns > 1;
   }
 
-  // One panel takes the width that there is, as many panels stand beside each other as fit, and
-  // panels below each other shrink to it.
+  // A single panel takes the whole width. Panels are placed in as many columns as fit, or shrunk to
+  // one column.
   function fit(spec, plot) {
     const width = widthOf(plot);
     const encoding = spec.encoding ?? {};
@@ -50,7 +50,7 @@
     return { ...spec, width: size, autosize: { type: "fit-x", contains: "padding" } };
   }
 
-  // Files hold columns, and words as numbers of a list, how often each in a row; charts want records.
+  // Files have columns, with texts as indices or run lengths; Vega needs records.
   function records(columns) {
     if (Array.isArray(columns)) return columns;
     const names = Object.keys(columns);
@@ -98,7 +98,7 @@
     logLevel: 1, // Errors only: a table of which nothing was run has no extent to warn of.
   };
 
-  // Legends in fewer columns, where there is no width for them.
+  // Legends get fewer columns if the page is narrow.
   function narrowLegends(spec, width) {
     if (width > 480) return spec;
     return JSON.parse(JSON.stringify(spec), (key, value) =>
@@ -112,14 +112,14 @@
     return { ...spec, vconcat: spec.vconcat.map(narrower) };
   }
 
-  // Labels make panels wider than their width says: fewer stand side by side if they overflow, and
-  // panels below each other shrink once more.
+  // Labels make panels wider than their nominal width. If they overflow, use fewer columns, or shrink
+  // a single column once more.
   async function show(plot, spec) {
     spec = narrowLegends(spec, widthOf(plot));
     for (let shrunk = false; ; ) {
       plot.replaceChildren();
       const { view } = await vegaEmbed(plot, spec, SETTINGS);
-      // The description stands for the chart; its thousand marks, read one by one, would not.
+      // Screen readers read the description instead of a thousand marks.
       plot.querySelector("svg")?.setAttribute("aria-hidden", "true");
       view.addEventListener("click", (_, item) => follow(item?.datum));
       const overflow = plot.scrollWidth - plot.clientWidth;
@@ -132,7 +132,7 @@
     }
   }
 
-  // A published number in a chart leads to its row, and so to its runs.
+  // A published number in a chart links to its row, and so to its runs.
   function follow(datum) {
     if (!datum?.study || !datum.table || !datum.row || !datum.column) return;
     const byte = (number) => `+${number.toString(16).padStart(2, "0")}`;
@@ -143,7 +143,7 @@
     window.location.assign(`${encodeURIComponent(datum.study)}~evidence.html#cell=${parts.join("~")}`);
   }
 
-  // For slides the chart is drawn again as it was made: its own width, dark ink on white.
+  // A saved chart has its original width, and dark ink on white for slides.
   async function forPaper(spec) {
     const text = JSON.stringify(spec).replaceAll('"currentColor"', '"#1c2024"');
     const { view } = await vegaEmbed(
@@ -154,7 +154,7 @@
     return view;
   }
 
-  // All that the chart draws, its data one after the other.
+  // All data of the chart, one data set after the other.
   function csv(datasets) {
     const rows = Object.values(datasets).flat();
     const names = [...new Set(rows.flatMap(Object.keys))];

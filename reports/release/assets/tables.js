@@ -9,7 +9,7 @@
     return text !== "" && Number.isFinite(number) ? number : text;
   }
 
-  // Numbers before words, empty cells last in either direction.
+  // Numbers come before text, and empty cells last in both directions.
   function compare(a, b, sign) {
     if (a === "" || b === "") return (a === "") - (b === "");
     if (typeof a === "number" && typeof b === "number") return sign * (a - b);
@@ -54,7 +54,7 @@
     apply();
   }
 
-  // What a link leads to is opened, whatever it is folded into; of a claim, what it folds.
+  // Open the target of a link, everything around it, and the details of a claim.
   function reveal() {
     const target = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
     if (!target) return;
@@ -64,7 +64,7 @@
     target.scrollIntoView({ block: "center" });
   }
 
-  // What can be scrolled fades at the side where there is more.
+  // A table that can be scrolled fades at the side where it continues.
   function showMore(box) {
     const left = box.scrollWidth - box.clientWidth - box.scrollLeft;
     box.classList.toggle("more", left > 2);

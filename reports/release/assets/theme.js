@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, unless the reader chose; runs before the page is drawn.
+// Light or dark mode: that of the system unless the reader chose. Runs before the page is drawn.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -14,7 +14,7 @@
     try {
       localStorage.setItem(KEY, theme);
     } catch {
-      // The choice then holds for this page alone.
+      // The choice then applies to this page only.
     }
   };
   const system = matchMedia("(prefers-color-scheme: dark)");
