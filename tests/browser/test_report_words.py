@@ -24,8 +24,6 @@ GIVEN_UP = (
     *("a panel a", "a row a", "a line a", "own data do not", "ledger", "headline", "tells apart"),
 )
 FORBIDDEN = re.compile("|".join(map(re.escape, GIVEN_UP)), re.IGNORECASE)
-#: The released explanations still have sentences in the words that were given up.
-NOT_HERE = 'section[aria-labelledby="why"], section[aria-labelledby="best"]'
 #: Names of files, commands and other people's code are in these.
 CODE = "code, table.texts, q, cite, a[download], td.source, script, style, svg.static"
 
@@ -42,7 +40,7 @@ def identifiers():
 
 def words_of(path):
     page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-    for tag in page.select(f"{NOT_HERE}, {CODE}"):
+    for tag in page.select(CODE):
         tag.decompose()
     return " ".join(page.get_text(" ").split())
 
