@@ -114,7 +114,7 @@ ABSENT, NONE = "which did not run here", "refuses all 2 points (no queue 'codel'
 
 
 @pytest.mark.parametrize(
-    ("original", "engines", "stands", "said"),
+    ("original", "engines", "expected", "mark"),
     [
         ("ns2", {"ns3": RAN, "ns2": RAN}, "ns2", ""),
         ("ns2", {"ns3": RAN, "ns2": ["no bbr", ""]}, "ns2", ""),
@@ -125,10 +125,10 @@ ABSENT, NONE = "which did not run here", "refuses all 2 points (no queue 'codel'
         ("ns3", {}, "", "No engine ran this study."),
     ],
 )
-def test_the_papers_own_engine_stands_if_it_ran(original, engines, stands, said):
+def test_the_papers_own_engine_is_chosen_if_it_ran(original, engines, expected, mark):
     chosen = primary_engine(original, engine_coverage(design(**engines)))
-    assert chosen.engine == stands
-    assert said in chosen.mark and bool(said) == bool(chosen.mark)
+    assert chosen.engine == expected
+    assert mark in chosen.mark and bool(mark) == bool(chosen.mark)
 
 
 def test_coverage_counts_points_not_replicates():

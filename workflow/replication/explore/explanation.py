@@ -62,7 +62,7 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     cells, explanations = list[dict[str, Any]](), list[dict[str, Any]]()
     for called, best in zip(("best", "alternative"), trials, strict=False):
         judged, rows = judge_finding(search, best)
-        # A second explanation needs a result of its own; the cells are those of the first.
+        # A second explanation is listed only if it was found; the cells are the first one's.
         if not explanations or result_of(judged)[0] != NONE_FOUND:
             explanations.append(_explanation(search, called, best, judged))
             cells = cells or rows
