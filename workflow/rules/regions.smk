@@ -10,14 +10,14 @@ wildcard_constraints:
     region="[a-z0-9][a-z0-9_.-]*",
 
 
-def regions_to_explore(wildcards):
-    with exit_with_error():
-        return region_runs(REPO, PIPE.engines, PIPE.studies)
-
-
-def judged_on_modern_kernel(wildcards):
-    with exit_with_error():
-        return modern_studies(REPO, PIPE.studies, PIPE.engines)
+# Every region of the chosen studies on each available engine, and the studies that are judged on a modern kernel.
+# An invalid file ends the workflow with exit code 2.
+regions_to_explore = lambda wildcards: exit_with_error()(region_runs)(
+    REPO, PIPE.engines, PIPE.studies
+)
+judged_on_modern_kernel = lambda wildcards: exit_with_error()(modern_studies)(
+    REPO, PIPE.studies, PIPE.engines
+)
 
 
 rule explore_region:
