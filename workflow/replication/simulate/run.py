@@ -70,12 +70,12 @@ def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
 
 
 def run_batch(
-    job: Job, fingerprint: str, usage: Path, tables: tuple[Path, Path], progress: Progress | None
+    job: Job, fingerprint: str, usage: Path, tables: tuple[Path, Path], progress: Progress
 ) -> None:
     """Run what is not in the store; write its usage, and `tables` (flows, series) as Parquet."""
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
     started = time.time()
-    finished = run_job(job, progress.tick if progress else lambda: None)
+    finished = run_job(job, progress.tick)
     read = {name: run.tables for name, run in finished.items()}
     columns = ("flows.csv", FLOW_NUMBERS), ("series.csv", SERIES_NUMBERS)
     for path, (name, numbers) in zip(tables, columns, strict=True):
@@ -89,12 +89,11 @@ def run_batch(
         "runs": [run.usage for run in finished.values()],
     }
     write_text(usage, json.dumps(document) + "\n")
-    if progress:
-        progress.tick(force=True)
+    progress.tick(force=True)
 
 
 def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
-    """Run and pack what is not in the store; return all runs by id. RunError names a failed run."""
+    """Run what is not in the store; return all runs by id. RunError names a failed run."""
     finished = {}
     try:
         for scenario_id in sorted(job.scenarios):
@@ -105,7 +104,6 @@ def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
             progress()
     finally:
         job.runtime.close()
-    job.store.pack(finished)
     return finished
 
 
@@ -115,8 +113,9 @@ def _run_one(job: Job, scenario_id: str) -> Finished:
     try:
         used = job.runtime.run(work)
         tables = check_run(work, scenario)
-        place = {"runtime": job.runtime.name, "image": job.runtime.image}
-        return Finished(job.store.finish(scenario_id, work, vars(used) | place), tables)
+        usage = vars(used) | {"runtime": job.runtime.name, "image": job.runtime.image}
+        job.store.finish(scenario_id, work, usage)
+        return Finished(usage, tables)
     except (RunError, OSError) as error:
         refused = describe_refusal(error) if isinstance(error, OSError) else None
         raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None
