@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,7 +102,7 @@ def averaging(step=1.0, **changes):
         "label": "Start",
         "published": {"place": "Section 2"},
         "averaged": True,
-        "levels": {"from": 0.0, "to": 3.0, "step": step, "set": "late_s"},
+        "levels": {"values": np.arange(0.0, 3.0 + step, step).tolist(), "set": "late_s"},
     } | changes
     experiment["flows"] = [{**flow, "start_s": "$late_s"} for flow in experiment["flows"]]
     return document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import unicodedata
 from difflib import get_close_matches
@@ -94,7 +93,7 @@ class Document(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _only_known_keys(cls, document: Any) -> Any:
-        known = _keys_of(cls)
+        known = cls.model_fields
         if not isinstance(document, dict) or document.keys() <= known.keys():
             return document
         problems = [
@@ -115,11 +114,6 @@ def one_of(*names: str) -> Any:
         return document
 
     return model_validator(mode="after")(check)
-
-
-@functools.cache
-def _keys_of(model: type[Document]) -> dict[str, None]:
-    return {field.alias or name: None for name, field in model.model_fields.items()}
 
 
 def _no_such_key(key: str, known: list[str]) -> PydanticCustomError:

@@ -120,12 +120,9 @@ class Level(Document):
 
 
 class LevelValues(Document):
-    """Levels that are numbers of one parameter: `values`, or `from`, `to` and `step`."""
+    """Levels that are numbers of one parameter."""
 
-    values: list[int | float] = []
-    first: int | float | None = Field(default=None, alias="from")
-    to: int | float | None = None
-    step: Annotated[int | float, Field(gt=0)] | None = None
+    values: Annotated[list[int | float], Field(min_length=1)]
     set: Identifier
     """The parameter."""
     times: int | float = 1
@@ -137,49 +134,19 @@ class LevelValues(Document):
     quick: list[int | float] = []
     """Numbers that quick tiers run too."""
 
-    @model_validator(mode="after")
-    def _listed(self) -> LevelValues:
-        ends = (self.first, self.to, self.step)
-        if bool(self.values) == any(end is not None for end in ends) or 0 < ends.count(None) < 3:
-            raise ValueError("give either values, or from, to and step")
-        if self.step is not None:
-            steps = self._steps
-            if steps < 0 or steps.denominator > 1:
-                raise ValueError(
-                    f"from {self.first:g} to {self.to:g} is not a whole number of steps of "
-                    f"{self.step:g}; change `to` or `step`"
-                )
-            if steps >= MOST_POINTS:
-                raise ValueError(f"makes more than {MOST_POINTS} levels; vary less")
-        return self
-
-    @property
-    def _steps(self) -> Fraction:
-        return (_exact(self.to) - _exact(self.first)) / _exact(self.step)
-
     def levels(self) -> Iterator[dict[str, Any]]:
         """Yield the levels as a file would list them; values of whole numbers are whole."""
-        numbers = [_exact(number) for number in self.values]
-        if self.step is not None:
-            first, step = _exact(self.first), _exact(self.step)
-            numbers = [first + number * step for number in range(int(self._steps) + 1)]
-        given = [self.times, *(self.values or (self.first, self.step))]
-        kind = int if all(isinstance(number, int) for number in given) else float
-        quick = {_exact(number) for number in self.quick}
-        for number in numbers:
-            text = f"{float(number):.12g}"
+        kind = int if all(isinstance(n, int) for n in (self.times, *self.values)) else float
+        for number in self.values:
+            text = f"{number:.12g}"
             yield {
                 "key": self.key.replace("{}", text),
                 "label": self.label.replace("{}", text),
                 "value": float(number),
-                "set": {self.set: kind(number * _exact(self.times))},
-                "quick": number in quick,
+                # The decimal numbers as written, so that their product has no rounding.
+                "set": {self.set: kind(Fraction(repr(number)) * Fraction(repr(self.times)))},
+                "quick": number in self.quick,
             }
-
-
-def _exact(number: float | None) -> Fraction:
-    # The decimal number as written, so that sums of steps have no rounding.
-    return Fraction(repr(number))
 
 
 def _generated(levels: Any) -> Any:
@@ -204,8 +171,7 @@ class Factor(_Tagged):
         BeforeValidator(_generated, json_schema_input_type=list[Level] | LevelValues),
         Field(min_length=1),
     ]
-    """List of levels; or a level per number of a parameter: `{values: [1, 2, 5], set: parameter}`
-    or `{from, to, step, set}`."""
+    """List of levels; or `{values: [1, 2, 5], set: parameter}`, a level per number."""
     averaged: bool = False
     """Whether the paper prints means over these levels. They are then replicates of each point, and
     tables and claims cannot name the factor."""
