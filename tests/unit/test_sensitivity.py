@@ -29,7 +29,7 @@ from replication.explore.robustness import (
 from replication.study.errors import InputError
 from replication.study.parameter import Assumed
 from replication.study.study import Study
-from replication.study.variation import Assumption, check_parameters_used, without_effect
+from replication.study.variation import Assumption, check_parameters_used
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Explanations, check_explanations, load_explanations
 
@@ -93,12 +93,6 @@ def test_a_parameter_that_no_template_reads_is_refused():
     check_parameters_used(studied())
     with pytest.raises(InputError, match="'idle' is used by no template"):
         check_parameters_used(studied(idle={"value": 1, "published": PUBLISHED}))
-
-
-def test_an_assumption_that_levels_always_set_has_no_effect():
-    assert without_effect(load_study(ROOT, "saxena")) == []
-    found = without_effect(load_study(ROOT, "kapadia"))
-    assert found == ["pairs/second_start_s", "pairs/second_stop_s"]
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))

@@ -83,7 +83,6 @@ def validate(studies: Studies = None) -> None:
 def _validated(study: Study) -> Iterator[str]:
     from replication.design.design import design_study, repeat_warnings
     from replication.design.new_study import TO_FILL_IN
-    from replication.study.variation import without_effect
 
     runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
     judged = [*_judgeable(study, ("quick", "paper"), [*ENGINES])]
@@ -97,8 +96,6 @@ def _validated(study: Study) -> Iterator[str]:
         yield f"warning: {study.id}, {count} texts are {TO_FILL_IN!r}"
     for warning in repeat_warnings(runs):
         yield f"warning: {study.id}, {warning}"
-    for key in without_effect(study):
-        yield f"warning: {study.id}, parameter {key} never takes effect: levels set it"
 
 
 @app.command()

@@ -274,22 +274,11 @@ def check_parameters_used(study: Study) -> None:
             )
 
 
-def without_effect(study: Study) -> list[str]:
-    """Return the assumptions without effect on any run, because levels always set them."""
-    used = set().union(*(_used(study, experiment, True) for experiment in study.experiments))
-    return [assumption.key for assumption in assumptions(study) if assumption.key not in used]
-
-
-def _used(study: Study, experiment: Experiment, own_values: bool = False) -> set[str]:
-    """Return the parameters that templates use; with `own_values` without those always set."""
+def _used(study: Study, experiment: Experiment) -> set[str]:
+    """Return the parameters that an experiment's templates use, named as in variations."""
     values: dict[str, list[Any]] = {
         name: [parameter.value] for name, parameter in parameters_of(study, experiment).items()
     }
-    always_set: set[str] = set()
-    for factor in experiment.factors if own_values else ():
-        always_set |= set.intersection(*(set(level.set) for level in factor.levels))
-    for name in always_set:
-        values[name].clear()
     for level in (level for factor in experiment.factors for level in factor.levels):
         for name, value in level.set.items():
             values[name].append(value)
@@ -301,7 +290,6 @@ def _used(study: Study, experiment: Experiment, own_values: bool = False) -> set
         if name not in found:
             found.add(name)
             waiting += _references(values.get(name, []))
-    found -= always_set
     return {f"{experiment.id}/{n}" if n in experiment.parameters else n for n in found}
 
 

@@ -49,7 +49,25 @@ _Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_da
 _Verdicts = dict[EngineName, Annotated[Verdict, Strict(False)]]
 
 
-class Change(Document):
+class _Words(Document):
+    was: Text | None = None
+    """Content before the change."""
+    now: Text | None = None
+    """Content after the change; for a claim by default its reading."""
+    why: Text | None = None
+    """Reason of the change, which must not be a better verdict."""
+
+
+class Effect(_Words):
+    """Effect of a change on a claim, table or parameter; its own texts override the change's."""
+
+    before: _Verdicts = {}
+    """Map of engine to verdict before the change; empty if it concerns no single verdict."""
+    after: _Verdicts = {}
+    """Map of engine to verdict after the change, without engines that were not run again."""
+
+
+class Change(Effect):
     """A change to a reading, test, default or tolerance after results were seen."""
 
     date: _Date
@@ -60,35 +78,13 @@ class Change(Document):
     """Content after the change."""
     why: Text
     """Reason of the change, which must not be a better verdict."""
-    before: _Verdicts = {}
-    """Map of engine to verdict before the change; empty if it concerns no single verdict."""
-    after: _Verdicts = {}
-    """Map of engine to verdict after the change, without engines that were not run again."""
 
 
-class Effect(Document):
-    """Effect of a change on a claim, table or parameter; its own texts override the change's."""
-
-    was: Text | None = None
-    now: Text | None = None
-    why: Text | None = None
-    before: _Verdicts = {}
-    """Map of engine to verdict before the change; empty if it concerns no single verdict."""
-    after: _Verdicts = {}
-    """Map of engine to verdict after the change, without engines that were not run again."""
-
-
-class StudyChange(Document):
+class StudyChange(_Words):
     """A change to a study after results were seen, with its effect on each subject."""
 
     date: _Date
     """Day of the change, as `2026-11-22`."""
-    was: Text | None = None
-    """Content before the change."""
-    now: Text | None = None
-    """Content after the change; for a claim by default its reading."""
-    why: Text | None = None
-    """Reason of the change, which must not be a better verdict."""
     claims: dict[Identifier, Effect] = {}
     """Map of claim to `{before, after}`, verdicts by engine; also its own `was`, `now` or `why`."""
     tables: dict[str, Effect] = {}
