@@ -16,7 +16,7 @@ from replication.study.study import Study
 from replication.study.verdict import Verdict
 from scripts.write_reference import reference
 
-from tests.unit.conftest import CLAIM, ROOT
+from tests.unit.conftest import CLAIM, ROOT, quantity
 from tests.unit.report_project import TABLE
 
 STUDIES = study_ids(ROOT)
@@ -88,6 +88,15 @@ def test_levels_are_generated_by_their_values_without_rounding():
     assert rows == [("5ms", 0.005, False), ("175ms", 0.175, True)]
     counts = levels(values=[2, 4], set="flows")
     assert [repr(level.set["flows"]) for level in counts] == ["2", "4"]
+
+
+def test_words_for_readers_decide_nothing_and_all_else_does(world):
+    def decisive(**changes):
+        return world.study(claims=[CLAIM | changes]).decisive(include={"claims", "experiments"})
+
+    assert decisive(reading="In other words.") == decisive()
+    test = {"kind": "value", "of": quantity(), "expect": {"at_least": 1.0}}
+    assert decisive(test=test) != decisive()
 
 
 def test_only_results_that_repeat_none_are_counted(world):

@@ -192,15 +192,15 @@ def test_the_pages_are_linked_read_without_scripts_and_escape_words(mapped):
 
 @pytest.mark.parametrize(
     ("changes", "is_stale"),
-    [({"title": "other"}, True), ({"changed": [CHANGED | {"why": "A note alone."}]}, False)],
+    [({"cpu_budget_s": 9.0}, True), ({"title": "A title and a note", "changed": [CHANGED]}, False)],
 )
-def test_a_region_of_other_files_is_said_to_be_but_not_for_a_note(mapped, changes, is_stale):
+def test_a_region_of_other_files_is_said_to_be_but_not_for_words(mapped, changes, is_stale):
     mapped.write("configs/regions/m.yaml", "# A comment.\n" + yaml.safe_dump(REGION | changes))
     out = mapped.render("synthetic")
     own = soup(out / "regions~synthetic.html")
     assert own.find("figure", class_="region") is not None
     assert ("were made before a file" in soup(out / "regions.html").get_text()) == is_stale
-    assert is_stale or "A note alone." in own.get_text()
+    assert is_stale or CHANGED["why"] in own.get_text()
 
 
 # -- a modern kernel ------------------------------------------------------------------------------

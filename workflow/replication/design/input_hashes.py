@@ -1,7 +1,7 @@
 """Hashes of the inputs of results: code by rooms, studies, published numbers, settings.
 
-Hashes of studies and settings are over values, not files, so that a new layout of a file does not
-make hours of results outdated.
+Hashes of studies and settings are over values, not files, and without words for readers, so that
+neither a new layout of a file nor a reworded title makes hours of results outdated.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def input_hashes(root: Path, study: str, engine: Engine, **values: Any) -> dict[
     path = published_path(root, study)
     numbers = read_published(path) if path.is_file() else []
     values |= {
-        "study": load_study(root, study).model_dump(mode="json", include=_DECISIVE),
+        "study": load_study(root, study).decisive(include=_DECISIVE),
         "published": [[n.table, n.row, n.column, n.unit, n.value, n.printed] for n in numbers],
     }
     return {

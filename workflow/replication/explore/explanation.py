@@ -190,8 +190,8 @@ def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
         root,
         name,
         engine,
-        settings=[settings.seed, settings.explanation.model_dump(mode="json")],
-        causes=causes and causes.model_dump(mode="json"),
+        settings=[settings.seed, settings.explanation.decisive()],
+        causes=causes and causes.decisive(),
     )
 
 

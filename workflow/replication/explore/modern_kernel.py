@@ -116,7 +116,7 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
 
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides the verdicts."""
-    modern = load_modern(root).model_dump(mode="json", include={"tiers", "studies"})
+    modern = load_modern(root).decisive(include={"tiers", "studies"})
     return input_hashes(
         root, name, engine, tiers=modern["tiers"], replaced=modern["studies"].get(name)
     )

@@ -258,8 +258,8 @@ def robustness_table(folder: Path, part: str) -> list[Row]:
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a study's robustness."""
     settings = load_sensitivity(root)
-    common = settings.model_dump(mode="json", exclude={"explanation", "studies", "other_studies"})
-    study_settings = settings.of(name).model_dump(mode="json")
+    common = settings.decisive(exclude={"explanation", "studies", "other_studies"})
+    study_settings = settings.of(name).decisive()
     return input_hashes(root, name, engine, settings=[common, study_settings])
 
 

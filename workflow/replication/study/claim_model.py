@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from replication.study.model import OPTIONAL, PROSE, Document, Identifier, Window, reaches
+from replication.study.model import OPTIONAL, Document, Identifier, Text, Window, reaches
 
 #: Keys of a factor's levels; a file may give a single one without a list.
 Levels = Annotated[
@@ -272,7 +272,7 @@ class NotTestable(Document):
     """A claim that the paper gives too little to decide; `reason` says what is missing."""
 
     kind: Literal["not_testable"]
-    reason: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
+    reason: Annotated[Text, Field(max_length=1000)]
 
 
 Test = Annotated[SimpleTest | AllTest | NotTestable, Field(discriminator="kind")]
@@ -295,11 +295,11 @@ def _narrowed(test: SimpleTest, where: Where) -> SimpleTest:
 class _Sentence(Document):
     id: Identifier
     """`c01`, `c02`, ..."""
-    quote: Annotated[str, Field(min_length=1, max_length=400), PROSE]
+    quote: Annotated[Text, Field(max_length=400)]
     """The sentence, verbatim; the caption for a result that only a figure shows."""
-    place: Annotated[str, Field(min_length=1, max_length=200), PROSE]
+    place: Annotated[Text, Field(max_length=200)]
     """Section, table or figure of the paper."""
-    reading: Annotated[str, Field(min_length=1, max_length=1000), PROSE]
+    reading: Annotated[Text, Field(max_length=1000)]
     """How the test follows from the words, and the reason for its threshold."""
 
 

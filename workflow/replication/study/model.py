@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     Strict,
     ValidationError,
     model_validator,
@@ -78,9 +79,14 @@ OPTIONAL: Any = Field(default=None, exclude_if=lambda value: value is None)
 OFF: Any = Field(default=False, exclude_if=lambda value: not value)
 PROSE = _without_controls("\n\t", "which neither charts nor pages can show")
 LINE = _without_controls("", "but must be one line")
-Text = Annotated[str, Field(min_length=1, max_length=2000), PROSE]
+_DECISIVE = {"decisive": True}
+_WORDS = PlainSerializer(
+    lambda text, info: "" if info.context == _DECISIVE else text, return_type=str
+)
+#: Words for readers, on which no result depends.
+Text = Annotated[str, Field(min_length=1, max_length=2000), PROSE, _WORDS]
 #: A text of one line, for an axis, a legend or a cell of a table.
-Label = Annotated[str, Field(min_length=1, max_length=2000), LINE]
+Label = Annotated[str, Field(min_length=1, max_length=2000), LINE, _WORDS]
 
 
 class Document(BaseModel):
@@ -89,6 +95,10 @@ class Document(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, strict=True, use_attribute_docstrings=True
     )
+
+    def decisive(self, **options: Any) -> dict[str, Any]:
+        """Return the document as plain data in which words for readers are empty."""
+        return self.model_dump(mode="json", context=_DECISIVE, **options)
 
     @model_validator(mode="before")
     @classmethod

@@ -55,7 +55,7 @@ def region_results(data: Path) -> list[dict[str, Any]]:
 def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a region; notes on changes do not."""
     files = {"region": load_region(root, name), "settings": load_settings(root)}
-    values = {key: one.model_dump(mode="json", exclude={"changed"}) for key, one in files.items()}
+    values = {key: one.decisive(exclude={"changed"}) for key, one in files.items()}
     return input_hashes(root, study, engine, **values)
 
 
