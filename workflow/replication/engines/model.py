@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -213,12 +213,14 @@ _MERGED = 8
 _LARGEST_MERGED_BYTES = 1 << 16
 
 
-def _loss_bound_bps(flow: TcpFlow, rtt_s: float, loss: float) -> float:
-    """Return the rate of a flow at random packet loss, with a margin.
+def _loss_bound_bps(scenario: Scenario, flow: TcpFlow, rtt_s: float, routes: FlowPaths) -> float:
+    """Return the rate of a flow at the random loss on its path, with a margin.
 
     Mathis et al. 1997 for Reno and slower senders, RFC 9438 (section 5.1) for CUBIC.
     """
-    control = flow.congestion_control
+    control, loss = flow.congestion_control, routes.random_loss(flow.source, flow.destination)
+    if scenario.host_or_default().segmentation_offload:
+        loss /= _MERGED
     if not loss or (control not in _RENO and control != "cubic"):
         return math.inf
     segments = float(cubic_window(rtt_s, loss) if control == "cubic" else reno_window(loss))
@@ -238,7 +240,7 @@ def link_crossings(scenario: Scenario) -> float:
     flows = []
     for flow in scenario.flows:
         path = routes.hops(flow.source, flow.destination)
-        bps = _offered_bps(scenario, flow, path)
+        bps = _offered_bps(scenario, flow, routes)
         flows.append((flow, path, bps))
         for hop in path:
             (cbr_bps if isinstance(flow, CbrFlow) else tcp_bps)[hop] += bps
@@ -275,30 +277,22 @@ def _merged_segments(scenario: Scenario, flow: TcpFlow, bps: float) -> float:
     return max(1.0, min(most_bytes, max(2 * segment_bytes, bps / 8 / 1024)) / segment_bytes)
 
 
-def _offered_bps(scenario: Scenario, flow: Flow, path: list[int]) -> float:
+def _offered_bps(scenario: Scenario, flow: Flow, routes: FlowPaths) -> float:
     """Return the mean rate over the whole run at which a flow would send alone."""
     active = max(0.0, min(flow.stop_s, scenario.duration_s) - flow.start_s) / scenario.duration_s
     if isinstance(flow, CbrFlow):
         return flow.rate_bps * active
-    links = [scenario.links[hop // 2] for hop in path]
+    links = [link for link, _ in routes.links(flow.source, flow.destination)]
     bps = min((link.rate_bps for link in links), default=0.0)
     rtt_s = max(2 * sum(link.delay_s for link in links), _LEAST_RTT_S)
     if flow.maximum_window_bytes is not None:
         bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
-    bps = min(bps, _loss_bound_bps(flow, rtt_s, _random_loss(scenario, path))) * active
+    bps = min(bps, _loss_bound_bps(scenario, flow, rtt_s, routes)) * active
     return min(bps, _transfer_bps(flow, scenario))
 
 
 def _transfer_bps(flow: TcpFlow, scenario: Scenario) -> float:
     return 8 * (flow.stop_after_bytes or math.inf) / scenario.duration_s
-
-
-def _random_loss(scenario: Scenario, path: Sequence[int]) -> float:
-    """Return the probability of random loss of a segment on a path."""
-    kept = 1.0
-    for hop in path:
-        kept *= 1 - scenario.links[hop // 2].random_loss("ba" if hop % 2 else "ab")
-    return (1 - kept) / (_MERGED if scenario.host_or_default().segmentation_offload else 1)
 
 
 def nominal_crossings(scenario: Scenario) -> float:
@@ -323,8 +317,7 @@ def nominal_crossings(scenario: Scenario) -> float:
         window = flow.maximum_window_bytes
         demand_bps = slowest_bps if window is None else min(slowest_bps, 8 * window / rtt_s)
         if any(link.loss_ab or link.loss_ba for link in scenario.links):
-            loss = _random_loss(scenario, routes.hops(flow.source, flow.destination))
-            demand_bps = min(demand_bps, _loss_bound_bps(flow, rtt_s, loss))
+            demand_bps = min(demand_bps, _loss_bound_bps(scenario, flow, rtt_s, routes))
         tcp_bps += min(demand_bps * active_s / scenario.duration_s, _transfer_bps(flow, scenario))
         segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
     # An acknowledgement costs about as much as the data packet it answers.

@@ -30,6 +30,11 @@ class FlowPaths:
         hops = self.hops(source, destination)
         return [(self._links[hop // 2], "ba" if hop % 2 else "ab") for hop in hops]
 
+    def random_loss(self, source: str, destination: str) -> float:
+        """Return the probability of random loss of a packet from one node to another."""
+        links = self.links(source, destination)
+        return 1 - math.prod(1 - link.random_loss(way) for link, way in links)
+
 
 class TcpPath(NamedTuple):
     """The path of a scenario's first TCP flow; rate and queue are those of its slowest link."""
@@ -46,7 +51,8 @@ class TcpPath(NamedTuple):
     def of(cls, scenario: Scenario) -> TcpPath:
         """Return the path of the first TCP flow of a scenario."""
         flow, *_ = flows = [flow for flow in scenario.flows if isinstance(flow, TcpFlow)]
-        hops = FlowPaths(scenario).links(flow.source, flow.destination)
+        paths = FlowPaths(scenario)
+        hops = paths.links(flow.source, flow.destination)
         slowest, way = min(hops, key=lambda hop: hop[0].rate_bps)
         queue = slowest.queue_ab if way == "ab" else slowest.queue_ba
         return cls(
@@ -55,7 +61,7 @@ class TcpPath(NamedTuple):
             segment_bytes=flow.segment_bytes,
             packet_bytes=flow.packet_bytes,
             queue_packets=_limit_packets(queue, flow.packet_bytes),
-            loss=1 - math.prod(1 - link.random_loss(way) for link, way in hops),
+            loss=paths.random_loss(flow.source, flow.destination),
             active_s=min(f.stop_s for f in flows) - max(f.start_s for f in flows),
         )
 
