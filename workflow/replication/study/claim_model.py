@@ -51,23 +51,30 @@ def covers(where: Where, levels: Mapping[str, str]) -> bool:
     return all(levels.get(factor) in keys for factor, keys in where.items())
 
 
-class Quantity(Document):
-    """A number per point and replicate."""
+class Measured(Document):
+    """A metric of some flows or links."""
 
-    experiment: Identifier
-    """Id of the experiment."""
     metric: Identifier
     """Name of a metric; `replicate metrics` lists them."""
     flows: Flows = "tcp"
     """`tcp`, `cbr`, `all`, flow ids, or `{start_order: k}`, the k-th TCP flow to start."""
     aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
-    """How several flows or links are combined, as in a cell."""
+    """How several flows or links are combined: `mean`, `sum`, `maximum`, `minimum`, `pooled` (ratio
+    of sums over all packets), or `jain`."""
+    window_s: Window | None = None
+    """Part of the run, [from, to] in s, for metrics of the series; without it the whole run."""
+    links: Links | None = OPTIONAL
+    """Monitored links of a metric of links, each with its direction, `[bottleneck:ab]`; without it
+    all monitored links."""
+
+
+class Quantity(Measured):
+    """A number per point and replicate."""
+
+    experiment: Identifier
+    """Id of the experiment."""
     where: Where = {}
     """Map of factor to level or list of levels."""
-    window_s: Window | None = None
-    """Part of the run, [from, to] in s; without it the whole run."""
-    links: Links | None = OPTIONAL
-    """Links of a metric of links, as in a cell."""
 
     def at(self, where: Where) -> Quantity:
         """Return the quantity at the levels of `where`."""

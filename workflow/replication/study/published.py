@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from replication.study.claim_model import Flows, Links, Where
+from replication.study.claim_model import Flows, Measured, Where
 from replication.study.errors import InputError
 from replication.study.files import read_number
 from replication.study.model import (
@@ -25,7 +25,6 @@ from replication.study.model import (
     Identifier,
     Label,
     Text,
-    Window,
     control_character,
     one_of,
 )
@@ -238,21 +237,9 @@ class Tolerance(Document):
     _one_kind = one_of("relative", "absolute", "factor", "spread")
 
 
-class Cell(Document):
+class Cell(Measured):
     """The quantity of our runs that a published number is compared with, and its tolerance."""
 
-    metric: Identifier
-    """Name of a metric; `replicate metrics` lists them."""
-    flows: Flows = "tcp"
-    """`tcp`, `cbr`, `all`, flow ids, or `{start_order: k}`, the k-th TCP flow to start."""
-    aggregate: Literal["sum", "mean", "maximum", "minimum", "pooled", "jain"] = "mean"
-    """How several flows or links are combined: `mean`, `sum`, `maximum`, `minimum`, `pooled` (ratio
-    of sums over all packets), or `jain`."""
-    window_s: Window | None = None
-    """Part of the run, [from, to] in s, for metrics of the series; without it the whole run."""
-    links: Links | None = OPTIONAL
-    """Monitored links of a metric of links, each with its direction, `[bottleneck:ab]`; without it
-    all monitored links."""
     factor: Annotated[float, Field(gt=0)] = 1.0
     """Factor from the number to the metric: 0.5 for a printed round trip and a metric of one
     direction, 8 for bytes."""
