@@ -22,11 +22,11 @@ SCENARIO = Scenario.model_validate(minimal_scenario())
 def test_each_scenario_runs_once_and_never_again(tmp_path):
     job = make_job(tmp_path)
     first = run_job(job, lambda: None)
-    assert [run.usage["reused"] for run in first.values()] == [False] * 3
+    assert [run["reused"] for run in first.values()] == [False] * 3
     second = run_job(job, lambda: None)
-    assert [run.usage["reused"] for run in second.values()] == [True] * 3
+    assert [run["reused"] for run in second.values()] == [True] * 3
     assert (tmp_path / "counter").read_text() == "run\n" * 3
-    both = [run.usage for run in (*first.values(), *second.values())]
+    both = [*first.values(), *second.values()]
     assert {(usage["runtime"], usage["image"]) for usage in both} == {("native", None)}
 
 

@@ -54,14 +54,6 @@ class Job:
     store: Store
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A finished run: time and memory used, and its tables unless they are in the store already."""
-
-    usage: dict[str, Any]
-    tables: RunTables
-
-
 def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
     """Return a job that runs `scenarios` into the store of `launch`, which is made if missing."""
     store = Path(launch.store).resolve()
@@ -76,46 +68,44 @@ def run_batch(
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
     started = time.time()
     finished = run_job(job, progress.tick)
-    read = {name: run.tables for name, run in finished.items()}
     columns = ("flows.csv", FLOW_NUMBERS), ("series.csv", SERIES_NUMBERS)
     for path, (name, numbers) in zip(tables, columns, strict=True):
-        found = read_runs(job.store, read, job.engine, version, name, numbers, read)
-        write_parquet(found, path)
+        write_parquet(read_runs(job.store, finished, job.engine, version, name, numbers), path)
     document = {
         "engine": job.engine,
         "engine_version": version,
         "started": started,
         "finished": time.time(),
-        "runs": [run.usage for run in finished.values()],
+        "runs": list(finished.values()),
     }
     write_text(usage, json.dumps(document) + "\n")
     progress.tick(force=True)
 
 
-def run_job(job: Job, progress: Callable[[], None]) -> dict[str, Finished]:
-    """Run what is not in the store; return all runs by id. RunError names a failed run."""
+def run_job(job: Job, progress: Callable[[], None]) -> dict[str, dict[str, Any]]:
+    """Run what is not in the store; return the usage of all. RunError names a failed run."""
     finished = {}
     try:
         for scenario_id in sorted(job.scenarios):
             stored = job.store.usage(scenario_id)
-            run = _run_one(job, scenario_id) if stored is None else Finished(stored, {})
+            usage = stored or _run_one(job, scenario_id)
             origin = {"scenario": scenario_id, "engine": job.engine, "reused": stored is not None}
-            finished[scenario_id] = Finished(origin | run.usage, run.tables)
+            finished[scenario_id] = origin | usage
             progress()
     finally:
         job.runtime.close()
     return finished
 
 
-def _run_one(job: Job, scenario_id: str) -> Finished:
+def _run_one(job: Job, scenario_id: str) -> dict[str, Any]:
     scenario = job.scenarios[scenario_id]
     work = job.store.begin(scenario_id, scenario, ENGINES[job.engine])
     try:
         used = job.runtime.run(work)
-        tables = check_run(work, scenario)
+        check_run(work, scenario)
         usage = vars(used) | {"runtime": job.runtime.name, "image": job.runtime.image}
         job.store.finish(scenario_id, work, usage)
-        return Finished(usage, tables)
+        return usage
     except (RunError, OSError) as error:
         refused = describe_refusal(error) if isinstance(error, OSError) else None
         raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None
@@ -235,17 +225,14 @@ def read_runs(
     engine_version: str,
     table: str,
     columns: Sequence[str],
-    known: Mapping[str, RunTables] | None = None,
 ) -> pa.Table:
-    """Read a `table` of finished runs in the order of their ids; `known` tables are not read."""
-    tables, known = [], known or {}
+    """Read a `table` of finished runs in the order of their ids."""
+    tables = []
     for scenario_id in sorted(scenario_ids):
-        found = known.get(scenario_id, {}).get(table)
-        if found is None:
-            stored = store.tables(scenario_id)
-            if stored is None:
-                raise RunError(f"{store.entry(scenario_id)}: is damaged or missing; {REMEDY}")
-            found = _read(table, stored[table], columns)
+        stored = store.tables(scenario_id)
+        if stored is None:
+            raise RunError(f"{store.entry(scenario_id)}: is damaged or missing; {REMEDY}")
+        found = _read(table, stored[table], columns)
         names = {"scenario": scenario_id, "engine": engine, "engine_version": engine_version}
         for place, (name, value) in enumerate(names.items()):
             found = found.add_column(place, name, _repeated(value, len(found)))
