@@ -474,15 +474,6 @@ def test_parts_make_a_whole(parts, expected, share):
     assert all(f"It is {name}." in found.reason for name in parts)
 
 
-def test_parts_for_each_level_are_parts_at_every_one_of_them(world):
-    test = {"kind": "all", "for_each": "access", "parts": [ratio({"at_least": 1.1})]}
-    held = judge(world, test, flows(vegas=[120.0, 130.0, 115.0]))
-    assert (held["verdict"], held["observed"]) == (Verdict.REPRODUCED, 1.0)
-    missed = judge(world, test, flows(vegas=[120.0, 130.0, 100.0]))
-    assert missed["verdict"] == Verdict.NOT_REPRODUCED
-    assert missed["observed"] == pytest.approx(2 / 3)
-
-
 # -- words ----------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +18,7 @@ from replication.study.variation import Variation, apply
 from replication.verdicts.evaluate import judgeable
 
 from tests.engines.engine_scenarios import dumbbell, red, tcp
-from tests.unit.conftest import CLAIM, PUBLISHED, ROOT, claim, quantity, study_document, tolerance
+from tests.unit.conftest import CLAIM, ROOT, claim, quantity, study_document, tolerance
 
 PAPER = load_tier(ROOT, "paper")
 QUICK = load_tier(ROOT, "quick")
@@ -90,69 +89,6 @@ def test_what_a_level_or_a_variation_sets_does_not_vary():
     fixed = apply(Study.model_validate(varying()), Variation(defaults={"access_s": 0.04}))
     links = {r.scenario.links[0].delay_s for r in design_study(fixed, PAPER, ["ns3"])}
     assert links == {0.04}
-
-
-def averaging(step=1.0, **changes):
-    """A study of three points, each the mean over runs whose flows start 0 to 3 s late."""
-    document = study_document(claims=[CLAIM])
-    document["parameters"]["late_s"] = {"value": 0.0, "published": PUBLISHED}
-    experiment = document["experiments"][0]
-    experiment["factors"][0] = {
-        "id": "start",
-        "label": "Start",
-        "published": {"place": "Section 2"},
-        "averaged": True,
-        "levels": {"values": np.arange(0.0, 3.0 + step, step).tolist(), "set": "late_s"},
-    } | changes
-    experiment["flows"] = [{**flow, "start_s": "$late_s"} for flow in experiment["flows"]]
-    return document
-
-
-def by_point(runs):
-    found = {}
-    for run in runs:
-        found.setdefault(run.point, []).append((run.replicate, run.scenario.flows[0].start_s))
-    return found
-
-
-@pytest.mark.parametrize(("tier", "rounds"), [(PAPER, 2), (QUICK, 1)])
-def test_levels_that_are_averaged_over_are_replicates_equally_often(tier, rounds):
-    runs = design_study(Study.model_validate(averaging()), tier, ["ns3"])
-    found = by_point(runs)
-    assert len({run.scenario_id for run in runs}) == len(runs)
-    assert sorted(found) == ["access=fast", "access=mid", "access=slow"]
-    starts = [0.0, 1.0, 2.0, 3.0] if tier is PAPER else [0.0, 2.0, 3.0]
-    for runs in found.values():
-        assert [number for number, _ in runs] == list(range(rounds * len(starts)))
-        assert sorted(start for _, start in runs) == sorted(starts * rounds)
-    # Points are compared replicate by replicate.
-    assert len({tuple(runs) for runs in found.values()}) == 1
-
-
-def test_a_single_replicate_has_one_of_the_levels_and_a_run_lasts_for_its_latest_start():
-    study = Study.model_validate(averaging(step=0.03125))
-    found = by_point(design_study(study, PAPER, ["ns3"], whole_averages=False))["access=fast"]
-    assert len(found) == 5
-    # Neither end of the range comes first.
-    assert [start for _, start in found] != sorted(start for _, start in found)
-    document = averaging()
-    document["parameters"]["duration_s"] = {"value": 100.0, "published": PUBLISHED}
-    tier = QUICK.model_copy(update={"cost_limit_s": 1e-9})
-    runs = design_study(Study.model_validate(document), tier, ["ns3"])
-    assert {run.scenario.duration_s for run in runs} == {6.0}
-
-
-def test_what_is_averaged_cannot_be_compared():
-    document = averaging()
-    of = {"experiment": "sweep", "metric": "rtt_s", "where": {"start": "0"}}
-    test = {"kind": "value", "of": of, "expect": {"at_least": 1.0}}
-    document["claims"] = [CLAIM | {"test": test}]
-    with pytest.raises(ValidationError, match="factor start of experiment sweep is averaged"):
-        Study.model_validate(document)
-    document = averaging()
-    document["experiments"][0]["factors"].pop()
-    with pytest.raises(ValidationError, match="all its factors are averaged"):
-        Study.model_validate(document)
 
 
 def test_the_dearest_point_decides_how_often_all_are_repeated():

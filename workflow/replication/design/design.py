@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import itertools
 import json
@@ -22,7 +21,7 @@ from replication.metrics.metric_model import COUNTS
 from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
 from replication.study.parameter import Factor, Level, plain_values
-from replication.study.scenario import Scenario, canonical_json
+from replication.study.scenario import Scenario
 from replication.study.storage.table import DESIGN_COLUMNS
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import TemplateError, instantiate, replicate_seed
@@ -124,60 +123,38 @@ def design_study(
     engines: list[str],
     ns3_version: str = NS3_VERSION,
     *,
-    whole_averages: bool = True,
     first_alone: bool = False,
 ) -> list[Run]:
     """Return every run of `study`; InputError names a point without a valid scenario.
 
-    All levels of averaged factors have equally many replicates; with `whole_averages=False` there
-    are no more replicates than the tier has. With `first_alone` only the first replicate is
-    designed.
+    With `first_alone` only the first replicate is designed.
     """
     runs: list[Run] = []
     chosen = [chosen_engine(name, ns3_version) for name in engines]
     for experiment in study.experiments:
-        averaged = _averaged_over(study, experiment, tier)
         points = [
-            _Point(study, experiment, tier, levels, values, averaged)
-            for levels, values in combinations(experiment.axes, tier)
+            _Point(study, experiment, tier, levels, values)
+            for levels, values in combinations(experiment.factors, tier)
         ]
         for engine in chosen:
             least = _least_count(engine, points)
             for point in points:
-                count = max(least, tier.replicates_for(engine.nominal_cost_s(point.scenario())))
-                if whole_averages:
-                    count = math.ceil(count / len(averaged)) * len(averaged)
-                point.counts[engine.name] = count
+                count = tier.replicates_for(engine.nominal_cost_s(point.scenario()))
+                point.counts[engine.name] = max(least, count)
         for point in points:
             runs.extend(point.runs(chosen, first_alone))
     return runs
 
 
-def _averaged_over(study: Study, experiment: Experiment, tier: Tier) -> list[dict[str, Any]]:
-    """Return the values that levels of averaged factors set, one entry per replicate."""
-    place = f"{study.id}/{experiment.id}"
-    found = {
-        # Ordered by hash, so that few replicates do not all lie at one end of a range.
-        hashlib.sha256(f"{place}/{canonical_json(levels)}".encode()).digest(): values
-        for levels, values in combinations([f for f in experiment.factors if f.averaged], tier)
-    }
-    return [found[digest] for digest in sorted(found)]
-
-
 @dataclass(frozen=True)
 class _Point:
-    """One point of an experiment.
-
-    `averaged` has the values that averaged factors set in each replicate, `counts` the number of
-    replicates by engine.
-    """
+    """One point of an experiment; `counts` has the number of replicates by engine."""
 
     study: Study
     experiment: Experiment
     tier: Tier
     levels: dict[str, str]
     values: dict[str, Any]
-    averaged: list[dict[str, Any]]
     counts: dict[str, int] = field(default_factory=dict)
     _made: dict[tuple[int, str], Scenario] = field(default_factory=dict)
 
@@ -189,18 +166,13 @@ class _Point:
         return self._made[key]
 
     def _make(self, replicate: int, limit_s: float | None = None, engine: str = "") -> Scenario:
-        values = self.values | self.averaged[replicate % len(self.averaged)]
-        own = self.study, self.experiment, self.levels, values
+        own = self.study, self.experiment, self.levels, self.values
         return scenario_at(*own, replicate, limit_s, engine)
 
     @cached_property
     def _limit_s(self) -> float | None:
-        # The same for all engines and averaged levels.
-        needed_s = _needed_s(self.study, self.experiment)
-        whole = map(self._make, range(len(self.averaged)))
-        limits = [_duration_limit(scenario, self.tier, needed_s) for scenario in whole]
-        known = [limit_s for limit_s in limits if limit_s is not None]
-        return max(known) if len(known) == len(limits) else None
+        # The same for all engines.
+        return _duration_limit(self._make(0), self.tier, _needed_s(self.study, self.experiment))
 
     def runs(self, engines: list[Engine], first_alone: bool) -> Iterator[Run]:
         """Yield the runs on each engine, with `first_alone` only of the first replicate."""

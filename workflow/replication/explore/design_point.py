@@ -229,7 +229,7 @@ def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> 
 
 def _designed(study: Study, tier: Tier, engine: Engine) -> list[Run]:
     # One replicate takes only one of the levels that a paper averages over.
-    return design_study(study, tier, [engine.name], engine.version, whole_averages=False)
+    return design_study(study, tier, [engine.name], engine.version)
 
 
 def positions(count: int, settings: Sensitivity) -> npt.NDArray[np.float64]:

@@ -191,10 +191,10 @@ class TrialRunner:
     def _needed(
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
     ) -> list[Run]:
-        # Whole runs, as in tier paper. A replicate takes only one of the levels that are averaged.
+        # Whole runs, as in tier paper.
         study, tier = part.study(self.on(configuration)), explored_tier("all", replicates)
         engine, version = self.machine.engine, self.machine.ns3_version
-        runs = design_study(study, tier, [engine], version, whole_averages=False)
+        runs = design_study(study, tier, [engine], version)
         return [run for run in runs if part.needs(run, self.cells)]
 
     def results(self, configurations: Sequence[Configuration], part: StudyPart) -> Results:

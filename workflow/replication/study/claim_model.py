@@ -6,7 +6,7 @@ A test yields one number per replicate, the statistic. It must meet `expect` for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
@@ -251,28 +251,10 @@ SimpleTest = (
 
 
 class AllTest(Document):
-    """Several parts that must all hold; the statistic is the share of reproduced parts.
-
-    With `for_each`, a factor, there is a copy of each part at each of its levels.
-    """
+    """Several parts that must all hold; the statistic is the share of reproduced parts."""
 
     kind: Literal["all"]
-    parts: Annotated[list[Annotated[SimpleTest, Field(discriminator="kind")]], Field(min_length=1)]
-    for_each: Identifier | None = None
-
-    @model_validator(mode="after")
-    def _several(self) -> AllTest:
-        if len(self.parts) < 2 and self.for_each is None:
-            raise ValueError("has only one part; give two, or a factor as for_each")
-        return self
-
-    def at_each(self, factor: str, levels: Sequence[str]) -> AllTest:
-        """Return the test with its parts at each level; ValueError if a part names the factor."""
-        for part in self.parts:
-            if factor == getattr(part, "over", "") or any(factor in q.where for q in sides(part)):
-                raise ValueError(f"for_each: a part names {factor!r} itself; remove it there")
-        parts = [_narrowed(part, {factor: [key]}) for key in levels for part in self.parts]
-        return self.model_copy(update={"parts": parts, "for_each": None})
+    parts: Annotated[list[Annotated[SimpleTest, Field(discriminator="kind")]], Field(min_length=2)]
 
 
 class NotTestable(Document):
@@ -292,11 +274,6 @@ def sides(test: SimpleTest) -> list[Quantity]:
     if isinstance(test, TrendTest | StepsTest | ValueTest):
         return [test.of]
     return [test.left, test.right]
-
-
-def _narrowed(test: SimpleTest, where: Where) -> SimpleTest:
-    names = {"of", "left", "right"} & type(test).model_fields.keys()
-    return test.model_copy(update={name: getattr(test, name).at(where) for name in names})
 
 
 class _Sentence(Document):

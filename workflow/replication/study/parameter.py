@@ -172,9 +172,6 @@ class Factor(_Tagged):
         Field(min_length=1),
     ]
     """List of levels; or `{values: [1, 2, 5], set: parameter}`, a level per number."""
-    averaged: bool = False
-    """Whether the paper prints means over these levels. They are then replicates of each point, and
-    tables and claims cannot name the factor."""
 
     @model_validator(mode="after")
     def _unique_levels(self) -> Factor:

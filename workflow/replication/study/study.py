@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 
-from replication.study.claim_model import AllTest, Claim, Unjudged, Where
+from replication.study.claim_model import Claim, Unjudged, Where
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
 from replication.study.published import Table
@@ -75,8 +74,7 @@ class Experiment(Document):
     parameters: Parameters = {}
     """Parameters that add to the study's or override them."""
     factors: Annotated[list[Factor], Field(min_length=1)]
-    """The varied factors. Every combination of levels is a point; levels of an `averaged` factor
-    are replicates."""
+    """The varied factors. Every combination of levels is a point."""
     topology: Topology
     """`nodes` *, `links` *, `monitors`."""
     flows: Annotated[list[dict[str, JsonValue]], Field(min_length=1)]
@@ -99,17 +97,12 @@ class Experiment(Document):
             raise ValueError(
                 f"experiment {self.id}: {points} points, more than {MOST_POINTS}; vary less"
             )
-        if not self.axes:
-            raise ValueError(
-                f"experiment {self.id}: all its factors are averaged, so there is nothing to "
-                "compare; add a factor, which may have one level"
-            )
         return self
 
     @property
     def axes(self) -> list[Factor]:
-        """The factors whose levels are points, not replicates."""
-        return [factor for factor in self.factors if not factor.averaged]
+        """The factors."""
+        return self.factors
 
     def factor(self, name: str) -> Factor:
         """Return the factor called `name`; KeyError without one."""
@@ -192,12 +185,6 @@ class Study(Document):
             raise ValueError("is a reserved name of the report or command line; choose another")
         return value
 
-    @field_validator("claims")
-    @classmethod
-    def _expand_for_each(cls, claims: list[Claim], info: ValidationInfo) -> list[Claim]:
-        experiments = {e.id: e for e in info.data.get("experiments", [])}
-        return [_expanded(claim, experiments) for claim in claims]
-
     @model_validator(mode="after")
     def _consistent(self) -> Study:
         unique((e.id for e in self.experiments), "experiment")
@@ -279,32 +266,9 @@ class Study(Document):
             factor = factors[experiment].get(name)
             if factor is None:
                 raise ValueError(f"{place}: experiment {experiment} has no factor {name!r}")
-            if factor.averaged:
-                raise ValueError(
-                    f"{place}: factor {name} of experiment {experiment} is averaged, so its levels "
-                    "are replicates; remove it here, or remove `averaged`"
-                )
             known = {level.key for level in factor.levels}
             if unknown := [key for key in levels if key not in known]:
                 raise ValueError(f"{place}: factor {name} has no level {unknown[0]!r}")
-
-
-def _expanded(claim: Claim, experiments: Mapping[str, Experiment]) -> Claim:
-    """Return a claim with its parts at each level of the factor `for_each`."""
-    test, names = claim.test, dict.fromkeys(one.experiment for one in claim.quantities())
-    if not isinstance(test, AllTest) or test.for_each is None:
-        return claim
-    if not names.keys() <= experiments.keys():
-        return claim  # `_check_where` reports the unknown experiment
-    found = [f for name in names for f in experiments[name].factors if f.id == test.for_each]
-    try:
-        if len(found) < len(names):
-            experiment = " or ".join(names)
-            raise ValueError(f"for_each: experiment {experiment} has no factor {test.for_each!r}")
-        levels = [level.key for level in found[0].levels]
-        return claim.model_copy(update={"test": test.at_each(test.for_each, levels)})
-    except ValueError as error:
-        raise ValueError(f"claim {claim.id}: {error}") from None
 
 
 def parameters_of(study: Study, experiment: Experiment) -> dict[str, Parameter]:

@@ -40,7 +40,7 @@ def _entries(study: Study) -> Iterator[_Entry]:
         for name, parameter in experiment.parameters.items():
             yield experiment.title, name, plain(parameter.value), parameter.unit, parameter
         for factor in experiment.factors:
-            name = f"{factor.label} ({'averaged over' if factor.averaged else 'varied'})"
+            name = f"{factor.label} (varied)"
             yield experiment.title, name, levels_in_brief(factor), unsaid_unit(factor), factor
 
 
