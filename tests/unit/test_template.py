@@ -76,8 +76,6 @@ def test_a_flow_takes_the_parameters_of_the_names_that_it_leaves_out():
     (found,) = instantiate(experiment(flows=[flow]), values, seed=7).flows
     assert (found.start_s, found.rate_bps, found.packet_bytes) == (2.0, 5e5, 600)
     assert found.stop_s == 8
-    later = flow | {"stop_after_s": 1.0}
-    assert instantiate(experiment(flows=[later]), values, seed=7).flows[0].stop_s == 3.0
 
 
 def flows(*entries, seed=7, limit_s=None, **changes):
@@ -112,12 +110,8 @@ def test_copies_start_one_after_the_other_by_draws_of_the_gap_that_move_no_jitte
     assert found == pytest.approx([1.0, 1.2, 1.4, 3.0, 3.5, 4.0])
 
 
-def test_a_flow_stops_at_the_end_of_the_run_or_so_long_after_the_start_that_it_drew():
-    found = flows(stop_after_s="$jitter_s * 4 + 1", start_gap_s=[0.2, 0.4])
-    assert len({flow.start_s for flow in found}) == 3
-    assert [flow.stop_s - flow.start_s for flow in found] == pytest.approx([3.0] * 3)
-    for changes in ({}, {"stop_after_s": 3.0}):
-        assert {flow.stop_s for flow in flows(limit_s=3.5, **changes)} == {3.5}
+def test_a_flow_stops_no_later_than_the_end_of_the_run():
+    assert {flow.stop_s for flow in flows(limit_s=3.5)} == {3.5}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +121,6 @@ def test_a_flow_stops_at_the_end_of_the_run_or_so_long_after_the_start_that_it_d
             ({"start_gap_s": gap}, "flow cbr1: .*start_gap_s")
             for gap in ([0.2, 0.1], [-0.1, 0.1], "often")
         ),
-        ({"stop_s": 5.0, "stop_after_s": 3.0}, "flow cbr1: .*stop_s and stop_after_s"),
         ({"rate_bps": -1.0}, r"experiment e: flows\.cbr1\.rate_bps"),
     ],
 )

@@ -114,10 +114,7 @@ def _numbered(entry: Any, number: str) -> Any:
 def whole_flow(entry: dict[str, Any], parameters: Collection[str]) -> dict[str, Any]:
     """Return a flow's template in which missing keys refer to the parameters of their names."""
     keys = _KEYS.get(entry.get("kind", ""), ())
-    own = {key: f"${key}" for key in keys if key in parameters}
-    if "stop_after_s" in entry:
-        own.pop("stop_s", None)
-    return own | entry
+    return {key: f"${key}" for key in keys if key in parameters} | entry
 
 
 def replicate_seed(study: str, experiment: str, replicate: int) -> int:
@@ -172,14 +169,11 @@ class _Times(Document):
     start_jitter_s: Seconds = 0.0
     start_gap_s: Interval = (0.0, 0.0)
     stop_s: Seconds | None = None
-    stop_after_s: Seconds | None = None
 
     @model_validator(mode="after")
-    def _one_end(self) -> _Times:
+    def _ordered(self) -> _Times:
         if not 0 <= self.start_gap_s[0] <= self.start_gap_s[1]:
             raise ValueError("start_gap_s must be [low, high] in s")
-        if self.stop_s is not None and self.stop_after_s is not None:
-            raise ValueError("has stop_s and stop_after_s; keep one")
         return self
 
 
@@ -204,9 +198,6 @@ def _placed_in_time(
             draw = float(generator.random())
             start_s = times.start_s + behind_s
             start_s += round(draw * times.start_jitter_s / _JITTER_STEP_S) * _JITTER_STEP_S
-            start_s = round(start_s, 6)
             stop_s = duration_s if times.stop_s is None else times.stop_s
-            if times.stop_after_s is not None:
-                stop_s = round(start_s + times.stop_after_s, 6)
             rest = {key: value for key, value in flow.items() if key not in given}
-            yield rest | {"start_s": start_s, "stop_s": min(stop_s, duration_s)}
+            yield rest | {"start_s": round(start_s, 6), "stop_s": min(stop_s, duration_s)}
