@@ -21,8 +21,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from pydantic import JsonValue
@@ -170,7 +168,9 @@ def design_points(
             refused[key].append(value)
     costs, left_out = Costs(), 0
     costs.count(run for point in points for run in point.runs)
-    rows = positions(len(axes), settings).tolist() if axes else []
+    exponent = settings.points.bit_length() - 1
+    sobol = qmc.Sobol(len(axes), rng=settings.seed)
+    rows = sobol.random_base2(exponent).tolist() if axes else []
     for n, row in enumerate(rows):
         values = {a.key: a.at(share, refused[a.key]) for a, share in zip(axes, row, strict=True)}
         point = DesignPoint(f"s-{n:03d}", SPACE_FILLING, values=values)
@@ -230,12 +230,6 @@ def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> 
 def _designed(study: Study, tier: Tier, engine: Engine) -> list[Run]:
     # One replicate takes only one of the levels that a paper averages over.
     return design_study(study, tier, [engine.name], engine.version, whole_averages=False)
-
-
-def positions(count: int, settings: Sensitivity) -> npt.NDArray[np.float64]:
-    """Return the space-filling design in the unit cube: a row a point, a column an assumption."""
-    exponent = settings.points.bit_length() - 1
-    return np.asarray(qmc.Sobol(count, rng=settings.seed).random_base2(exponent), dtype=float)
 
 
 def explored_tier(levels: Literal["all", "quick"], replicates: int = 1) -> Tier:
