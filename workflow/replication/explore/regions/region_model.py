@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from replication.study.claim_model import SimpleTest
+from replication.study.claim_model import Claim, SimpleTest
 from replication.study.errors import InputError
 from replication.study.files import read_model
 from replication.study.model import (
@@ -76,7 +76,7 @@ class Axis(Document):
     of_bdp: OfBdp | None = None
     """With `range`: the parameter that is computed from the bandwidth-delay product."""
     paper: float | None = None
-    """The paper's value, where it is not the default of the parameter that is set."""
+    """The paper's value; left out if the paper has none."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Axis:
@@ -87,19 +87,28 @@ class Axis(Document):
         return self
 
 
-class OwnClaim(Document):
-    """A sentence that is no claim of the study, tested as claims are."""
+class OwnClaim(Claim):
+    """A sentence that is no claim of the study; keys as in a [claim](#claim)."""
 
-    quote: Text
-    place: Text
-    """Section of the paper, or the author of the sentence."""
-    reading: Text
-    """How the words became the test, and why this threshold."""
     test: Annotated[SimpleTest, Field(discriminator="kind")]
-    """Its test, over the study's experiments; see [claims](#claims)."""
+    """A test of one part, over the study's experiments."""
 
 
-class Law(Document):
+class Shown(Document):
+    """Something in the pictures of some panels."""
+
+    panels: list[Identifier] = []
+    """Levels of the panels that show it; all without it."""
+    engines: list[EngineName] = []
+    """Engines that show it; all without it."""
+
+    def is_on(self, engine: str, panel: Sequence[str]) -> bool:
+        """Return whether a panel shows it on an engine."""
+        in_panel = not self.panels or not {*panel}.isdisjoint(self.panels)
+        return in_panel and engine in (self.engines or [engine])
+
+
+class Law(Shown):
     """A law in the picture: a line, or where the share that it predicts crosses `share`."""
 
     kind: Literal["line", "room", "mathis", "cubic_response", "ware"]
@@ -112,10 +121,6 @@ class Law(Document):
     """For the other kinds: the share of the bottleneck whose crossing is drawn."""
     constant: Annotated[float, Field(gt=0)] | None = None
     """C of `mathis`."""
-    panels: list[Identifier] = []
-    """Levels of the panels that show it; all without it."""
-    engines: list[EngineName] = []
-    """Engines that show it; all without it."""
     title: Label
     source: Text
     """Paper, RFC or manual with its section."""
@@ -131,14 +136,11 @@ class Law(Document):
         return self
 
 
-class Trait(Document):
-    """A known difference of an engine that shapes some panels."""
+class Trait(Shown):
+    """A known difference of engines that shapes some panels."""
 
     entry: Identifier
     """Id of an entry of engine_differences.yaml."""
-    engine: EngineName
-    panels: list[Identifier] = []
-    """Levels of the panels that name it; all without it."""
     effect: Text
     """What it does to the contour."""
 
@@ -180,8 +182,6 @@ class Region(Document):
 
     @model_validator(mode="after")
     def _consistent(self) -> Region:
-        if self.test is not None and self.claim is None:
-            raise ValueError("test: goes with claim")
         if bool(self.keep or self.fixed) != (self.reason is not None):
             raise ValueError("reason: goes with fixed and keep; say why they differ from the paper")
         unique((axis.id for axis in self.axes), "axis")
