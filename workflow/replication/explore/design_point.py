@@ -27,10 +27,10 @@ from pydantic import JsonValue
 from scipy.stats import qmc
 
 from replication.design.config import (
+    Extent,
     Replicates,
     Scale,
     Sensitivity,
-    Tier,
     load_sensitivity,
     load_study,
 )
@@ -94,15 +94,7 @@ class DesignPoint:
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
     """Run and judge every design point of a study; write points.csv and `JUDGED` to `folder`."""
     study, settings = load_study(root, name), load_sensitivity(root)
-    points, left_out = design_points(study, settings, machine.exact_engine)
-    costs = Costs()
-    costs.count(run for point in points for run in point.runs)
-    print(
-        f"{name}: {len(points)} design points, {len(costs.counted)} scenarios on "
-        f"{machine.engine}, about {costs.spent_s:.0f} s of CPU; the budget leaves out {left_out} "
-        "further points",
-        file=sys.stderr,
-    )
+    points = design_points(study, settings, machine.exact_engine)
     ran = [point for point in points if not all(run.refusal for run in point.runs)]
     results = machine.results(name, [point.runs for point in ran])
     rows: dict[str, list[dict[str, object]]] = {"claims": []}
@@ -148,16 +140,14 @@ def _cells_at(
             }
 
 
-def design_points(
-    study: Study, settings: Sensitivity, engine: Engine
-) -> tuple[list[DesignPoint], int]:
-    """Return every design point of a study, and how many the budget leaves out."""
+def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
+    """Return the design points of a study that its budget allows; print how many those are."""
     scale = settings.of(study.id).exploration
     study = _explored(study, scale)
     axes = varied(study, settings)
     alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
     points = _seeds(study, scale, settings.replicates_at_default, engine)
-    tier = explored_tier(scale.levels)
+    tier = whole_runs(scale.levels)
     usual = {run.refusal for run in points[0].runs}
     # Choices that the engine refuses although it runs the default.
     refused: defaultdict[str, list[JsonValue]] = defaultdict(list)
@@ -166,7 +156,7 @@ def design_points(
         points.append(point := _with_runs(point, study, tier, engine))
         if point.refusal or {run.refusal for run in point.runs} - usual:
             refused[key].append(value)
-    costs, left_out = Costs(), 0
+    costs = Costs()
     costs.count(run for point in points for run in point.runs)
     exponent = settings.points.bit_length() - 1
     sobol = qmc.Sobol(len(axes), rng=settings.seed)
@@ -176,11 +166,15 @@ def design_points(
         point = DesignPoint(f"s-{n:03d}", SPACE_FILLING, values=values)
         point = _with_runs(point, study, tier, engine)
         if costs.spent_s + costs.further_s(point.runs) > scale.cpu_budget_s:
-            left_out = len(rows) - n
             break
         costs.count(point.runs)
         points.append(point)
-    return points, left_out
+    print(
+        f"{study.id}: {len(points)} design points ({len(rows)} would be space filling), "
+        f"{len(costs.counted)} scenarios on {engine.name}, about {costs.spent_s:.0f} s of CPU",
+        file=sys.stderr,
+    )
+    return points
 
 
 def _explored(study: Study, scale: Scale) -> Study:
@@ -211,7 +205,7 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
     """Return the default point, then the same with other seeds."""
-    points, runs = [], _designed(study, explored_tier(scale.levels, count), engine)
+    points, runs = [], _designed(study, whole_runs(scale.levels, count), engine)
     for number, same_seed in enumerate(by_replicate(runs)):
         name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
         single = [replace(run, replicate=0) for run in same_seed]
@@ -219,7 +213,7 @@ def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[Desig
     return points
 
 
-def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> DesignPoint:
+def _with_runs(point: DesignPoint, study: Study, tier: Extent, engine: Engine) -> DesignPoint:
     try:
         changed = apply(study, Variation(defaults=point.values))
         return replace(point, runs=_designed(changed, tier, engine))
@@ -227,12 +221,11 @@ def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> 
         return replace(point, refusal=str(error))
 
 
-def _designed(study: Study, tier: Tier, engine: Engine) -> list[Run]:
+def _designed(study: Study, tier: Extent, engine: Engine) -> list[Run]:
     # One replicate takes only one of the levels that a paper averages over.
     return design_study(study, tier, [engine.name], engine.version, whole_averages=False)
 
 
-def explored_tier(levels: Literal["all", "quick"], replicates: int = 1) -> Tier:
-    """Return a tier of whole runs, at all levels of a study or at those of tier quick."""
-    counts, name = [Replicates(count=replicates)], "sensitivity"
-    return Tier(id=name, title=name, replicates=counts, levels=levels, batch_cost_s=60.0)
+def whole_runs(levels: Literal["all", "quick"], replicates: int = 1) -> Extent:
+    """Return an extent of whole runs, at all levels of a study or at those of tier quick."""
+    return Extent(replicates=[Replicates(count=replicates)], levels=levels)

@@ -15,7 +15,7 @@ from typing import Any
 from replication.design.config import explanations_path, load_sensitivity
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
-from replication.explore.finding import holding, judge_finding, scored
+from replication.explore.finding import holding, judge_finding
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
@@ -48,8 +48,6 @@ EXPLANATIONS = {
 SIGNIFICANCE = 0.05
 #: Least share of held-out matches, relative to the share of matches that the search saw.
 HELD_OUT_AT_LEAST = 0.5
-#: How many of the configurations nearest to the best are listed.
-_NEAREST = 10
 
 
 def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
@@ -110,7 +108,6 @@ def result_of(found: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 def _common(search: Search) -> dict[str, Any]:
     runner, causes = search.runner, search.runner.explanations
-    tried = search.at_stage(search.stages[0])
     used = {cause for trial in search.tried.values() for cause, _ in trial.configuration}
     if causes.score == "cells":
         # Every configuration is scored under all interpretations.
@@ -127,7 +124,6 @@ def _common(search: Search) -> dict[str, Any]:
         "untestable": {one.id: one.untestable for one in causes.of_kind("untestable")},
         "cpu_minutes": round(runner.costs.spent_s / 60, 2),
         "budget_minutes": round(causes.cpu_budget_s / 60, 2),
-        "nearest": [scored(trial, tried[0]) for trial in tried[:_NEAREST]],
     }
 
 
@@ -198,4 +194,4 @@ def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
     """Return whether no input of an explanation in the folder of results has changed."""
     name = document["study"]
-    return is_same(data, document.get("input_hashes", {}), lambda e: sources(root, name, e))
+    return is_same(data, document["input_hashes"], lambda e: sources(root, name, e))

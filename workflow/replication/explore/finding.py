@@ -72,17 +72,11 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
         found, rows = _by_claims(search, judge, best), []
         found["null_p"] = _claims_p(search, judge, on_first)
         rivals = search.rivals(best)
-    near = [scored(trial, best) for trial in sorted(rivals)]
-    return found | {"equally_good": near, "not_compared": search.not_compared(best)}, rows
-
-
-def scored(trial: Trial, best: Trial) -> dict[str, Any]:
-    """Return a trial's causes and bits, and how many bits it is worse than the best."""
-    return {
-        "causes": [list(pair) for pair in trial.pairs],
-        "bits": round(trial.total, 3),
-        "worse_by_bits": round(trial.total - best.total, 3),
-    }
+    found["equally_good"] = [
+        {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
+        for trial in sorted(rivals)
+    ]
+    return found, rows
 
 
 def _by_cells(

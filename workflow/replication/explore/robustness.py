@@ -111,10 +111,6 @@ def verdicts_by_claim(points: pd.DataFrame, claims: pd.DataFrame) -> dict[str, p
     }
 
 
-def _is_decided(table: pd.DataFrame) -> pd.Series[bool]:
-    return ~table["verdict"].isin(["", Verdict.NOT_TESTABLE])
-
-
 def claim_rows(
     verdicts: Mapping[str, pd.DataFrame], in_tier: Mapping[str, str]
 ) -> Iterator[dict[str, object]]:
@@ -122,7 +118,7 @@ def claim_rows(
     for claim, table in verdicts.items():
         default, tier = _default(table) or str(Verdict.NOT_TESTABLE), in_tier.get(claim, "")
         seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
-        decided = table[_is_decided(table)]
+        decided = table[~table["verdict"].isin(["", Verdict.NOT_TESTABLE])]
         filled = decided.loc[decided["kind"] == SPACE_FILLING, "verdict"]
         holds, designs = int((filled == Verdict.REPRODUCED).sum()), len(filled)
         low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from replication.design.design import Run, design_study
-from replication.explore.design_point import explored_tier
+from replication.explore.design_point import whole_runs
 from replication.explore.machine import Costs, Machine, by_replicate
 from replication.explore.score import Choice, FamilyScore, Numbers, Reader
 from replication.metrics.cell_map import MappedCell
@@ -69,10 +69,6 @@ class StudyPart:
             if one.id in self.levels
         ]
         return study.model_copy(update={"experiments": experiments})
-
-    def needs(self, run: Run, cells: Sequence[MappedCell]) -> bool:
-        """Return whether a run belongs to a point that is scored."""
-        return not self.cells or serves(run, [cells[place].quantity for place in self.cells])
 
 
 def serves(run: Run, quantities: Iterable[Quantity]) -> bool:
@@ -192,10 +188,11 @@ class TrialRunner:
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
     ) -> list[Run]:
         # Whole runs, as in tier paper. A replicate takes only one of the levels that are averaged.
-        study, tier = part.study(self.on(configuration)), explored_tier("all", replicates)
+        study, tier = part.study(self.on(configuration)), whole_runs("all", replicates)
         engine, version = self.machine.engine, self.machine.ns3_version
         runs = design_study(study, tier, [engine], version, whole_averages=False)
-        return [run for run in runs if part.needs(run, self.cells)]
+        scored = [self.cells[place].quantity for place in part.cells]
+        return [run for run in runs if not scored or serves(run, scored)]
 
     def results(self, configurations: Sequence[Configuration], part: StudyPart) -> Results:
         """Return the results of configurations, a replicate each; run what is missing."""

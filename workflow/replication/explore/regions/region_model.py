@@ -105,7 +105,7 @@ class Shown(Document):
     def is_on(self, engine: str, panel: Sequence[str]) -> bool:
         """Return whether a panel shows it on an engine."""
         in_panel = not self.panels or not {*panel}.isdisjoint(self.panels)
-        return in_panel and engine in (self.engines or [engine])
+        return in_panel and (not self.engines or engine in self.engines)
 
 
 class Law(Shown):

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from replication.design.design import Run, design_study
 from replication.engines.ns3 import NS3_VERSION
 from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
-from replication.explore.design_point import explored_tier
+from replication.explore.design_point import whole_runs
 from replication.explore.regions.region_model import DIGITS, Law, OfBdp, Region
 from replication.explore.trial import StudyPart, serves
 from replication.study.claim_model import Claim
@@ -114,7 +114,7 @@ class Space:
         return study
 
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
-        tier, compared = explored_tier("all", replicate + 1), list(self.claim.quantities())
+        tier, compared = whole_runs("all", replicate + 1), list(self.claim.quantities())
         runs = design_study(study, tier, [self.engine], self.ns3_version)
         return [run for run in runs if run.replicate == replicate and serves(run, compared)]
 
