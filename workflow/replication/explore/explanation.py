@@ -138,16 +138,15 @@ def _explanation(
         "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
         "result": result,
         "reasons": reasons,
-        "causes": [
-            _described(causes[one["cause"].partition("@")[0]], one) for one in judged["leaving"]
-        ],
+        "causes": [_described(causes, one) for one in judged["leaving"]],
         "bits": round(best.bits, 3),
         "gain_bits": round(judged["gain_bits"], 3),
     }
 
 
-def _described(cause: Cause, leaving: Mapping[str, Any]) -> dict[str, Any]:
+def _described(causes: Mapping[str, Cause], leaving: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of a cause at a level, and its bits."""
+    cause = causes[leaving["cause"].partition("@")[0]]
     levels = {level.key: level.title for level in cause.levels or []}
     texts = {"reason", "source", "plausibility", "evidence", "outside_ledger"}
     return {

@@ -6,6 +6,7 @@ A configuration is a set of causes that are simulated, each at one of its levels
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -28,9 +29,9 @@ from replication.verdicts.claim import evaluate_claim
 Configuration = tuple[tuple[str, str], ...]
 #: The documented defaults.
 DEFAULTS: Configuration = ()
-#: Bits of a claim's verdict where claims are explained; `NOT_REPRODUCED_BITS` for all others.
-VERDICT_BITS = {Verdict.REPRODUCED: 0.0, Verdict.DIRECTION_ONLY: 2.0}
-NOT_REPRODUCED_BITS = 4.0
+#: Bits of a claim's verdict where claims are explained.
+VERDICT_BITS: dict[str, float] = dict.fromkeys(Verdict, 4.0)
+VERDICT_BITS |= {Verdict.REPRODUCED: 0.0, Verdict.DIRECTION_ONLY: 2.0}
 
 
 def with_cause(configuration: Configuration, cause: str, level: str) -> Configuration:
@@ -168,21 +169,18 @@ class TrialRunner:
     def runs(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
         """Return a configuration's runs; None where they make no scenario or are refused."""
         key = configuration, part.name
-        if key not in self._designed:
-            self._designed[key] = self._accepted(configuration, part)
-        return self._designed[key]
-
-    def _accepted(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
-        try:
+        if key in self._designed:
+            return self._designed[key]
+        runs: list[Run] | None = None
+        with suppress(InputError):
             runs = self._needed(configuration, part)
-        except InputError:
-            return None
-        if configuration == DEFAULTS:
-            return runs
-        # Points that the engine refuses at the defaults too do not count.
-        usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
-        refused = {(r.experiment, r.point) for r in runs if self.machine.refusal(r)}
-        return runs if refused <= usual else None
+        if runs and configuration != DEFAULTS:
+            # Points that the engine refuses at the defaults too do not count.
+            usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
+            refused = {(r.experiment, r.point) for r in runs if self.machine.refusal(r)}
+            runs = runs if refused <= usual else None
+        self._designed[key] = runs
+        return runs
 
     def _needed(
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
@@ -283,10 +281,6 @@ class ClaimJudge:
 
     runner: TrialRunner
 
-    def cost_bits(self, verdict: str) -> float:
-        """Return the bits of a verdict."""
-        return VERDICT_BITS.get(Verdict(verdict), NOT_REPRODUCED_BITS)
-
     def judged(
         self, configurations: Sequence[Configuration], results: Results, stage: StudyPart
     ) -> list[Trial]:
@@ -294,7 +288,7 @@ class ClaimJudge:
         trials = []
         for number, one in enumerate(configurations):
             found = self.verdicts(results.single_replicate(number), stage)
-            data_bits = sum(map(self.cost_bits, found.values()))
+            data_bits = sum(VERDICT_BITS[verdict] for verdict in found.values())
             trials.append(Trial(one, data_bits, self.runner.bits(one), verdicts=found))
         return trials
 
