@@ -13,13 +13,13 @@ from replication.explore.design_point import (
     SEED,
     SPACE_FILLING,
     design_points,
+    value_range,
 )
 from replication.explore.robustness import (
     CONDITIONAL,
     FRAGILE,
     ROBUST,
     TOO_FEW,
-    cell_rows,
     claim_rows,
     robustness_word,
     verdicts_by_claim,
@@ -229,7 +229,8 @@ def test_seeds_that_disagree_are_counted_and_a_change_by_the_reduced_scale_is_ma
 
 @pytest.mark.parametrize(("highest", "reached"), [(11.0, True), (9.9, False)])
 def test_a_cells_range_and_whether_the_published_value_lies_in_it(highest, reached):
-    cells = pd.DataFrame({"point": list("abcd"), "value": [8.0, 9.5, float("nan"), highest]})
-    (row,) = cell_rows(cells.assign(table="1", row="a", column="x", unit="s", published=10.0))
-    assert (row["lowest"], row["highest"], row["designs"]) == (8.0, highest, 3)
-    assert row["published_in_range"] == reached
+    found = value_range(10.0, [8.0, 9.5, highest])
+    assert (found["lowest"], found["highest"], found["designs"]) == (8.0, highest, 3)
+    assert found["published_in_range"] is reached
+    none = value_range(10.0, [])
+    assert none["designs"] == 0 and none["published_in_range"] is None

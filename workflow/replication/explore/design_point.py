@@ -6,8 +6,7 @@ All points run on one engine, with one replicate:
 - `one at a time`: one assumption at an end of its range, or at another of its choices;
 - `space filling`: all assumptions vary at once, by a Sobol' design, as far as the budget allows.
 
-Claims and cells are judged by the rules of the report. Cells of all points are looked up together,
-each point a replicate, because looking them up takes most of the time.
+Claims and cells are judged by the rules of the report, each point a replicate.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ from replication.explore.machine import Costs, Machine, by_replicate
 from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
-from replication.metrics.statistic import estimate
 from replication.study.errors import InputError
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import write_parquet, write_table
@@ -56,11 +54,12 @@ POINT_COLUMNS = (
     *("study", "point", "kind", "changed", "values", "engine", "scenarios", "refused"),
     "reason",
 )
-#: What is judged at every design point: Parquet files of these names, with their columns.
-JUDGED = {
-    "claims": ("point", "claim", "verdict"),
-    "cells": ("point", "table", "row", "column", "unit", "published", "value"),
-}
+CELL_COLUMNS = (
+    *("study", "table", "row", "column", "engine", "unit", "published"),
+    *("designs", "lowest", "highest", "published_in_range"),
+)
+#: Verdicts on the claims at all points: point, claim, verdict.
+VERDICTS = "claims.parquet"
 
 
 @dataclass(frozen=True)
@@ -92,34 +91,28 @@ class DesignPoint:
 
 
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
-    """Run and judge every design point of a study; write points.csv and `JUDGED` to `folder`."""
+    """Run and judge every design point; write points.csv, cells.csv and `VERDICTS` to `folder`."""
     study, settings = load_study(root, name), load_sensitivity(root)
     points = design_points(study, settings, machine.exact_engine)
     ran = [point for point in points if not all(run.refusal for run in point.runs)]
     results = machine.results(name, [point.runs for point in ran])
-    rows: dict[str, list[dict[str, object]]] = {"claims": []}
-    rows["cells"] = list(_cells_at(root, study, [point.id for point in ran], results))
+    write_table(folder / "cells.csv", _cells(root, study, results), CELL_COLUMNS)
+    verdicts = []
     for point in ran:
         single = machine.read(name, [point.runs])
         for claim in study.claims:
-            rows["claims"] += [
-                row | {"point": point.id} for row in evaluate_claim(study, claim, single)
-            ]
-    for part, columns in JUDGED.items():
-        table = pd.DataFrame(rows[part], columns=list(columns))
-        table = table.astype(dict.fromkeys({"published", "value"} & set(columns), float))
-        packed = pa.Table.from_pandas(table, preserve_index=False)
-        write_parquet(packed, folder / f"{part}.parquet")
+            judged = evaluate_claim(study, claim, single)
+            verdicts += [(point.id, row["claim"], row["verdict"]) for row in judged]
+    table = pd.DataFrame(verdicts, columns=["point", "claim", "verdict"])
+    write_parquet(pa.Table.from_pandas(table, preserve_index=False), folder / VERDICTS)
     described = ({"study": name, "engine": machine.engine} | point.row for point in points)
     write_table(folder / "points.csv", described, POINT_COLUMNS)
 
 
-def _cells_at(
-    root: Path, study: Study, points: Sequence[str], results: Results
-) -> Iterator[dict[str, object]]:
-    """Yield our value for each published number at each point, a replicate of the results.
+def _cells(root: Path, study: Study, results: Results) -> Iterator[dict[str, object]]:
+    """Yield the range of our value for each published number over the points.
 
-    It is NaN where one run cannot test the number, as with a number of one published run.
+    Points where one run cannot test it do not count, as with a number of one published run.
     """
     coverage = Coverage(study, results)
     (engine,) = results.engines
@@ -127,17 +120,23 @@ def _cells_at(
         if cell.is_spread:
             continue
         means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
-        for number, point in enumerate(points):
-            found = estimate(means[means.index == number].to_numpy(dtype=float))
-            why_not = cell.cell.tolerance.factor or untestable(
-                coverage, engine, cell, found.n, number
-            )
-            yield {
-                "point": point,
-                **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
-                "published": cell.value,
-                "value": math.nan if why_not else found.mean,
-            }
+        values = [
+            float(mean)
+            for number, mean in zip(means.index.tolist(), means, strict=True)
+            if not (cell.cell.tolerance.factor or untestable(coverage, engine, cell, 1, number))
+        ]
+        yield {
+            **{"study": study.id, "engine": engine, "published": cell.value},
+            **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
+            **value_range(cell.value, values),
+        }
+
+
+def value_range(published: float, values: Sequence[float]) -> dict[str, object]:
+    """Return the range of values at design points, and whether the published one is in it."""
+    low, high = min(values, default=math.nan), max(values, default=math.nan)
+    within = low <= published <= high if values else None
+    return {"designs": len(values), "lowest": low, "highest": high, "published_in_range": within}
 
 
 def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:

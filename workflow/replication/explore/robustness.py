@@ -1,4 +1,4 @@
-"""Robustness: at how many plausible designs a claim holds, and the range of each cell.
+"""Robustness: at how many plausible designs a claim holds, and what flips it.
 
 A claim *holds* at a design point where its verdict there is `reproduced`. It holds at a share of
 the space-filling points at which it can be tested, given with Wilson's interval as if the points
@@ -12,7 +12,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -23,11 +22,11 @@ from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.design_point import (
     DEFAULT,
-    JUDGED,
     ONE_AT_A_TIME,
     POINT_COLUMNS,
     SEED,
     SPACE_FILLING,
+    VERDICTS,
 )
 from replication.explore.machine import write_json
 from replication.metrics.statistic import wilson_interval
@@ -48,10 +47,6 @@ TABLES: dict[str, tuple[str, ...]] = {
         *("study", "claim", "engine", "verdict_tier", "verdict_default", "reduced_scale_differs"),
         *("seeds", "seeds_alike", "designs", "holds", "share", "low", "high"),
         *("word", "tested_alone", "flipped_by"),
-    ),
-    "cells": (
-        *("study", "table", "row", "column", "engine", "unit", "published"),
-        *("designs", "lowest", "highest", "published_in_range"),
     ),
     "effects": ("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
 }
@@ -84,19 +79,14 @@ def measure_study(
     points = pd.DataFrame(robustness_table(folder, "points"))
     points["values"] = points["values"].map(json.loads)
     engine = str(points["engine"].iloc[0])
-    claims, cells = (read_parquet(folder / f"{part}.parquet").to_pandas() for part in JUDGED)
-    verdicts = verdicts_by_claim(points, claims)
+    verdicts = verdicts_by_claim(points, read_parquet(folder / VERDICTS).to_pandas())
     path = data / "claims.csv"
     in_tier = {
         row["claim"]: row["verdict"]
         for row in (read_rows(path, CLAIM_COLUMNS) if path.is_file() else [])
         if (row["study"], row["engine"]) == (name, engine)
     }
-    rows = {
-        "claims": claim_rows(verdicts, in_tier),
-        "cells": cell_rows(cells),
-        "effects": effect_rows(verdicts),
-    }
+    rows = {"claims": claim_rows(verdicts, in_tier), "effects": effect_rows(verdicts)}
     for part, table in rows.items():
         rows_with_study = ({"study": name, "engine": engine} | row for row in table)
         write_table(folder / f"{part}.csv", rows_with_study, TABLES[part])
@@ -148,15 +138,6 @@ def claim_rows(
 
 def _default(table: pd.DataFrame) -> str:
     return str(table.loc[table["kind"] == DEFAULT, "verdict"].iloc[0])
-
-
-def cell_rows(cells: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return the range of our value for each published number over all designs."""
-    groups = cells.groupby(["table", "row", "column", "unit", "published"], sort=False)["value"]
-    rows = groups.agg(designs="count", lowest="min", highest="max").reset_index()
-    within = rows["published"].between(rows["lowest"], rows["highest"]).astype(object)
-    rows["published_in_range"] = within.where(rows["designs"] > 0, None)
-    return rows.to_dict("records")
 
 
 def effect_rows(verdicts: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
