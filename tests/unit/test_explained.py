@@ -113,7 +113,7 @@ def test_a_number_above_the_link_of_its_explanation_is_impossible_under_it(confi
 def test_an_exception_for_one_table_must_bring_a_number_inside(inside):
     judge = judge_of("nishitha")
     (family,) = (f for f in judge.families if judge.cells[f.cells[0]].column == "throughput")
-    score = FamilyScore(judge, family, range(len(judge.cells)))
+    score = FamilyScore(judge.runner.explanations, judge.cells, family, range(len(judge.cells)))
     goodput = family.combinations.index((("payload", "goodput"),))
     one_table = score.table_of == score.tables.index("5.3")
     errors = np.full((len(score.places), len(family.combinations)), 1.0)

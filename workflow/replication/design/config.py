@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION, PREFIX, Ns3Version
-from replication.study.errors import InputError, describe
+from replication.study.errors import InputError, check_known, describe
 from replication.study.files import read_model, read_yaml
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import unique
@@ -231,11 +231,9 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
 
 def load_tier(root: Path, name: str) -> Tier:
     """Read configs/tiers/<name>.yaml."""
-    path = root / "configs" / "tiers" / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(other.stem for other in path.parent.glob("*.yaml")))
-        raise InputError(f"tier: {name!r} is unknown; there are {known}")
-    return read_model(path, Tier)
+    paths = {path.stem: path for path in (root / "configs" / "tiers").glob("*.yaml")}
+    check_known("tier", [name], paths)
+    return read_model(paths[name], Tier)
 
 
 def load_sensitivity(root: Path) -> Sensitivity:
@@ -261,9 +259,7 @@ def study_files(root: Path, name: str) -> list[Path]:
 
 def load_study(root: Path, name: str) -> Study:
     """Read the study in the folder configs/studies/<name>."""
-    known = study_ids(root)
-    if name not in known:
-        raise InputError(f"studies: {name!r} is unknown; there are {', '.join(known)}")
+    check_known("studies", [name], study_ids(root))
     first, *more = study_files(root, name)
     study = read_model(first, Study, *more)
     if study.id != name:

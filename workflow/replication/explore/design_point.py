@@ -39,7 +39,7 @@ from replication.explore.machine import Costs, Machine, by_replicate
 from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import write_parquet, write_table
 from replication.study.study import Study
@@ -48,6 +48,7 @@ from replication.verdicts.cell import replicate_means, untestable
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
+_SETTINGS = "configs/sensitivity.yaml"
 DEFAULT, SEED = "default", "seed"
 ONE_AT_A_TIME, SPACE_FILLING = "one at a time", "space filling"
 POINT_COLUMNS = (
@@ -177,13 +178,10 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
 
 
 def _explored(study: Study, scale: Scale) -> Study:
-    kept = [e for e in study.experiments if e.id in (scale.experiments or [e.id])]
-    unknown = set(scale.experiments or ()) - {experiment.id for experiment in kept}
-    if unknown:
-        raise InputError(
-            f"configs/sensitivity.yaml: study {study.id} has no experiment {min(unknown)!r}; it "
-            f"has {', '.join(experiment.id for experiment in study.experiments)}"
-        )
+    known = {experiment.id: experiment for experiment in study.experiments}
+    wanted = scale.experiments or [*known]
+    check_known(f"{_SETTINGS}: studies.{study.id}.exploration.experiments", wanted, known)
+    kept = [one for name, one in known.items() if name in wanted]
     return study.model_copy(update={"experiments": kept})
 
 
@@ -193,12 +191,7 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
     InputError where the settings hold a parameter that is not assumed.
     """
     found, held = assumptions(study), settings.of(study.id).held
-    unknown = sorted(held.keys() - {assumption.key for assumption in found})
-    if unknown:
-        raise InputError(
-            f"configs/sensitivity.yaml: studies.{study.id}.held: {unknown[0]!r} is not an assumed "
-            "parameter of the study's explored experiments"
-        )
+    check_known(f"{_SETTINGS}: studies.{study.id}.held", held, {one.key for one in found})
     return [a for a in found if a.alternatives and a.key not in held]
 
 

@@ -19,7 +19,7 @@ from replication.design.design import Run, design_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
 from replication.explore.machine import Costs, Machine, by_replicate, write_json
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_json, read_model
 from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.study import Study
@@ -66,9 +66,8 @@ def modern_studies(root: Path, studies: Collection[str], engines: Collection[str
 def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
     """Return a study with its substitutions, and its runs in a tier."""
     modern = load_modern(root)
-    for key, wanted, known in (("studies", name, modern.studies), ("tiers", tier, modern.tiers)):
-        if wanted not in known:
-            raise InputError(f"{CONFIG}: {key}: has no {wanted!r}; it has {', '.join(known)}")
+    check_known(f"{CONFIG}: studies", [name], modern.studies)
+    check_known(f"{CONFIG}: tiers", [tier], modern.tiers)
     study, substituted = load_study(root, name), modern.studies[name].set
     try:
         if substituted is not None:

@@ -5,16 +5,21 @@ A configuration is a set of causes that are simulated, each at one of its levels
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from replication.design.design import Run, design_study
 from replication.explore.design_point import whole_runs
 from replication.explore.machine import Costs, Machine, by_replicate
-from replication.explore.score import Choice, FamilyScore, Numbers, Reader
+from replication.explore.score import Choice, Combination, Family, FamilyScore, Numbers
 from replication.metrics.cell_map import MappedCell
+from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.claim_model import Claim, Quantity, covers
 from replication.study.errors import InputError
@@ -22,7 +27,8 @@ from replication.study.parameter import Factor
 from replication.study.study import Study
 from replication.study.variation import apply
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Explanations, Stage
+from replication.verdicts.bound import propagation_s
+from replication.verdicts.cause import Explanations, Interpretation, Stage, combined, refusal
 from replication.verdicts.claim import evaluate_claim
 
 #: Cause and level, in the order of the causes' ids.
@@ -240,16 +246,97 @@ class Trial:
         return (*self.configuration, *(pair for choice in self.readings for pair in choice.pairs))
 
 
-class CellJudge(Reader):
+class CellJudge:
     """Scores configurations by the study's numbers, each under its best interpretation."""
 
     def __init__(self, runner: TrialRunner) -> None:
-        super().__init__(runner.study, runner.explanations, runner.cells)
-        self.runner = runner
+        self.runner, self.cells = runner, runner.cells
+        self._readings = {
+            (cause.id, level.key): level.reading
+            for cause in runner.explanations.of_kind("reading")
+            for level in cause.levels or []
+            if level.reading is not None
+        }
+        self.families = self._families()
+
+    def _families(self) -> list[Family]:
+        by_column = {table.id: table.columns is not None for table in self.runner.study.tables}
+        causes = self.runner.explanations.of_kind("reading")
+        groups: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+        for place, cell in enumerate(self.cells):
+            if not cell.not_comparable:
+                ids = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
+                groups[cell.column if by_column[cell.table] else "", ids].append(place)
+        return [
+            Family(
+                places,
+                self._combinations(ids, self.cells[places[0]]),
+                [name or self.cells[place].table for place in places],
+            )
+            for (name, ids), places in groups.items()
+        ]
+
+    def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
+        """Return the interpretations that can apply together; the first is the study's."""
+        options = [[None, *(p for p in self._readings if p[0] == cause)] for cause in causes]
+        found = []
+        for product in itertools.product(*options):
+            pairs = tuple(pair for pair in product if pair is not None)
+            # Two interpretations must not set the same key; factors multiply.
+            given = [
+                key for p in pairs for key in self._readings[p].model_dump(exclude_defaults=True)
+            ]
+            keys = [key for key in given if key != "factor"]
+            if len(keys) == len(set(keys)) and not refusal(cell, self.reading(pairs)):
+                found.append(pairs)
+        return found
+
+    def reading(self, combination: Combination) -> Interpretation | None:
+        """Return the interpretation that causes make together; None as the study states."""
+        return combined(self._readings[pair] for pair in combination)
+
+    def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
+        """Return what would be printed: for each family by configuration, cell, interpretation.
+
+        `results` have a replicate for each of `count` configurations; the arrays have only cells
+        of `places`, whose points were run.
+        """
+        arrays = []
+        for family in self.families:
+            kept = [place for place in family.cells if place in set(places)]
+            array = np.full((count, len(kept), len(family.combinations)), np.nan)
+            for column, combination in enumerate(family.combinations):
+                reading = self.reading(combination)
+                for row, place in enumerate(kept):
+                    if not refusal(self.cells[place], reading):
+                        array[:, row, column] = self._values(results, count, place, reading)
+            arrays.append(array)
+        return arrays
+
+    def _values(
+        self, results: Results, count: int, place: int, reading: Interpretation | None
+    ) -> Numbers:
+        """Return what would be printed in a cell for each configuration."""
+        cell = self.cells[place]
+        wanted = cell.quantity if reading is None else reading.of(cell).quantity
+        # Without levels, so that one cached table serves all cells of a column.
+        frame = quantity(results, wanted.model_copy(update={"where": {}}))
+        mask = np.ones(len(frame), dtype=bool)
+        for factor, keys in wanted.where.items():
+            mask &= np.isin(frame[factor].to_numpy(dtype=str), keys)
+        numbers = frame["replicate"].to_numpy(dtype=int)[mask]
+        sums = np.bincount(numbers, frame["value"].to_numpy(dtype=float)[mask], count)
+        with np.errstate(invalid="ignore"):
+            means = np.asarray(sums / np.bincount(numbers, minlength=count))
+        if reading is None:
+            return means
+        less_s = propagation_s(self.runner.study, wanted) if reading.less_propagation else 0.0
+        return np.array([reading.printed(float(value), less_s) for value in means])
 
     def scores(self, stage: StudyPart) -> list[FamilyScore]:
         """Return the score of each family on a stage."""
-        return [FamilyScore(self, family, stage.cells) for family in self.families]
+        found, places = self.runner.explanations, {*stage.cells}
+        return [FamilyScore(found, self.cells, family, places) for family in self.families]
 
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study states."""

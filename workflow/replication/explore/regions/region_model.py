@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from replication.study.claim_model import Claim, SimpleTest
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_model
 from replication.study.model import (
     LINE,
@@ -239,7 +239,7 @@ class RegionSettings(Document):
     """Largest share of the budget for validation."""
     enough: Annotated[float, Field(ge=0, lt=1)]
     """Undecided share of the area at which no more points are run."""
-    tiers: dict[Literal["quick", "paper", "deep"], Spending]
+    tiers: dict[str, Spending]
     """Tier to what it spends."""
     changed: list[Change] = []
     """List of [changes](#changes-after-results) made after results were seen."""
@@ -257,9 +257,8 @@ def region_names(root: Path) -> list[str]:
 
 def load_region(root: Path, name: str) -> Region:
     """Read a region; InputError names each wrong field."""
+    check_known("region", [name], region_names(root))
     path = region_path(root, name)
-    if not path.is_file():
-        raise InputError(f"region: {name!r} is unknown; there are {', '.join(region_names(root))}")
     found = read_model(path, Region)
     if found.id != name:
         raise InputError(f"{path}: id: is {found.id!r}; it must be {name!r}, as the file is")

@@ -29,7 +29,7 @@ from replication.explore.regions.region_model import (
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, REACH, Surface, middles
 from replication.metrics.metric_model import validate_study_metrics
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_json
 from replication.study.storage.table import write_table
 from replication.study.study import REGIONS_TABLE, Study
@@ -200,8 +200,7 @@ def check_region(root: Path, name: str) -> str:
         validate_study_metrics(study)
         check_claims(study)
         Compared(claim)
-        for unknown in sorted({trait.entry for trait in region.traits} - known.keys()):
-            raise InputError(f"traits: engine_differences.yaml has no entry {unknown!r}")
+        check_known("traits", [trait.entry for trait in region.traits], known)
         for engine in region.engines:
             space = Space(region, base, engine)
             if not all(space.runs(Point(panel, 0.5, 0.5)) for panel in space.panels):
@@ -216,9 +215,7 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     """Explore a region on an engine; write its result and scenarios; return the result's file."""
     check_region(root, name)
     region, settings = load_region(root, name), load_settings(root)
-    if tier not in settings.tiers:
-        known = ", ".join(settings.tiers)
-        raise InputError(f"tier: configs/regions.yaml has none called {tier!r}; it has {known}")
+    check_known("configs/regions.yaml: tiers", [tier], settings.tiers)
     spending = settings.tiers[tier]
     space = Space(region, load_study(root, region.study), machine.engine, machine.ns3_version)
     # One thread: sums in another order would choose other points.

@@ -23,7 +23,7 @@ from replication.explore.design_point import whole_runs
 from replication.explore.regions.region_model import DIGITS, Law, OfBdp, Region
 from replication.explore.trial import StudyPart, serves
 from replication.study.claim_model import Claim
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.study import Study
 from replication.study.variation import Variation, apply, rounded
 
@@ -53,10 +53,8 @@ class Space:
         """The claim that is mapped: one of the study, a clause of it, or the region's own."""
         name, number = self.region.claim, self.region.test
         claims = {claim.id: claim for claim in self.base.claims}
-        found = self.region.own_claim or claims.get(str(name))
-        if found is None:
-            has = f"has no claim {name!r}; it has {', '.join(claims)}"
-            raise InputError(f"claim: study {self.base.id} {has}")
+        check_known("claim", [name] if name else [], claims)
+        found = self.region.own_claim or claims[str(name)]
         if number is None:
             return found
         if number > len(tests := found.tests()):
