@@ -59,32 +59,32 @@ class OfBdp(Document):
     """Its lower limit."""
 
 
+class LevelAxis(Document):
+    """An axis without numbers."""
+
+    id: Identifier
+    title: Label
+    levels: Annotated[list[AxisLevel], Field(min_length=1)]
+
+
 class Axis(Document):
-    """One axis: `levels`, or `range` with one of `set` and `of_bdp`."""
+    """An axis with a range, and one of `set` and `of_bdp`."""
 
     id: Identifier
     title: Label
     """Its name in charts."""
     unit: Annotated[str, LINE] = ""
-    range: Range | None = None
-    levels: Annotated[list[AxisLevel], Field(min_length=1)] | None = None
-    """Each level is a panel."""
+    range: Range
     set: Variation | None = None
-    """With `range`: the parameters that take the number, written `$value`."""
+    """The parameters that take the number, written `$value`."""
     scale: Annotated[float, Field(gt=0)] = 1.0
     """Factor between the axis' value and the number that is set."""
     of_bdp: OfBdp | None = None
-    """With `range`: the parameter that is computed from the bandwidth-delay product."""
+    """The parameter that is computed from the bandwidth-delay product."""
     paper: float | None = None
     """The paper's value; left out if the paper has none."""
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Axis:
-        setters = (self.set is not None) + (self.of_bdp is not None)
-        if (self.range is None) == (self.levels is None) or setters != (0 if self.levels else 1):
-            raise ValueError(f"axis {self.id}: give levels, or range with one of set and of_bdp")
-        unique((level.key for level in self.levels or []), f"level of axis {self.id}")
-        return self
+    _one_setter = one_of("set", "of_bdp")
 
 
 class OwnClaim(Claim):
@@ -166,8 +166,10 @@ class Region(Document):
     """What differs from the study at every point."""
     reason: Text | None = None
     """Why `fixed` and `keep` differ from the paper."""
-    axes: Annotated[list[Axis], Field(min_length=2, max_length=4)]
-    """Two ranges, x and y, and up to two axes with levels."""
+    axes: Annotated[list[Axis], Field(min_length=2, max_length=2)]
+    """The axes x and y."""
+    panels: Annotated[list[LevelAxis], Field(max_length=2)] = []
+    """Axes whose levels make the panels."""
     engines: Annotated[list[EngineName], Field(min_length=1)]
     cpu_budget_s: PositiveSeconds
     """Expected CPU time on each engine in tier paper, by its cost model, validation included."""
@@ -184,33 +186,15 @@ class Region(Document):
     def _consistent(self) -> Region:
         if bool(self.keep or self.fixed) != (self.reason is not None):
             raise ValueError("reason: goes with fixed and keep; say why they differ from the paper")
-        unique((axis.id for axis in self.axes), "axis")
+        unique((axis.id for axis in (*self.axes, *self.panels)), "axis")
         unique(self.engines, "engine")
-        if len(self.ranges) != 2:
-            raise ValueError(f"axes: {len(self.ranges)} have a range; a region needs two")
-        levels = {level.key for axis in self.level_axes for level in axis.levels or []}
-        for law in self.laws:
-            if law.axis is not None and law.axis not in {axis.id for axis in self.ranges}:
-                raise ValueError(f"laws: {law.axis!r} is no axis with a range")
-        panels = {key for part in (self.laws, self.traits) for one in part for key in one.panels}
-        if unknown := sorted(panels - levels):
-            raise ValueError(f"panels: {unknown[0]!r} is no level of an axis")
+        levels = [level.key for axis in self.panels for level in axis.levels]
+        unique(levels, "level")
+        axes = {axis.id: axis for axis in self.axes}
+        check_known("laws: axis", [law.axis for law in self.laws if law.axis], axes)
+        for one in (*self.laws, *self.traits):
+            check_known("panels", one.panels, levels)
         return self
-
-    @property
-    def ranges(self) -> list[Axis]:
-        """The axes with a range: x, then y."""
-        return [axis for axis in self.axes if axis.range is not None]
-
-    @property
-    def spans(self) -> list[Range]:
-        """The ranges of x and y."""
-        return [axis.range for axis in self.axes if axis.range is not None]
-
-    @property
-    def level_axes(self) -> list[Axis]:
-        """The axes with levels, which make the panels."""
-        return [axis for axis in self.axes if axis.levels is not None]
 
 
 class Spending(Document):

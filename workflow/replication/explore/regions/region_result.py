@@ -95,15 +95,13 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         "reason": region.reason or "",
         "bounds": [_number(math.exp(end) or None) for end in (bounds.low, bounds.high)],
         "axes": [
-            {
-                **axis.model_dump(include={"id", "title", "unit", "paper"}),
-                **span.model_dump(include={"low", "high", "log"}),
-            }
-            for axis, span in zip(region.ranges, region.spans, strict=True)
+            axis.model_dump(include={"id", "title", "unit", "paper"})
+            | axis.range.model_dump(include={"low", "high", "log"})
+            for axis in region.axes
         ],
         "level_axes": [
-            {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}
-            for a in region.level_axes
+            {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels}}
+            for a in region.panels
         ],
         "panels": panels,
         "left_out": [panel for panel in space.panels if panel not in explored],
@@ -158,8 +156,8 @@ def _contour(surface: Surface, warped: Any) -> Segments:
 
 def _paper(space: Space, surface: Surface) -> dict[str, Any] | None:
     """Return where the paper's point lies, and the probability that the claim holds there."""
-    axes, probability = zip(space.region.spans, space.region.ranges, strict=True), None
-    at = [span.position(axis.paper) for span, axis in axes if axis.paper is not None]
+    axes, probability = space.region.axes, None
+    at = [axis.range.position(axis.paper) for axis in axes if axis.paper is not None]
     if len(at) < 2:
         return None
     if all(0 <= place <= 1 for place in at):
@@ -207,7 +205,7 @@ def check_region(root: Path, name: str) -> str:
                 raise InputError("keep: leaves no run that the claim is about")
     except InputError as error:
         raise InputError(f"{region_path(Path(), name)}: {error}") from None
-    x, y = region.ranges
+    x, y = region.axes
     return f"{claim.id} of {region.study} over {x.id} and {y.id}, {len(space.panels)} panels"
 
 

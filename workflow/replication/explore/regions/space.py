@@ -74,13 +74,13 @@ class Space:
     @cached_property
     def panels(self) -> list[Panel]:
         """The panels: a single empty one where no axis has levels."""
-        levels = [[level.key for level in axis.levels or []] for axis in self.region.level_axes]
+        levels = [[level.key for level in axis.levels] for axis in self.region.panels]
         return list(itertools.product(*levels))
 
     def values(self, point: Point) -> tuple[float, float]:
         """Return a point's values on both axes."""
-        x, y = self.region.spans
-        return x.at(point.x, DIGITS), y.at(point.y, DIGITS)
+        x, y = self.region.axes
+        return x.range.at(point.x, DIGITS), y.range.at(point.y, DIGITS)
 
     def runs(self, point: Point, replicate: int = 0) -> list[Run]:
         """Return the runs of a replicate of a point; InputError if its values make no scenario."""
@@ -93,18 +93,18 @@ class Space:
     def _at(self, point: Point) -> Study:
         """Return the study at a point."""
         study = self.study
-        for axis, key in zip(self.region.level_axes, point.panel, strict=True):
-            (change,) = (level.set for level in axis.levels or [] if level.key == key)
+        for panel, key in zip(self.region.panels, point.panel, strict=True):
+            (change,) = (level.set for level in panel.levels if level.key == key)
             study = study if change is None else apply(study, change)
-        axes = list(zip(self.region.ranges, self.region.spans, self.values(point), strict=True))
-        for axis, span, value in axes:
+        axes = list(zip(self.region.axes, self.values(point), strict=True))
+        for axis, value in axes:
             if axis.set is not None:
                 scaled = value * axis.scale
-                number = round(scaled) if span.whole else rounded(scaled, 8)
+                number = round(scaled) if axis.range.whole else rounded(scaled, 8)
                 study = apply(study, axis.set.at(number))
         # Bandwidth and delay are known once all other axes are set.
         path: TcpPath | None = None
-        for axis, _, value in axes:
+        for axis, value in axes:
             if axis.of_bdp is not None:
                 path = path or TcpPath.of(self._runs(study)[0].scenario)
                 amount = _amount(axis.of_bdp, value, path)
@@ -144,8 +144,8 @@ def drawn_laws(space: Space, panel: Panel) -> list[dict[str, Any]]:
 
 
 def _line(space: Space, law: Law, panel: Panel) -> Segments:
-    is_x = law.axis == space.region.ranges[0].id
-    at = round(space.region.spans[0 if is_x else 1].position(law.value or 0.0), 4)
+    is_x = law.axis == space.region.axes[0].id
+    at = round(space.region.axes[0 if is_x else 1].range.position(law.value or 0.0), 4)
     ends = (at, 0.0, at, 1.0) if is_x else (0.0, at, 1.0, at)
     return [ends] if 0 <= at <= 1 else []
 
