@@ -276,7 +276,7 @@ def _judged_claims(
     claims on the same quantity too.
     """
 
-    def as_read(part: dict[str, Any]) -> dict[str, Any]:
+    def read_alike(part: dict[str, Any]) -> dict[str, Any]:
         place, metric, how = (str(part.get(name)) for name in ("experiment", "metric", "aggregate"))
         if (reading := readings.get((place, metric, how))) is None:
             return part
@@ -286,7 +286,7 @@ def _judged_claims(
     ran, read = set(results.design["experiment"]), []
     for claim in study.claims:
         if all(wanted.experiment in ran for wanted in claim.quantities()):
-            document = json.loads(claim.model_dump_json(), object_hook=as_read)
+            document = json.loads(claim.model_dump_json(), object_hook=read_alike)
             read.append(Claim.model_validate_json(json.dumps(document)))
     return verdicts(study, read, results)
 

@@ -22,9 +22,6 @@ from replication.study.files import write_text
 from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
 
-#: Runs scenarios into the store.
-Simulate = Callable[[dict[str, Scenario]], None]
-
 
 @dataclass
 class Costs:
@@ -54,7 +51,7 @@ class Machine:
 
     engine: str
     store: Store
-    simulate: Simulate
+    simulate: Callable[[dict[str, Scenario]], None]
     ns3_version: str = NS3_VERSION
 
     @property

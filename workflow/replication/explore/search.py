@@ -124,7 +124,7 @@ class Search:
             return one_s
         whole_s = self.runner.cost_s(DEFAULTS, self.whole)
         wanted_s = (self.settings.explanation.finalists + 2) * one_s + 2 * whole_s
-        most_s = _MOST_RESERVED * self.runner.budget_s
+        most_s = _MOST_RESERVED * self.runner.explanations.cpu_budget_s
         return min(wanted_s, most_s) + min(self._coupled_s, most_s)
 
     @property
@@ -164,9 +164,9 @@ class Search:
             results = self.runner.results(together, stage)
             for trial in self.judge.judged(together, results, stage):
                 self.tried[trial.configuration, stage.name] = trial
-            spent = f"{self.runner.costs.spent_s:.0f} of {self.runner.budget_s:.0f} s of CPU"
-            study, best = self.runner.study.id, f"best {self.at_stage(stage)[0].total:.1f} bits"
-            print(f"{study}: {self.count} configurations, {best}, {spent}", file=sys.stderr)
+            study, best = self.runner.study.id, self.at_stage(stage)[0].total
+            left = f"{self.count} configurations, {self.runner.left_s:.0f} s of CPU left"
+            print(f"{study}: {left}, best {best:.1f} bits", file=sys.stderr)
         return [self.tried[one, stage.name] for one in wanted if (one, stage.name) in self.tried]
 
     def at_stage(self, stage: StudyPart) -> list[Trial]:
@@ -190,7 +190,7 @@ class Search:
         coupled = self._couple(levels)
         best = [(cause, keys[0]) for cause, keys in levels.items()]
         self.evaluate(_pairs(best[: self.settings.explanation.paired_causes]), first, reserve_s)
-        all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.budget_s
+        all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.explanations.cpu_budget_s
         every = [(cause, key) for cause, keys in levels.items() for key in keys[:LEVELS_EXTENDED]]
         cheap = sorted(_pairs(every), key=lambda pair: (runner.cost_s(pair, first), pair))
         self.evaluate(cheap, first, all_but_s)
@@ -254,7 +254,7 @@ class Search:
             ]
             self.evaluate(children, first, reserve_s)
             before, reached = reached, self._promote()
-            if reached[0].rank >= before[0].rank:
+            if not reached[0] < before[0]:
                 break
 
     def _promote(self) -> list[Trial]:
@@ -290,7 +290,8 @@ class Search:
             return []
         first = self.stages[0]
         starts = [tuple(sorted(start.items())) for start in self.coupled.starts]
-        floor_s = max(self.runner.left_s - COUPLED_SHARE * self.runner.budget_s, self._reserve_s)
+        most_s = COUPLED_SHARE * self.runner.explanations.cpu_budget_s
+        floor_s = max(self.runner.left_s - most_s, self._reserve_s)
         found = self.evaluate(starts, first, floor_s)
         before: Trial | None = None
         while found and (best := min(found)) is not before:

@@ -147,14 +147,9 @@ class TrialRunner:
     _designed: dict[tuple[Configuration, str], list[Run] | None] = field(default_factory=dict)
 
     @property
-    def budget_s(self) -> float:
-        """Expected CPU time that all scenarios may take together."""
-        return self.explanations.cpu_budget_s
-
-    @property
     def left_s(self) -> float:
         """The remaining budget."""
-        return self.budget_s - self.costs.spent_s
+        return self.explanations.cpu_budget_s - self.costs.spent_s
 
     def bits(self, configuration: Configuration) -> float:
         """Return the bits that name the configuration's causes and levels."""
@@ -232,13 +227,12 @@ class Trial:
         """All bits: the fewer, the better."""
         return self.data_bits + self.bits
 
-    @property
-    def rank(self) -> tuple[float, int, Configuration]:
-        """The sorting key: bits, then the number of causes, then their names."""
-        return round(self.total, 6), len(self.configuration), self.configuration
-
     def __lt__(self, other: Trial) -> bool:
-        return self.rank < other.rank
+        """By bits, then by the number of causes, then by their names."""
+        one, two = (
+            (round(t.total, 6), len(t.configuration), t.configuration) for t in (self, other)
+        )
+        return one < two
 
     @cached_property
     def pairs(self) -> Configuration:
@@ -283,10 +277,8 @@ class CellJudge:
         for product in itertools.product(*options):
             pairs = tuple(pair for pair in product if pair is not None)
             # Two interpretations must not set the same key; factors multiply.
-            given = [
-                key for p in pairs for key in self._readings[p].model_dump(exclude_defaults=True)
-            ]
-            keys = [key for key in given if key != "factor"]
+            read = [self._readings[pair].model_dump(exclude_defaults=True) for pair in pairs]
+            keys = [key for one in read for key in one if key != "factor"]
             if len(keys) == len(set(keys)) and not refusal(cell, self.reading(pairs)):
                 found.append(pairs)
         return found

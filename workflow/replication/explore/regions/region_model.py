@@ -186,7 +186,7 @@ class Region(Document):
     def _consistent(self) -> Region:
         if bool(self.keep or self.fixed) != (self.reason is not None):
             raise ValueError("reason: goes with fixed and keep; say why they differ from the paper")
-        unique((axis.id for axis in (*self.axes, *self.panels)), "axis")
+        unique([*(one.id for one in self.axes), *(one.id for one in self.panels)], "axis")
         unique(self.engines, "engine")
         levels = [level.key for axis in self.panels for level in axis.levels]
         unique(levels, "level")
