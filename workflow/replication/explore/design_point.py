@@ -94,7 +94,7 @@ class DesignPoint:
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
     """Run and judge every design point; write points.csv, cells.csv and `VERDICTS` to `folder`."""
     study, settings = load_study(root, name), load_sensitivity(root)
-    points = design_points(study, settings, machine.exact_engine)
+    points = design_points(study, settings, machine.engine)
     ran = [point for point in points if not all(run.refusal for run in point.runs)]
     results = machine.results(name, [point.runs for point in ran])
     write_table(folder / "cells.csv", _cells(root, study, results), CELL_COLUMNS)
@@ -106,7 +106,7 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
             verdicts += [(point.id, row["claim"], row["verdict"]) for row in judged]
     table = pd.DataFrame(verdicts, columns=["point", "claim", "verdict"])
     write_parquet(pa.Table.from_pandas(table, preserve_index=False), folder / VERDICTS)
-    described = ({"study": name, "engine": machine.engine} | point.row for point in points)
+    described = ({"study": name, "engine": machine.engine.name} | point.row for point in points)
     write_table(folder / "points.csv", described, POINT_COLUMNS)
 
 

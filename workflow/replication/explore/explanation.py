@@ -64,7 +64,7 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
         if not explanations or result_of(judged)[0] != NONE_FOUND:
             explanations.append(_explanation(search, called, best, judged))
             cells = cells or rows
-    common, hashes = _common(search), sources(root, name, machine.exact_engine)
+    common, hashes = _common(search), sources(root, name, machine.engine)
     document = common | explanations[0] | {"others": explanations[1:], "input_hashes": hashes}
     write_json(folder / NAME, document)
     tables: dict[str, list[dict[str, Any]]] = {
@@ -115,7 +115,7 @@ def _common(search: Search) -> dict[str, Any]:
     testable = [one.id for one in causes.causes if one.kind != "untestable"]
     return {
         "study": causes.study,
-        "engine": runner.machine.engine,
+        "engine": runner.machine.engine.name,
         "score": causes.score,
         "permutations": search.settings.explanation.permutations,
         "configurations_tried": search.count,

@@ -204,7 +204,7 @@ def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> l
             {
                 "study": runner.study.id,
                 **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
-                "engine": runner.machine.engine,
+                "engine": runner.machine.engine.name,
                 "published": cell.value,
                 "reproduced_mean": value,
                 "matches": matched,

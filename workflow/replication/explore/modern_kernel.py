@@ -95,7 +95,7 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         "refusals": Counter(run.refusal for run in runs if run.refusal),
         "claims": [{key: str(row[key]) for key in shown} for row in judged],
         "cpu_s": round(Costs().further_s(runs), 3),
-        "input_hashes": sources(root, name, machine.exact_engine),
+        "input_hashes": sources(root, name, machine.engine),
     }
     write_json(folder / f"{name}{SCENARIOS}", results.scenarios)
     path = folder / f"{name}{JUDGED}"

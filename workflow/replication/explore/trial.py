@@ -188,8 +188,8 @@ class TrialRunner:
     ) -> list[Run]:
         # Whole runs, as in tier paper. A replicate takes only one of the levels that are averaged.
         study, tier = part.study(self.on(configuration)), whole_runs("all", replicates)
-        engine, version = self.machine.engine, self.machine.ns3_version
-        runs = design_study(study, tier, [engine], version, whole_averages=False)
+        engine = self.machine.engine
+        runs = design_study(study, tier, [engine.name], engine.version, whole_averages=False)
         scored = [self.cells[place].quantity for place in part.cells]
         return [run for run in runs if not scored or serves(run, scored)]
 

@@ -140,7 +140,7 @@ class Sampler:
         if any(points):
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
-            hungry = starved(results, self.machine.engine, list(self.space.claim.quantities()))
+            hungry = starved(results, self.machine.engine.name, list(self.space.claim.quantities()))
             notes = {int(str(n)): starved_note(flows) for n, flows in hungry.groupby("replicate")}
         found = {}
         for number, (trial, (runs, refusal)) in enumerate(zip(trials, designed, strict=True)):

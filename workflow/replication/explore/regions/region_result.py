@@ -215,11 +215,12 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     region, settings = load_region(root, name), load_settings(root)
     check_known("configs/regions.yaml: tiers", [tier], settings.tiers)
     spending = settings.tiers[tier]
-    space = Space(region, load_study(root, region.study), machine.engine, machine.ns3_version)
+    engine = machine.engine
+    space = Space(region, load_study(root, region.study), engine.name, engine.version)
     # One thread: sums in another order would choose other points.
     with threadpool_limits(1):
         found = Exploration(
-            name=f"{name} on {machine.engine}",
+            name=f"{name} on {engine.name}",
             panels=space.panels,
             sampler=Sampler(space, machine, settings.replicate_offset),
             settings=settings,
@@ -230,8 +231,8 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         document = _document(space, found)
     results = [*found.results.values(), *(r for one in found.validation for r in one["results"])]
     runs = (run for one in results for run in one.runs)
-    write_scenarios(folder / f"{machine.engine}{_SCENARIOS}", runs)
-    hashes = sources(root, name, region.study, machine.exact_engine)
-    path = folder / f"{machine.engine}.json"
+    write_scenarios(folder / f"{engine.name}{_SCENARIOS}", runs)
+    hashes = sources(root, name, region.study, engine)
+    path = folder / f"{engine.name}.json"
     write_json(path, document | {"tier": tier, "input_hashes": hashes})
     return path
