@@ -118,8 +118,11 @@ class FamilyScore:
         self.cells = cells = [every[place] for place in self.places]
         self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
         self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
-        self.table_of, self.tables = _numbered([cell.table for cell in cells])
-        self.group_of, groups = _numbered([family.groups[n] for n in kept])
+        self.table_of, tables = pd.factorize(np.array([cell.table for cell in cells], dtype=object))
+        self.tables = list(tables)
+        self.group_of, groups = pd.factorize(
+            np.array([family.groups[n] for n in kept], dtype=object)
+        )
         # The cells of a table are in one group.
         self.group_of_table = self.group_of[np.unique(self.table_of, return_index=True)[1]]
         self.sizes = np.bincount(self.group_of, minlength=len(groups)).astype(float)
@@ -262,12 +265,6 @@ class FamilyScore:
         naming = self._shared[start] + self._other[start, chosen].sum()
         naming = naming - self._other[start, chosen[table]] + self._other[start]
         return np.asarray(self.data_bits(options) + naming)
-
-
-def _numbered(names: Sequence[str]) -> tuple[Places, list[str]]:
-    """Return the number of each name, and the names in their order."""
-    numbers, different = pd.factorize(np.array(names, dtype=object))
-    return numbers, list(different)
 
 
 def _exceptions(table: str, base: Combination, exception: Combination) -> Combination:

@@ -15,7 +15,6 @@ from replication.study.claim_model import Claim, SimpleTest
 from replication.study.errors import InputError, check_known
 from replication.study.files import read_model
 from replication.study.model import (
-    LINE,
     Document,
     EngineName,
     Identifier,
@@ -73,7 +72,7 @@ class Axis(Document):
     id: Identifier
     title: Label
     """Its name in charts."""
-    unit: Annotated[str, LINE] = ""
+    unit: Label = ""
     range: Range
     set: Variation | None = None
     """The parameters that take the number, written `$value`."""
