@@ -82,15 +82,13 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
 def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
     modern, (study, runs) = load_modern(root), plan_modern(root, name, tier)
-    points = by_replicate(runs)
-    results = machine.results(name, points)
+    results = machine.results(name, by_replicate(runs))
     judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     shown = ("claim", "verdict", "reason_code", "reason")
     document = {
         "study": name,
         "engine": modern.engine,
         "tier": tier,
-        "replicates": len(points),
         "reasons": modern.studies[name].reasons,
         "refusals": Counter(run.refusal for run in runs if run.refusal),
         "claims": [{key: str(row[key]) for key in shown} for row in judged],
