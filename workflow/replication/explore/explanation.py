@@ -70,7 +70,11 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     tables: dict[str, list[dict[str, Any]]] = {
         "explanations": [_row(common | one) for one in explanations],
         "explanation_causes": [
-            {"study": name, "explanation": one["explanation"], **_cause_row(cause)}
+            {
+                **{"study": name, "explanation": one["explanation"], "value": cause["level"]},
+                **{key: cause[key] for key in ("cause", "bits", "plausibility")},
+                "evidence": cause["evidence"] or f"{cause['reason']} Source: {cause['source']}.",
+            }
             for one in explanations
             for cause in one["causes"]
         ],
@@ -167,14 +171,6 @@ def _row(document: Mapping[str, Any]) -> dict[str, object]:
         "held_out": held_out["cells"],
         "held_out_matches": held_out["after"],
         **{name: holding(document[name]) for name in ("claims_before", "claims_after")},
-    }
-
-
-def _cause_row(cause: Mapping[str, Any]) -> dict[str, object]:
-    return {
-        **{name: cause[name] for name in ("cause", "bits", "plausibility")},
-        "value": cause["level"],
-        "evidence": cause["evidence"] or f"{cause['reason']} Source: {cause['source']}.",
     }
 
 
