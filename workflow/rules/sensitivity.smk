@@ -3,7 +3,7 @@
 
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
-ROBUSTNESS = ("claims", "cells", "effects")
+ROBUSTNESS = ("claims", "effects")
 EXPLAINED = ("explanations", "explanation_causes", "explained_cells")
 
 
@@ -18,7 +18,8 @@ rule explore_study:
         program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
         points=f"{SENSITIVITY}/points.csv",
-        judged=[f"{SENSITIVITY}/{part}.parquet" for part in ("claims", "cells")],
+        cells=f"{SENSITIVITY}/cells.csv",
+        verdicts=f"{SENSITIVITY}/claims.parquet",
     log:
         f"{PATHS.data}/logs/explore_study/{{study}}.log",
     benchmark:
@@ -36,7 +37,7 @@ rule explore_study:
 rule measure_robustness:
     input:
         points=rules.explore_study.output.points,
-        judged=rules.explore_study.output.judged,
+        verdicts=rules.explore_study.output.verdicts,
         settings="configs/sensitivity.yaml",
     output:
         tables=[f"{SENSITIVITY}/{part}.csv" for part in ROBUSTNESS],

@@ -1,4 +1,4 @@
-"""Write shares, ranges and effects of a study's design points."""
+"""Write shares and effects of a study's design points."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION, PREFIX, Ns3Version
-from replication.study.errors import InputError, describe
+from replication.study.errors import InputError, check_known, describe
 from replication.study.files import read_model, read_yaml
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import unique
@@ -29,13 +29,9 @@ class Replicates(Document):
     count: Annotated[int, Field(ge=1, le=1000)]
 
 
-class Tier(Document):
-    """A tier: how much is run (configs/README.md)."""
+class Extent(Document):
+    """How much of a study is run; keys as in a [tier](#tiers)."""
 
-    id: Identifier
-    """Name of the file."""
-    title: str
-    """Title in the plan and the report."""
     replicates: Annotated[list[Replicates], Field(min_length=1)]
     """List of `{cost_below_s, count}`: a run whose expected cost is below `cost_below_s` (s of
     CPU) has `count` replicates. The first entry that fits counts; the last has no `cost_below_s`.
@@ -48,11 +44,9 @@ class Tier(Document):
     cost_limit_s: PositiveSeconds | None = None
     """Limit of a run's CPU time. Longer runs are shortened, but not below the windows and counts
     of published numbers."""
-    batch_cost_s: PositiveSeconds
-    """CPU time of a job of several scenarios; doubled until a plan has at most 400 jobs."""
 
     @model_validator(mode="after")
-    def _last_is_open(self) -> Tier:
+    def _last_is_open(self) -> Extent:
         *steps, last = (r.cost_below_s for r in self.replicates)
         if None in steps or last is not None:
             raise ValueError("replicates: every step but the last needs cost_below_s")
@@ -62,6 +56,17 @@ class Tier(Document):
         """Return the number of replicates of a run that costs `cost_s` seconds of CPU."""
         steps = self.replicates
         return next(r.count for r in steps if r.cost_below_s is None or cost_s < r.cost_below_s)
+
+
+class Tier(Extent):
+    """A tier: how much is run (configs/README.md)."""
+
+    id: Identifier
+    """Name of the file."""
+    title: str
+    """Title in the plan and the report."""
+    batch_cost_s: PositiveSeconds
+    """CPU time of a job of several scenarios; doubled until a plan has at most 400 jobs."""
 
 
 class Config(Document):
@@ -226,11 +231,9 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
 
 def load_tier(root: Path, name: str) -> Tier:
     """Read configs/tiers/<name>.yaml."""
-    path = root / "configs" / "tiers" / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(other.stem for other in path.parent.glob("*.yaml")))
-        raise InputError(f"tier: {name!r} is unknown; there are {known}")
-    return read_model(path, Tier)
+    paths = {path.stem: path for path in (root / "configs" / "tiers").glob("*.yaml")}
+    check_known("tier", [name], paths)
+    return read_model(paths[name], Tier)
 
 
 def load_sensitivity(root: Path) -> Sensitivity:
@@ -256,9 +259,7 @@ def study_files(root: Path, name: str) -> list[Path]:
 
 def load_study(root: Path, name: str) -> Study:
     """Read the study in the folder configs/studies/<name>."""
-    known = study_ids(root)
-    if name not in known:
-        raise InputError(f"studies: {name!r} is unknown; there are {', '.join(known)}")
+    check_known("studies", [name], study_ids(root))
     first, *more = study_files(root, name)
     study = read_model(first, Study, *more)
     if study.id != name:

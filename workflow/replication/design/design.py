@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from replication.design.config import Tier
+from replication.design.config import Extent
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine, link_crossings
 from replication.engines.ns3 import NS3_VERSION
@@ -68,8 +68,8 @@ class Batch:
     cost_s: float
 
 
-def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
-    """Return the levels that `tier` runs (see `Tier.levels`)."""
+def chosen_levels(factor: Factor, tier: Extent) -> list[Level]:
+    """Return the levels that `tier` runs (see `Extent.levels`)."""
     levels = factor.levels
     flagged = [level for level in levels if level.quick]
     if tier.levels == "all" or (len(levels) <= 3 and not flagged):
@@ -78,7 +78,7 @@ def chosen_levels(factor: Factor, tier: Tier) -> list[Level]:
 
 
 def combinations(
-    factors: Iterable[Factor], tier: Tier | None = None
+    factors: Iterable[Factor], tier: Extent | None = None
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
     """Yield each combination of levels in `tier`: level keys by factor, and the values they set."""
     axes = [
@@ -119,7 +119,7 @@ def scenario_at(
 
 def design_study(
     study: Study,
-    tier: Tier,
+    tier: Extent,
     engines: list[str],
     ns3_version: str = NS3_VERSION,
     *,
@@ -152,7 +152,7 @@ class _Point:
 
     study: Study
     experiment: Experiment
-    tier: Tier
+    tier: Extent
     levels: dict[str, str]
     values: dict[str, Any]
     counts: dict[str, int] = field(default_factory=dict)
@@ -221,7 +221,7 @@ def _needed_s(study: Study, experiment: Experiment) -> float:
     return max(needed_s)
 
 
-def _duration_limit(scenario: Scenario, tier: Tier, needed_s: float) -> float | None:
+def _duration_limit(scenario: Scenario, tier: Extent, needed_s: float) -> float | None:
     """Return the longest run in `tier`, in whole sampling intervals; None without a limit."""
     cost_s = ENGINES["ns3"].nominal_cost_s(scenario)
     if tier.cost_limit_s is None or cost_s <= tier.cost_limit_s:

@@ -8,7 +8,7 @@ from replication.design.design import combinations, scenario_at
 from replication.metrics.cell_map import MappedCell, check_complete, map_cells
 from replication.metrics.metric_model import METRICS, is_total, validate_study_metrics
 from replication.study.claim_model import Quantity, StartOrder, covers, sides
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.published import read_published
 from replication.study.scenario import Scenario
 from replication.study.storage.table import COMPLETION, SOCKET_NUMBERS
@@ -81,7 +81,7 @@ def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None
 def _check_flows(quantity: Quantity, runs: list[Scenario]) -> None:
     flows, kinds = quantity.flows, [[flow.kind for flow in run.flows] for run in runs]
     if isinstance(flows, list):
-        _check_known("flows", flows, {flow.id for run in runs for flow in run.flows})
+        check_known("flows", flows, {flow.id for run in runs for flow in run.flows})
     elif isinstance(flows, StartOrder):
         fewest = min((own.count("tcp") for own in kinds), default=0)
         if flows.start_order > fewest:
@@ -101,16 +101,9 @@ def _check_metric(quantity: Quantity, runs: list[Scenario]) -> None:
         if not all(run.monitors for run in runs):
             raise InputError(f"metric: {quantity.metric} needs a queue in topology.monitors")
         monitored = {f"{one.link}:{one.direction}" for run in runs for one in run.monitors}
-        _check_known("links of topology.monitors", quantity.links or [], monitored)
+        check_known("links of topology.monitors", quantity.links or [], monitored)
     shortest_s = min((run.duration_s for run in runs), default=0.0)
     if quantity.window_s is not None and quantity.window_s[1] > shortest_s + _SLACK_S:
         raise InputError(
             f"window_s: ends at {quantity.window_s[1]:g} s, but the run lasts {shortest_s:g} s"
-        )
-
-
-def _check_known(field: str, names: list[str], known: set[str]) -> None:
-    if unknown := [name for name in names if name not in known]:
-        raise InputError(
-            f"{field}: {unknown[0]!r} is unknown; there are {', '.join(sorted(known)[:20])}"
         )

@@ -6,8 +6,7 @@ All points run on one engine, with one replicate:
 - `one at a time`: one assumption at an end of its range, or at another of its choices;
 - `space filling`: all assumptions vary at once, by a Sobol' design, as far as the budget allows.
 
-Claims and cells are judged by the rules of the report. Cells of all points are looked up together,
-each point a replicate, because looking them up takes most of the time.
+Claims and cells are judged by the rules of the report, each point a replicate.
 """
 
 from __future__ import annotations
@@ -21,18 +20,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from pydantic import JsonValue
 from scipy.stats import qmc
 
 from replication.design.config import (
+    Extent,
     Replicates,
     Scale,
     Sensitivity,
-    Tier,
     load_sensitivity,
     load_study,
 )
@@ -42,8 +39,7 @@ from replication.explore.machine import Costs, Machine, by_replicate
 from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
-from replication.metrics.statistic import estimate
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import write_parquet, write_table
 from replication.study.study import Study
@@ -52,17 +48,19 @@ from replication.verdicts.cell import replicate_means, untestable
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
+_SETTINGS = "configs/sensitivity.yaml"
 DEFAULT, SEED = "default", "seed"
 ONE_AT_A_TIME, SPACE_FILLING = "one at a time", "space filling"
 POINT_COLUMNS = (
     *("study", "point", "kind", "changed", "values", "engine", "scenarios", "refused"),
     "reason",
 )
-#: What is judged at every design point: Parquet files of these names, with their columns.
-JUDGED = {
-    "claims": ("point", "claim", "verdict"),
-    "cells": ("point", "table", "row", "column", "unit", "published", "value"),
-}
+CELL_COLUMNS = (
+    *("study", "table", "row", "column", "engine", "unit", "published"),
+    *("designs", "lowest", "highest", "published_in_range"),
+)
+#: Verdicts on the claims at all points: point, claim, verdict.
+VERDICTS = "claims.parquet"
 
 
 @dataclass(frozen=True)
@@ -94,42 +92,28 @@ class DesignPoint:
 
 
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
-    """Run and judge every design point of a study; write points.csv and `JUDGED` to `folder`."""
+    """Run and judge every design point; write points.csv, cells.csv and `VERDICTS` to `folder`."""
     study, settings = load_study(root, name), load_sensitivity(root)
-    points, left_out = design_points(study, settings, machine.exact_engine)
-    costs = Costs()
-    costs.count(run for point in points for run in point.runs)
-    print(
-        f"{name}: {len(points)} design points, {len(costs.counted)} scenarios on "
-        f"{machine.engine}, about {costs.spent_s:.0f} s of CPU; the budget leaves out {left_out} "
-        "further points",
-        file=sys.stderr,
-    )
+    points = design_points(study, settings, machine.engine)
     ran = [point for point in points if not all(run.refusal for run in point.runs)]
     results = machine.results(name, [point.runs for point in ran])
-    rows: dict[str, list[dict[str, object]]] = {"claims": []}
-    rows["cells"] = list(_cells_at(root, study, [point.id for point in ran], results))
+    write_table(folder / "cells.csv", _cells(root, study, results), CELL_COLUMNS)
+    verdicts = []
     for point in ran:
         single = machine.read(name, [point.runs])
         for claim in study.claims:
-            rows["claims"] += [
-                row | {"point": point.id} for row in evaluate_claim(study, claim, single)
-            ]
-    for part, columns in JUDGED.items():
-        table = pd.DataFrame(rows[part], columns=list(columns))
-        table = table.astype(dict.fromkeys({"published", "value"} & set(columns), float))
-        packed = pa.Table.from_pandas(table, preserve_index=False)
-        write_parquet(packed, folder / f"{part}.parquet")
-    described = ({"study": name, "engine": machine.engine} | point.row for point in points)
+            judged = evaluate_claim(study, claim, single)
+            verdicts += [(point.id, row["claim"], row["verdict"]) for row in judged]
+    table = pd.DataFrame(verdicts, columns=["point", "claim", "verdict"])
+    write_parquet(pa.Table.from_pandas(table, preserve_index=False), folder / VERDICTS)
+    described = ({"study": name, "engine": machine.engine.name} | point.row for point in points)
     write_table(folder / "points.csv", described, POINT_COLUMNS)
 
 
-def _cells_at(
-    root: Path, study: Study, points: Sequence[str], results: Results
-) -> Iterator[dict[str, object]]:
-    """Yield our value for each published number at each point, a replicate of the results.
+def _cells(root: Path, study: Study, results: Results) -> Iterator[dict[str, object]]:
+    """Yield the range of our value for each published number over the points.
 
-    It is NaN where one run cannot test the number, as with a number of one published run.
+    Points where one run cannot test it do not count, as with a number of one published run.
     """
     coverage = Coverage(study, results)
     (engine,) = results.engines
@@ -137,29 +121,33 @@ def _cells_at(
         if cell.is_spread:
             continue
         means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
-        for number, point in enumerate(points):
-            found = estimate(means[means.index == number].to_numpy(dtype=float))
-            why_not = cell.cell.tolerance.factor or untestable(
-                coverage, engine, cell, found.n, number
-            )
-            yield {
-                "point": point,
-                **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
-                "published": cell.value,
-                "value": math.nan if why_not else found.mean,
-            }
+        values = [
+            float(mean)
+            for number, mean in zip(means.index.tolist(), means, strict=True)
+            if not (cell.cell.tolerance.factor or untestable(coverage, engine, cell, 1, number))
+        ]
+        yield {
+            **{"study": study.id, "engine": engine, "published": cell.value},
+            **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
+            **value_range(cell.value, values),
+        }
 
 
-def design_points(
-    study: Study, settings: Sensitivity, engine: Engine
-) -> tuple[list[DesignPoint], int]:
-    """Return every design point of a study, and how many the budget leaves out."""
+def value_range(published: float, values: Sequence[float]) -> dict[str, object]:
+    """Return the range of values at design points, and whether the published one is in it."""
+    low, high = min(values, default=math.nan), max(values, default=math.nan)
+    within = low <= published <= high if values else None
+    return {"designs": len(values), "lowest": low, "highest": high, "published_in_range": within}
+
+
+def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
+    """Return the design points of a study that its budget allows; print how many those are."""
     scale = settings.of(study.id).exploration
     study = _explored(study, scale)
     axes = varied(study, settings)
     alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
     points = _seeds(study, scale, settings.replicates_at_default, engine)
-    tier = explored_tier(scale.levels)
+    tier = whole_runs(scale.levels)
     usual = {run.refusal for run in points[0].runs}
     # Choices that the engine refuses although it runs the default.
     refused: defaultdict[str, list[JsonValue]] = defaultdict(list)
@@ -168,29 +156,32 @@ def design_points(
         points.append(point := _with_runs(point, study, tier, engine))
         if point.refusal or {run.refusal for run in point.runs} - usual:
             refused[key].append(value)
-    costs, left_out = Costs(), 0
+    costs = Costs()
     costs.count(run for point in points for run in point.runs)
-    rows = positions(len(axes), settings).tolist() if axes else []
+    exponent = settings.points.bit_length() - 1
+    sobol = qmc.Sobol(len(axes), rng=settings.seed)
+    rows = sobol.random_base2(exponent).tolist() if axes else []
     for n, row in enumerate(rows):
         values = {a.key: a.at(share, refused[a.key]) for a, share in zip(axes, row, strict=True)}
         point = DesignPoint(f"s-{n:03d}", SPACE_FILLING, values=values)
         point = _with_runs(point, study, tier, engine)
         if costs.spent_s + costs.further_s(point.runs) > scale.cpu_budget_s:
-            left_out = len(rows) - n
             break
         costs.count(point.runs)
         points.append(point)
-    return points, left_out
+    print(
+        f"{study.id}: {len(points)} design points ({len(rows)} would be space filling), "
+        f"{len(costs.counted)} scenarios on {engine.name}, about {costs.spent_s:.0f} s of CPU",
+        file=sys.stderr,
+    )
+    return points
 
 
 def _explored(study: Study, scale: Scale) -> Study:
-    kept = [e for e in study.experiments if e.id in (scale.experiments or [e.id])]
-    unknown = set(scale.experiments or ()) - {experiment.id for experiment in kept}
-    if unknown:
-        raise InputError(
-            f"configs/sensitivity.yaml: study {study.id} has no experiment {min(unknown)!r}; it "
-            f"has {', '.join(experiment.id for experiment in study.experiments)}"
-        )
+    known = {experiment.id: experiment for experiment in study.experiments}
+    wanted = scale.experiments or [*known]
+    check_known(f"{_SETTINGS}: studies.{study.id}.exploration.experiments", wanted, known)
+    kept = [one for name, one in known.items() if name in wanted]
     return study.model_copy(update={"experiments": kept})
 
 
@@ -200,18 +191,13 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
     InputError where the settings hold a parameter that is not assumed.
     """
     found, held = assumptions(study), settings.of(study.id).held
-    unknown = sorted(held.keys() - {assumption.key for assumption in found})
-    if unknown:
-        raise InputError(
-            f"configs/sensitivity.yaml: studies.{study.id}.held: {unknown[0]!r} is not an assumed "
-            "parameter of the study's explored experiments"
-        )
+    check_known(f"{_SETTINGS}: studies.{study.id}.held", held, {one.key for one in found})
     return [a for a in found if a.alternatives and a.key not in held]
 
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
     """Return the default point, then the same with other seeds."""
-    points, runs = [], _designed(study, explored_tier(scale.levels, count), engine)
+    points, runs = [], _designed(study, whole_runs(scale.levels, count), engine)
     for number, same_seed in enumerate(by_replicate(runs)):
         name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
         single = [replace(run, replicate=0) for run in same_seed]
@@ -219,7 +205,7 @@ def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[Desig
     return points
 
 
-def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> DesignPoint:
+def _with_runs(point: DesignPoint, study: Study, tier: Extent, engine: Engine) -> DesignPoint:
     try:
         changed = apply(study, Variation(defaults=point.values))
         return replace(point, runs=_designed(changed, tier, engine))
@@ -227,18 +213,11 @@ def _with_runs(point: DesignPoint, study: Study, tier: Tier, engine: Engine) -> 
         return replace(point, refusal=str(error))
 
 
-def _designed(study: Study, tier: Tier, engine: Engine) -> list[Run]:
+def _designed(study: Study, tier: Extent, engine: Engine) -> list[Run]:
     # One replicate takes only one of the levels that a paper averages over.
     return design_study(study, tier, [engine.name], engine.version)
 
 
-def positions(count: int, settings: Sensitivity) -> npt.NDArray[np.float64]:
-    """Return the space-filling design in the unit cube: a row a point, a column an assumption."""
-    exponent = settings.points.bit_length() - 1
-    return np.asarray(qmc.Sobol(count, rng=settings.seed).random_base2(exponent), dtype=float)
-
-
-def explored_tier(levels: Literal["all", "quick"], replicates: int = 1) -> Tier:
-    """Return a tier of whole runs, at all levels of a study or at those of tier quick."""
-    counts, name = [Replicates(count=replicates)], "sensitivity"
-    return Tier(id=name, title=name, replicates=counts, levels=levels, batch_cost_s=60.0)
+def whole_runs(levels: Literal["all", "quick"], replicates: int = 1) -> Extent:
+    """Return an extent of whole runs, at all levels of a study or at those of tier quick."""
+    return Extent(replicates=[Replicates(count=replicates)], levels=levels)

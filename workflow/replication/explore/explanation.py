@@ -15,7 +15,7 @@ from typing import Any
 from replication.design.config import explanations_path, load_sensitivity
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
-from replication.explore.finding import holding, judge_finding, scored
+from replication.explore.finding import holding, judge_finding
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
@@ -48,8 +48,6 @@ EXPLANATIONS = {
 SIGNIFICANCE = 0.05
 #: Least share of held-out matches, relative to the share of matches that the search saw.
 HELD_OUT_AT_LEAST = 0.5
-#: How many of the configurations nearest to the best are listed.
-_NEAREST = 10
 
 
 def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
@@ -66,13 +64,17 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
         if not explanations or result_of(judged)[0] != NONE_FOUND:
             explanations.append(_explanation(search, called, best, judged))
             cells = cells or rows
-    common, hashes = _common(search), sources(root, name, machine.exact_engine)
+    common, hashes = _common(search), sources(root, name, machine.engine)
     document = common | explanations[0] | {"others": explanations[1:], "input_hashes": hashes}
     write_json(folder / NAME, document)
     tables: dict[str, list[dict[str, Any]]] = {
         "explanations": [_row(common | one) for one in explanations],
         "explanation_causes": [
-            {"study": name, "explanation": one["explanation"], **_cause_row(cause)}
+            {
+                **{"study": name, "explanation": one["explanation"], "value": cause["level"]},
+                **{key: cause[key] for key in ("cause", "bits", "plausibility")},
+                "evidence": cause["evidence"] or f"{cause['reason']} Source: {cause['source']}.",
+            }
             for one in explanations
             for cause in one["causes"]
         ],
@@ -110,7 +112,6 @@ def result_of(found: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 def _common(search: Search) -> dict[str, Any]:
     runner, causes = search.runner, search.runner.explanations
-    tried = search.at_stage(search.stages[0])
     used = {cause for trial in search.tried.values() for cause, _ in trial.configuration}
     if causes.score == "cells":
         # Every configuration is scored under all interpretations.
@@ -118,7 +119,7 @@ def _common(search: Search) -> dict[str, Any]:
     testable = [one.id for one in causes.causes if one.kind != "untestable"]
     return {
         "study": causes.study,
-        "engine": runner.machine.engine,
+        "engine": runner.machine.engine.name,
         "score": causes.score,
         "permutations": search.settings.explanation.permutations,
         "configurations_tried": search.count,
@@ -127,7 +128,6 @@ def _common(search: Search) -> dict[str, Any]:
         "untestable": {one.id: one.untestable for one in causes.of_kind("untestable")},
         "cpu_minutes": round(runner.costs.spent_s / 60, 2),
         "budget_minutes": round(causes.cpu_budget_s / 60, 2),
-        "nearest": [scored(trial, tried[0]) for trial in tried[:_NEAREST]],
     }
 
 
@@ -142,16 +142,15 @@ def _explanation(
         "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
         "result": result,
         "reasons": reasons,
-        "causes": [
-            _described(causes[one["cause"].partition("@")[0]], one) for one in judged["leaving"]
-        ],
+        "causes": [_described(causes, one) for one in judged["leaving"]],
         "bits": round(best.bits, 3),
         "gain_bits": round(judged["gain_bits"], 3),
     }
 
 
-def _described(cause: Cause, leaving: Mapping[str, Any]) -> dict[str, Any]:
+def _described(causes: Mapping[str, Cause], leaving: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of a cause at a level, and its bits."""
+    cause = causes[leaving["cause"].partition("@")[0]]
     levels = {level.key: level.title for level in cause.levels or []}
     texts = {"reason", "source", "plausibility", "evidence", "outside_ledger"}
     return {
@@ -175,14 +174,6 @@ def _row(document: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _cause_row(cause: Mapping[str, Any]) -> dict[str, object]:
-    return {
-        **{name: cause[name] for name in ("cause", "bits", "plausibility")},
-        "value": cause["level"],
-        "evidence": cause["evidence"] or f"{cause['reason']} Source: {cause['source']}.",
-    }
-
-
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a study's explanation."""
     settings, causes = load_sensitivity(root), load_explanations(root, name)
@@ -198,4 +189,4 @@ def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
     """Return whether no input of an explanation in the folder of results has changed."""
     name = document["study"]
-    return is_same(data, document.get("input_hashes", {}), lambda e: sources(root, name, e))
+    return is_same(data, document["input_hashes"], lambda e: sources(root, name, e))

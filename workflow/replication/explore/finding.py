@@ -22,7 +22,6 @@ from replication.explore.score import (
     MOST_LOG_RATIO,
     Choice,
     Combination,
-    FamilyScore,
     Numbers,
     deviations,
     log_values,
@@ -31,6 +30,7 @@ from replication.explore.score import (
 from replication.explore.search import EQUALLY_GOOD_BITS, Search, kinds
 from replication.explore.trial import (
     DEFAULTS,
+    VERDICT_BITS,
     CellJudge,
     ClaimJudge,
     StudyPart,
@@ -70,19 +70,13 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
         rivals = [*search.rivals(best), *_other_readings(search, judge, best)]
     else:
         found, rows = _by_claims(search, judge, best), []
-        found["null_p"] = _claims_p(search, judge, on_first)
+        found["null_p"] = _claims_p(search, on_first)
         rivals = search.rivals(best)
-    near = [scored(trial, best) for trial in sorted(rivals)]
-    return found | {"equally_good": near, "not_compared": search.not_compared(best)}, rows
-
-
-def scored(trial: Trial, best: Trial) -> dict[str, Any]:
-    """Return a trial's causes and bits, and how many bits it is worse than the best."""
-    return {
-        "causes": [list(pair) for pair in trial.pairs],
-        "bits": round(trial.total, 3),
-        "worse_by_bits": round(trial.total - best.total, 3),
-    }
+    found["equally_good"] = [
+        {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
+        for trial in sorted(rivals)
+    ]
+    return found, rows
 
 
 def _by_cells(
@@ -210,7 +204,7 @@ def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> l
             {
                 "study": runner.study.id,
                 **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
-                "engine": runner.machine.engine,
+                "engine": runner.machine.engine.name,
                 "published": cell.value,
                 "reproduced_mean": value,
                 "matches": matched,
@@ -281,25 +275,20 @@ def _judged_claims(
     `readings` are the interpretations of tables by experiment, metric and aggregate; they apply to
     claims on the same quantity too.
     """
+
+    def read_alike(part: dict[str, Any]) -> dict[str, Any]:
+        place, metric, how = (str(part.get(name)) for name in ("experiment", "metric", "aggregate"))
+        if (reading := readings.get((place, metric, how))) is None:
+            return part
+        changed = {"metric", "aggregate", "flows", "window_s"}
+        return part | reading.model_dump(mode="json", include=changed, exclude_none=True)
+
     ran, read = set(results.design["experiment"]), []
     for claim in study.claims:
         if all(wanted.experiment in ran for wanted in claim.quantities()):
-            document = _with_readings(claim.model_dump(mode="json"), readings)
+            document = json.loads(claim.model_dump_json(), object_hook=read_alike)
             read.append(Claim.model_validate_json(json.dumps(document)))
     return verdicts(study, read, results)
-
-
-def _with_readings(value: Any, readings: Mapping[Key, Interpretation]) -> Any:
-    if isinstance(value, list):
-        return [_with_readings(item, readings) for item in value]
-    if not isinstance(value, dict):
-        return value
-    place, metric, how = (str(value.get(name)) for name in ("experiment", "metric", "aggregate"))
-    reading = readings.get((place, metric, how))
-    if reading is None:
-        return {name: _with_readings(item, readings) for name, item in value.items()}
-    changed = {"metric", "aggregate", "flows", "window_s"}
-    return value | reading.model_dump(mode="json", include=changed, exclude_none=True)
 
 
 def _table_readings(judge: CellJudge, trial: Trial) -> dict[Key, Interpretation]:
@@ -334,21 +323,33 @@ def _cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
     gain = judge.stated_bits(defaults, stage) - best.total
     names = np.array([judge.runner.bits(trial.configuration) for trial in tried])
     start = [trial.configuration for trial in tried].index(DEFAULTS)
-    logs, ours, residuals = [], [], []
+    families = []
     for number, score in enumerate(scores):
         printed = np.stack([trial.printed[number] for trial in tried])
-        logs.append(log_values(printed, score.slack[:, None]))
-        ours.append(log_values(defaults.printed[number][:, 0], score.slack))
+        logs = log_values(printed, score.slack[:, None])
+        ours = log_values(defaults.printed[number][:, 0], score.slack)
         # Undefined values count as the largest deviation.
-        residual = np.nan_to_num(score.published - ours[-1], nan=MOST_LOG_RATIO)
-        residuals.append(np.clip(residual, -MOST_LOG_RATIO, MOST_LOG_RATIO))
+        residuals = np.nan_to_num(score.published - ours, nan=MOST_LOG_RATIO)
+        residuals = np.clip(residuals, -MOST_LOG_RATIO, MOST_LOG_RATIO)
+        families.append((score, logs, np.nan_to_num(ours), residuals))
 
     def as_good(random: np.random.Generator) -> bool:
-        false = []
-        for values, residual in zip(ours, residuals, strict=True):
-            signs = random.choice([-1.0, 1.0], size=len(residual))
-            false.append(np.nan_to_num(values) + random.permutation(residual) * signs)
-        return _null_gain(start, names, scores, logs, false) >= gain - 1e-9
+        """Return whether the best gain over the defaults for shuffled numbers is as large."""
+        totals, errors, stated = names.copy(), [], 0.0
+        for score, logs, ours, residuals in families:
+            signs = random.choice([-1.0, 1.0], size=len(residuals))
+            false = ours + random.permutation(residuals) * signs
+            errors.append(deviations(logs, false[:, None]))
+            shared = score.shared_bits(errors[-1])
+            totals += shared.min(axis=-1)
+            stated += float(shared[start, 0])
+        chosen = {start, *np.argsort(totals, kind="stable")[:_SEARCHED].tolist()}
+        best = [
+            names[n]
+            + sum(score.best(error[n]).total for score, error in zip(scores, errors, strict=True))
+            for n in chosen
+        ]
+        return float(stated - min(best)) >= gain - 1e-9
 
     return _chance(search, as_good)
 
@@ -359,33 +360,10 @@ def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> f
     return (1 + sum(as_good(random) for _ in range(count))) / (1 + count)
 
 
-def _null_gain(
-    start: int,
-    names: Numbers,
-    scores: Sequence[FamilyScore],
-    logs: Sequence[Numbers],
-    published: Sequence[Numbers],
-) -> float:
-    """Return the best gain over the defaults (trial `start`) for shuffled `published` numbers."""
-    totals, errors, stated = names.copy(), [], 0.0
-    for score, values, false in zip(scores, logs, published, strict=True):
-        errors.append(deviations(values, false[:, None]))
-        shared = score.shared_bits(errors[-1])
-        totals += shared.min(axis=-1)
-        stated += float(shared[start, 0])
-    chosen = {start, *np.argsort(totals, kind="stable")[:_SEARCHED].tolist()}
-    best = [
-        names[n]
-        + sum(score.best(error[n]).total for score, error in zip(scores, errors, strict=True))
-        for n in chosen
-    ]
-    return float(stated - min(best))
-
-
-def _claims_p(search: Search, judge: ClaimJudge, best: Trial) -> float:
+def _claims_p(search: Search, best: Trial) -> float:
     tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
-    bits = np.array([[judge.cost_bits(t.verdicts[claim]) for claim in claims] for t in tried])
+    bits = np.array([[VERDICT_BITS[t.verdicts[claim]] for claim in claims] for t in tried])
 
     def as_good(random: np.random.Generator) -> bool:
         totals = random.permuted(bits, axis=0).sum(axis=1) + names

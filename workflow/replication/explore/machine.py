@@ -13,7 +13,6 @@ import pandas as pd
 from replication.design.design import Run
 from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
-from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.sampled import SampledResults
 from replication.simulate.run import open_job, read_runs, run_job
 from replication.simulate.runtime import Launch
@@ -21,9 +20,6 @@ from replication.simulate.store import Store
 from replication.study.files import write_text
 from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
-
-#: Runs scenarios into the store.
-Simulate = Callable[[dict[str, Scenario]], None]
 
 
 @dataclass
@@ -50,17 +46,11 @@ class Costs:
 
 @dataclass(frozen=True)
 class Machine:
-    """An engine with its store; `simulate` runs scenarios into the store."""
+    """An engine in its chosen version, and its store; `simulate` runs scenarios into the store."""
 
-    engine: str
+    engine: Engine
     store: Store
-    simulate: Simulate
-    ns3_version: str = NS3_VERSION
-
-    @property
-    def exact_engine(self) -> Engine:
-        """The engine in the chosen version."""
-        return chosen_engine(self.engine, self.ns3_version)
+    simulate: Callable[[dict[str, Scenario]], None]
 
     @classmethod
     def open(cls, root: Path, launch: Launch) -> Machine:
@@ -70,12 +60,12 @@ class Machine:
         def simulate(scenarios: dict[str, Scenario]) -> None:
             run_job(replace(job, scenarios=scenarios), lambda: None)
 
-        return cls(launch.engine, job.store, simulate, launch.ns3_version)
+        return cls(chosen_engine(launch.engine, launch.ns3_version), job.store, simulate)
 
     def refusal(self, run: Run) -> str:
         """Return why a run cannot be made here: the engine refuses it, or lacks its kernel."""
         timer_hz = run.scenario.host_or_default().timer_hz
-        is_missing = self.engine == "linux" and timer_hz != Host().timer_hz
+        is_missing = self.engine.name == "linux" and timer_hz != Host().timer_hz
         return run.refusal or ("its kernel is not there" if is_missing else "")
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
@@ -86,14 +76,15 @@ class Machine:
     def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points that were run; their order numbers the replicates."""
         runs = [(number, run) for number, point in enumerate(points) for run in point]
+        engine = self.engine.name
         columns = ["experiment", "point", "levels", "replicate", "scenario", "reason"]
         rows = [(r.experiment, r.point, r.levels, n, r.scenario_id, r.refusal) for n, r in runs]
-        design = pd.DataFrame(rows, columns=columns).assign(engine=self.engine)
+        design = pd.DataFrame(rows, columns=columns).assign(engine=engine)
         design["supported"] = design["reason"] == ""
         wanted = design.loc[design["supported"], "scenario"].unique()
         flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
         if len(wanted):
-            found = read_runs(self.store, wanted, self.engine, "", "flows.csv", FLOW_NUMBERS)
+            found = read_runs(self.store, wanted, engine, "", "flows.csv", FLOW_NUMBERS)
             flows = found.to_pandas().reindex(columns=list(FLOW_COLUMNS))
             flows = flows.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
         scenarios = {run.scenario_id: run.scenario for _, run in runs}
@@ -103,7 +94,7 @@ class Machine:
             flows=flows,
             scenarios={name: scenarios[name].model_dump(mode="json") for name in wanted},
             read_series=lambda: read_runs(
-                self.store, wanted, self.engine, "", "series.csv", SERIES_NUMBERS
+                self.store, wanted, engine, "", "series.csv", SERIES_NUMBERS
             ).to_pandas(),
         )
 

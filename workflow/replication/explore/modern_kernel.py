@@ -14,14 +14,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from replication.design.config import Replicates, Tier, load_study
+from replication.design.config import Extent, load_study
 from replication.design.design import Run, design_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
 from replication.explore.machine import Costs, Machine, by_replicate, write_json
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_json, read_model
-from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
+from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.claim import evaluate_claim
@@ -40,21 +40,14 @@ class Substituted(Document):
     """List: what is substituted, and why."""
 
 
-class KernelTier(Document):
-    """How much a tier runs; keys as in a [tier](#tiers)."""
-
-    levels: Literal["all", "quick"]
-    replicates: Annotated[list[Replicates], Field(min_length=1)]
-    cost_limit_s: PositiveSeconds | None = None
-
-
 class ModernKernel(Document):
     """configs/modern_kernel.yaml."""
 
     schema_version: Literal[1] = 1
     engine: EngineName
     """The engine with the modern stack."""
-    tiers: dict[str, KernelTier]
+    tiers: dict[str, Extent]
+    """Tier to how much it runs."""
     studies: Annotated[dict[Identifier, Substituted], Field(min_length=1)]
     """Study to its substitutions; only these studies are run."""
 
@@ -73,19 +66,15 @@ def modern_studies(root: Path, studies: Collection[str], engines: Collection[str
 def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
     """Return a study with its substitutions, and its runs in a tier."""
     modern = load_modern(root)
-    for key, wanted, known in (("studies", name, modern.studies), ("tiers", tier, modern.tiers)):
-        if wanted not in known:
-            raise InputError(f"{CONFIG}: {key}: has no {wanted!r}; it has {', '.join(known)}")
-    kernel_tier = Tier(
-        id="modern_kernel", title="modern kernel", batch_cost_s=60.0, **dict(modern.tiers[tier])
-    )
+    check_known(f"{CONFIG}: studies", [name], modern.studies)
+    check_known(f"{CONFIG}: tiers", [tier], modern.tiers)
     study, substituted = load_study(root, name), modern.studies[name].set
     try:
         if substituted is not None:
             # The study's own substitutions on this engine must not override these.
             others = [one for one in study.substitutions if one.engine != modern.engine]
             study = apply(study.model_copy(update={"substitutions": others}), substituted)
-        return study, design_study(study, kernel_tier, [modern.engine])
+        return study, design_study(study, modern.tiers[tier], [modern.engine])
     except InputError as error:
         raise InputError(f"{CONFIG}: {name}: {error}") from None
 
@@ -93,20 +82,18 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
 def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
     modern, (study, runs) = load_modern(root), plan_modern(root, name, tier)
-    points = by_replicate(runs)
-    results = machine.results(name, points)
+    results = machine.results(name, by_replicate(runs))
     judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     shown = ("claim", "verdict", "reason_code", "reason")
     document = {
         "study": name,
         "engine": modern.engine,
         "tier": tier,
-        "replicates": len(points),
         "reasons": modern.studies[name].reasons,
         "refusals": Counter(run.refusal for run in runs if run.refusal),
         "claims": [{key: str(row[key]) for key in shown} for row in judged],
         "cpu_s": round(Costs().further_s(runs), 3),
-        "input_hashes": sources(root, name, machine.exact_engine),
+        "input_hashes": sources(root, name, machine.engine),
     }
     write_json(folder / f"{name}{SCENARIOS}", results.scenarios)
     path = folder / f"{name}{JUDGED}"

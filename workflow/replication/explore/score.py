@@ -12,10 +12,8 @@ numbers. An explanation also costs the bits that name its causes and levels.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from replication.metrics.cell_map import MappedCell
-from replication.metrics.metric import quantity
-from replication.metrics.results import Results
-from replication.study.study import Study
-from replication.verdicts.bound import propagation_s
-from replication.verdicts.cause import Explanations, Interpretation, combined, refusal
+from replication.verdicts.cause import Explanations
 from replication.verdicts.cell import half_width
 
 Numbers = npt.NDArray[np.float64]
@@ -60,97 +54,6 @@ class Family:
     cells: Sequence[int]
     combinations: Sequence[Combination]
     groups: Sequence[str]
-
-
-class Reader:
-    """Computes what the paper would have printed of results, under every interpretation."""
-
-    def __init__(self, study: Study, found: Explanations, cells: Sequence[MappedCell]) -> None:
-        self.study = study
-        self.explanations = found
-        self.cells = cells
-        self._readings = {
-            (cause.id, level.key): level.reading
-            for cause in found.of_kind("reading")
-            for level in cause.levels or []
-            if level.reading is not None
-        }
-        self.families = self._families()
-
-    def _families(self) -> list[Family]:
-        by_column = {table.id: table.columns is not None for table in self.study.tables}
-        causes = self.explanations.of_kind("reading")
-        groups: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-        for place, cell in enumerate(self.cells):
-            if not cell.not_comparable:
-                ids = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
-                groups[cell.column if by_column[cell.table] else "", ids].append(place)
-        return [
-            Family(
-                places,
-                self._combinations(ids, self.cells[places[0]]),
-                [name or self.cells[place].table for place in places],
-            )
-            for (name, ids), places in groups.items()
-        ]
-
-    def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
-        """Return the interpretations that can apply together; the first is the study's."""
-        options = [[None, *(p for p in self._readings if p[0] == cause)] for cause in causes]
-        found = []
-        for product in itertools.product(*options):
-            pairs = tuple(pair for pair in product if pair is not None)
-            if not self._contradict(pairs) and not refusal(cell, self.reading(pairs)):
-                found.append(pairs)
-        return found
-
-    def _contradict(self, combination: Combination) -> bool:
-        """Return whether two interpretations set the same key other than the factor."""
-        readings = [self._readings[pair].model_dump(exclude_defaults=True) for pair in combination]
-        given = [name for reading in readings for name in reading if name != "factor"]
-        return len(given) > len(set(given))
-
-    def reading(self, combination: Combination) -> Interpretation | None:
-        """Return the interpretation that causes make together; None as the study states."""
-        return combined(self._readings[pair] for pair in combination)
-
-    def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
-        """Return what would be printed: for each family by configuration, cell, interpretation.
-
-        `results` have a replicate for each of `count` configurations; the arrays have only cells
-        of `places`, whose points were run.
-        """
-        arrays = []
-        for family in self.families:
-            kept = [place for place in family.cells if place in set(places)]
-            array = np.full((count, len(kept), len(family.combinations)), np.nan)
-            for column, combination in enumerate(family.combinations):
-                reading = self.reading(combination)
-                for row, place in enumerate(kept):
-                    if not refusal(self.cells[place], reading):
-                        array[:, row, column] = self._values(results, count, place, reading)
-            arrays.append(array)
-        return arrays
-
-    def _values(
-        self, results: Results, count: int, place: int, reading: Interpretation | None
-    ) -> Numbers:
-        """Return what would be printed in a cell for each configuration."""
-        cell = self.cells[place]
-        wanted = cell.quantity if reading is None else reading.of(cell).quantity
-        # Without levels, so that one cached table serves all cells of a column.
-        frame = quantity(results, wanted.model_copy(update={"where": {}}))
-        mask = np.ones(len(frame), dtype=bool)
-        for factor, keys in wanted.where.items():
-            mask &= np.isin(frame[factor].to_numpy(dtype=str), keys)
-        numbers = frame["replicate"].to_numpy(dtype=int)[mask]
-        sums = np.bincount(numbers, frame["value"].to_numpy(dtype=float)[mask], count)
-        with np.errstate(invalid="ignore"):
-            means = np.asarray(sums / np.bincount(numbers, minlength=count))
-        if reading is None:
-            return means
-        less_s = propagation_s(self.study, wanted) if reading.less_propagation else 0.0
-        return np.array([reading.printed(float(value), less_s) for value in means])
 
 
 def matches(cell: MappedCell, printed: Numbers | float) -> Flags:
@@ -202,21 +105,30 @@ class Choice:
 class FamilyScore:
     """Scores the interpretations of one family at those of its cells that are in `places`."""
 
-    def __init__(self, reader: Reader, family: Family, places: Sequence[int]) -> None:
+    def __init__(
+        self,
+        found: Explanations,
+        every: Sequence[MappedCell],
+        family: Family,
+        places: Collection[int],
+    ) -> None:
         self.family = family
-        kept = [n for n, place in enumerate(family.cells) if place in set(places)]
+        kept = [n for n, place in enumerate(family.cells) if place in places]
         self.places = [family.cells[n] for n in kept]
-        self.cells = cells = [reader.cells[place] for place in self.places]
+        self.cells = cells = [every[place] for place in self.places]
         self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
         self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
-        self.table_of, self.tables = _numbered([cell.table for cell in cells])
-        self.group_of, groups = _numbered([family.groups[n] for n in kept])
+        self.table_of, tables = pd.factorize(np.array([cell.table for cell in cells], dtype=object))
+        self.tables = list(tables)
+        self.group_of, groups = pd.factorize(
+            np.array([family.groups[n] for n in kept], dtype=object)
+        )
         # The cells of a table are in one group.
         self.group_of_table = self.group_of[np.unique(self.table_of, return_index=True)[1]]
         self.sizes = np.bincount(self.group_of, minlength=len(groups)).astype(float)
         floors = LEAST_ERROR * np.array([_log_tolerance(cell) for cell in cells])
         self.floors = np.bincount(self.group_of, floors, len(groups)) / self.sizes
-        self._shared, self._other = self._naming_bits(reader.explanations)
+        self._shared, self._other = self._naming_bits(found)
         self._places = {frozenset(pairs): n for n, pairs in enumerate(family.combinations)}
 
     def _naming_bits(self, found: Explanations) -> tuple[Numbers, Numbers]:
@@ -353,12 +265,6 @@ class FamilyScore:
         naming = self._shared[start] + self._other[start, chosen].sum()
         naming = naming - self._other[start, chosen[table]] + self._other[start]
         return np.asarray(self.data_bits(options) + naming)
-
-
-def _numbered(names: Sequence[str]) -> tuple[Places, list[str]]:
-    """Return the number of each name, and the names in their order."""
-    numbers, different = pd.factorize(np.array(names, dtype=object))
-    return numbers, list(different)
 
 
 def _exceptions(table: str, base: Combination, exception: Combination) -> Combination:

@@ -124,7 +124,7 @@ class Search:
             return one_s
         whole_s = self.runner.cost_s(DEFAULTS, self.whole)
         wanted_s = (self.settings.explanation.finalists + 2) * one_s + 2 * whole_s
-        most_s = _MOST_RESERVED * self.runner.budget_s
+        most_s = _MOST_RESERVED * self.runner.explanations.cpu_budget_s
         return min(wanted_s, most_s) + min(self._coupled_s, most_s)
 
     @property
@@ -164,6 +164,9 @@ class Search:
             results = self.runner.results(together, stage)
             for trial in self.judge.judged(together, results, stage):
                 self.tried[trial.configuration, stage.name] = trial
+            study, best = self.runner.study.id, self.at_stage(stage)[0].total
+            left = f"{self.count} configurations, {self.runner.left_s:.0f} s of CPU left"
+            print(f"{study}: {left}, best {best:.1f} bits", file=sys.stderr)
         return [self.tried[one, stage.name] for one in wanted if (one, stage.name) in self.tried]
 
     def at_stage(self, stage: StudyPart) -> list[Trial]:
@@ -184,26 +187,21 @@ class Search:
         causes = runner.explanations.of_kind("set-up")
         alone = [((cause.id, key),) for cause in causes for key in cause.variations]
         levels = _best_levels(self.evaluate(alone, first, reserve_s))
-        self._say("each cause alone", first)
         coupled = self._couple(levels)
         best = [(cause, keys[0]) for cause, keys in levels.items()]
         self.evaluate(_pairs(best[: self.settings.explanation.paired_causes]), first, reserve_s)
-        self._say("pairs of the best", first)
-        all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.budget_s
+        all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.explanations.cpu_budget_s
         every = [(cause, key) for cause, keys in levels.items() for key in keys[:LEVELS_EXTENDED]]
         cheap = sorted(_pairs(every), key=lambda pair: (runner.cost_s(pair, first), pair))
         self.evaluate(cheap, first, all_but_s)
-        self._say("the cheapest of all other pairs", first)
         self._grow(levels)
         self._refine()
-        self._say("numbers of the chosen causes", first)
         count = self.settings.explanation.finalists
         finalists = [*dict.fromkeys([*self._best(self._second, 2), *self._best(first, count)])]
         # The defaults come first: everything is compared with them.
         self.evaluate([DEFAULTS], last)
         self.evaluate([*coupled, *finalists[:count]], last, reserve_s / 2)
         found = [self._settle(with_it) for with_it in ([False, True] if coupled else [False])]
-        self._say("the last stage", last)
         return sorted(one for one in found if one is not None)
 
     def near(self, best: Trial) -> list[Configuration]:
@@ -214,11 +212,6 @@ class Search:
             limit, tried = on_stage.total + EQUALLY_GOOD_BITS, self.at_stage(stage)
             found += [trial.configuration for trial in tried if trial.total <= limit]
         return [one for one in dict.fromkeys(found) if self.is_coupled(one) is coupled]
-
-    def not_compared(self, best: Trial) -> int:
-        """Return how many of them the budget did not allow on the last stage."""
-        last = self.stages[-1].name
-        return sum((one, last) not in self.tried for one in self.near(best))
 
     def is_coupled(self, configuration: Configuration) -> bool:
         """Return whether a configuration has the main cause of the coupled ones."""
@@ -253,7 +246,7 @@ class Search:
         """Add causes to the best configurations while that shortens the description."""
         first, reserve_s = self.stages[0], self._reserve_s
         reached = self._promote()
-        for depth in range(2, self.settings.explanation.depth + 1):
+        for _ in range(2, self.settings.explanation.depth + 1):
             children = [
                 child
                 for trial in reached[:BEAM]
@@ -261,8 +254,7 @@ class Search:
             ]
             self.evaluate(children, first, reserve_s)
             before, reached = reached, self._promote()
-            self._say(f"{depth} causes or more", first)
-            if reached[0].rank >= before[0].rank:
+            if not reached[0] < before[0]:
                 break
 
     def _promote(self) -> list[Trial]:
@@ -298,7 +290,8 @@ class Search:
             return []
         first = self.stages[0]
         starts = [tuple(sorted(start.items())) for start in self.coupled.starts]
-        floor_s = max(self.runner.left_s - COUPLED_SHARE * self.runner.budget_s, self._reserve_s)
+        most_s = COUPLED_SHARE * self.runner.explanations.cpu_budget_s
+        floor_s = max(self.runner.left_s - most_s, self._reserve_s)
         found = self.evaluate(starts, first, floor_s)
         before: Trial | None = None
         while found and (best := min(found)) is not before:
@@ -306,7 +299,6 @@ class Search:
             tried = [*without_each(parent), *self._children(parent, levels)]
             tried = [parent, *filter(self.is_coupled, tried)]
             found = self.evaluate(tried, first, floor_s)
-        self._say("coupled causes", first)
         return [before.configuration] if before else []
 
     def _settle(self, coupled: bool) -> Trial | None:
@@ -335,14 +327,3 @@ class Search:
     def _first(self, trials: Sequence[Trial], coupled: bool) -> Trial | None:
         allowed = (one for one in trials if self.is_coupled(one.configuration) is coupled)
         return min(allowed, default=None)
-
-    def _say(self, what: str, stage: StudyPart) -> None:
-        runner, (best, *_) = self.runner, self.at_stage(stage)
-        defaults = self.tried[DEFAULTS, stage.name]
-        causes = ", ".join(f"{cause}={level}" for cause, level in best.pairs) or "the defaults"
-        print(
-            f"{runner.study.id}: {what}: {self.count} configurations, {stage.name}: "
-            f"{best.total:.1f} bits (defaults {defaults.total:.1f}) with {causes}; "
-            f"{runner.costs.spent_s:.0f} of {runner.budget_s:.0f} s of CPU by the cost model",
-            file=sys.stderr,
-        )

@@ -5,15 +5,21 @@ A configuration is a set of causes that are simulated, each at one of its levels
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from replication.design.design import Run, design_study
-from replication.explore.design_point import explored_tier
+from replication.explore.design_point import whole_runs
 from replication.explore.machine import Costs, Machine, by_replicate
-from replication.explore.score import Choice, FamilyScore, Numbers, Reader
+from replication.explore.score import Choice, Combination, Family, FamilyScore, Numbers
 from replication.metrics.cell_map import MappedCell
+from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.claim_model import Claim, Quantity, covers
 from replication.study.errors import InputError
@@ -21,16 +27,17 @@ from replication.study.parameter import Factor
 from replication.study.study import Study
 from replication.study.variation import apply
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Explanations, Stage
+from replication.verdicts.bound import propagation_s
+from replication.verdicts.cause import Explanations, Interpretation, Stage, combined, refusal
 from replication.verdicts.claim import evaluate_claim
 
 #: Cause and level, in the order of the causes' ids.
 Configuration = tuple[tuple[str, str], ...]
 #: The documented defaults.
 DEFAULTS: Configuration = ()
-#: Bits of a claim's verdict where claims are explained; `NOT_REPRODUCED_BITS` for all others.
-VERDICT_BITS = {Verdict.REPRODUCED: 0.0, Verdict.DIRECTION_ONLY: 2.0}
-NOT_REPRODUCED_BITS = 4.0
+#: Bits of a claim's verdict where claims are explained.
+VERDICT_BITS: dict[str, float] = dict.fromkeys(Verdict, 4.0)
+VERDICT_BITS |= {Verdict.REPRODUCED: 0.0, Verdict.DIRECTION_ONLY: 2.0}
 
 
 def with_cause(configuration: Configuration, cause: str, level: str) -> Configuration:
@@ -69,10 +76,6 @@ class StudyPart:
             if one.id in self.levels
         ]
         return study.model_copy(update={"experiments": experiments})
-
-    def needs(self, run: Run, cells: Sequence[MappedCell]) -> bool:
-        """Return whether a run belongs to a point that is scored."""
-        return not self.cells or serves(run, [cells[place].quantity for place in self.cells])
 
 
 def serves(run: Run, quantities: Iterable[Quantity]) -> bool:
@@ -144,14 +147,9 @@ class TrialRunner:
     _designed: dict[tuple[Configuration, str], list[Run] | None] = field(default_factory=dict)
 
     @property
-    def budget_s(self) -> float:
-        """Expected CPU time that all scenarios may take together."""
-        return self.explanations.cpu_budget_s
-
-    @property
     def left_s(self) -> float:
         """The remaining budget."""
-        return self.budget_s - self.costs.spent_s
+        return self.explanations.cpu_budget_s - self.costs.spent_s
 
     def bits(self, configuration: Configuration) -> float:
         """Return the bits that name the configuration's causes and levels."""
@@ -172,30 +170,28 @@ class TrialRunner:
     def runs(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
         """Return a configuration's runs; None where they make no scenario or are refused."""
         key = configuration, part.name
-        if key not in self._designed:
-            self._designed[key] = self._accepted(configuration, part)
-        return self._designed[key]
-
-    def _accepted(self, configuration: Configuration, part: StudyPart) -> list[Run] | None:
-        try:
+        if key in self._designed:
+            return self._designed[key]
+        runs: list[Run] | None = None
+        with suppress(InputError):
             runs = self._needed(configuration, part)
-        except InputError:
-            return None
-        if configuration == DEFAULTS:
-            return runs
-        # Points that the engine refuses at the defaults too do not count.
-        usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
-        refused = {(r.experiment, r.point) for r in runs if self.machine.refusal(r)}
-        return runs if refused <= usual else None
+        if runs and configuration != DEFAULTS:
+            # Points that the engine refuses at the defaults too do not count.
+            usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
+            refused = {(r.experiment, r.point) for r in runs if self.machine.refusal(r)}
+            runs = runs if refused <= usual else None
+        self._designed[key] = runs
+        return runs
 
     def _needed(
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
     ) -> list[Run]:
         # Whole runs, as in tier paper.
-        study, tier = part.study(self.on(configuration)), explored_tier("all", replicates)
-        engine, version = self.machine.engine, self.machine.ns3_version
-        runs = design_study(study, tier, [engine], version)
-        return [run for run in runs if part.needs(run, self.cells)]
+        study, tier = part.study(self.on(configuration)), whole_runs("all", replicates)
+        engine = self.machine.engine
+        runs = design_study(study, tier, [engine.name], engine.version)
+        scored = [self.cells[place].quantity for place in part.cells]
+        return [run for run in runs if not scored or serves(run, scored)]
 
     def results(self, configurations: Sequence[Configuration], part: StudyPart) -> Results:
         """Return the results of configurations, a replicate each; run what is missing."""
@@ -231,13 +227,12 @@ class Trial:
         """All bits: the fewer, the better."""
         return self.data_bits + self.bits
 
-    @property
-    def rank(self) -> tuple[float, int, Configuration]:
-        """The sorting key: bits, then the number of causes, then their names."""
-        return round(self.total, 6), len(self.configuration), self.configuration
-
     def __lt__(self, other: Trial) -> bool:
-        return self.rank < other.rank
+        """By bits, then by the number of causes, then by their names."""
+        one, two = (
+            (round(t.total, 6), len(t.configuration), t.configuration) for t in (self, other)
+        )
+        return one < two
 
     @cached_property
     def pairs(self) -> Configuration:
@@ -245,16 +240,95 @@ class Trial:
         return (*self.configuration, *(pair for choice in self.readings for pair in choice.pairs))
 
 
-class CellJudge(Reader):
+class CellJudge:
     """Scores configurations by the study's numbers, each under its best interpretation."""
 
     def __init__(self, runner: TrialRunner) -> None:
-        super().__init__(runner.study, runner.explanations, runner.cells)
-        self.runner = runner
+        self.runner, self.cells = runner, runner.cells
+        self._readings = {
+            (cause.id, level.key): level.reading
+            for cause in runner.explanations.of_kind("reading")
+            for level in cause.levels or []
+            if level.reading is not None
+        }
+        self.families = self._families()
+
+    def _families(self) -> list[Family]:
+        by_column = {table.id: table.columns is not None for table in self.runner.study.tables}
+        causes = self.runner.explanations.of_kind("reading")
+        groups: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+        for place, cell in enumerate(self.cells):
+            if not cell.not_comparable:
+                ids = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
+                groups[cell.column if by_column[cell.table] else "", ids].append(place)
+        return [
+            Family(
+                places,
+                self._combinations(ids, self.cells[places[0]]),
+                [name or self.cells[place].table for place in places],
+            )
+            for (name, ids), places in groups.items()
+        ]
+
+    def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
+        """Return the interpretations that can apply together; the first is the study's."""
+        options = [[None, *(p for p in self._readings if p[0] == cause)] for cause in causes]
+        found = []
+        for product in itertools.product(*options):
+            pairs = tuple(pair for pair in product if pair is not None)
+            # Two interpretations must not set the same key; factors multiply.
+            read = [self._readings[pair].model_dump(exclude_defaults=True) for pair in pairs]
+            keys = [key for one in read for key in one if key != "factor"]
+            if len(keys) == len(set(keys)) and not refusal(cell, self.reading(pairs)):
+                found.append(pairs)
+        return found
+
+    def reading(self, combination: Combination) -> Interpretation | None:
+        """Return the interpretation that causes make together; None as the study states."""
+        return combined(self._readings[pair] for pair in combination)
+
+    def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
+        """Return what would be printed: for each family by configuration, cell, interpretation.
+
+        `results` have a replicate for each of `count` configurations; the arrays have only cells
+        of `places`, whose points were run.
+        """
+        arrays = []
+        for family in self.families:
+            kept = [place for place in family.cells if place in set(places)]
+            array = np.full((count, len(kept), len(family.combinations)), np.nan)
+            for column, combination in enumerate(family.combinations):
+                reading = self.reading(combination)
+                for row, place in enumerate(kept):
+                    if not refusal(self.cells[place], reading):
+                        array[:, row, column] = self._values(results, count, place, reading)
+            arrays.append(array)
+        return arrays
+
+    def _values(
+        self, results: Results, count: int, place: int, reading: Interpretation | None
+    ) -> Numbers:
+        """Return what would be printed in a cell for each configuration."""
+        cell = self.cells[place]
+        wanted = cell.quantity if reading is None else reading.of(cell).quantity
+        # Without levels, so that one cached table serves all cells of a column.
+        frame = quantity(results, wanted.model_copy(update={"where": {}}))
+        mask = np.ones(len(frame), dtype=bool)
+        for factor, keys in wanted.where.items():
+            mask &= np.isin(frame[factor].to_numpy(dtype=str), keys)
+        numbers = frame["replicate"].to_numpy(dtype=int)[mask]
+        sums = np.bincount(numbers, frame["value"].to_numpy(dtype=float)[mask], count)
+        with np.errstate(invalid="ignore"):
+            means = np.asarray(sums / np.bincount(numbers, minlength=count))
+        if reading is None:
+            return means
+        less_s = propagation_s(self.runner.study, wanted) if reading.less_propagation else 0.0
+        return np.array([reading.printed(float(value), less_s) for value in means])
 
     def scores(self, stage: StudyPart) -> list[FamilyScore]:
         """Return the score of each family on a stage."""
-        return [FamilyScore(self, family, stage.cells) for family in self.families]
+        found, places = self.runner.explanations, {*stage.cells}
+        return [FamilyScore(found, self.cells, family, places) for family in self.families]
 
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study states."""
@@ -286,10 +360,6 @@ class ClaimJudge:
 
     runner: TrialRunner
 
-    def cost_bits(self, verdict: str) -> float:
-        """Return the bits of a verdict."""
-        return VERDICT_BITS.get(Verdict(verdict), NOT_REPRODUCED_BITS)
-
     def judged(
         self, configurations: Sequence[Configuration], results: Results, stage: StudyPart
     ) -> list[Trial]:
@@ -297,7 +367,7 @@ class ClaimJudge:
         trials = []
         for number, one in enumerate(configurations):
             found = self.verdicts(results.single_replicate(number), stage)
-            data_bits = sum(map(self.cost_bits, found.values()))
+            data_bits = sum(VERDICT_BITS[verdict] for verdict in found.values())
             trials.append(Trial(one, data_bits, self.runner.bits(one), verdicts=found))
         return trials
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,14 @@ class InputError(ValueError):
 
 class RunError(RuntimeError):
     """A failed run (exit code 1); the message says where to look."""
+
+
+def check_known(field: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise InputError unless all names are known."""
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(
+            f"{field}: {unknown[0]!r} is unknown; there are {', '.join(sorted(known)[:20])}"
+        )
 
 
 _ROOM = "free some space and run again: finished runs are kept"

@@ -218,15 +218,6 @@ class Assumption:
             position = min(math.floor(position * (steps + 1)), steps) / steps
         return own.at(position)
 
-    def position(self, value: JsonValue) -> float:
-        """Return the position of `value` in the range or among the choices, 0 to 1."""
-        if self.tag.range is None:
-            found = [index for index, one in enumerate(self._choices) if _same(one, value)]
-            return (found or [0])[0] / max(len(self._choices) - 1, 1)
-        assert isinstance(value, int | float)
-        own = self._range
-        return own.position(value) if own.low < own.high else 0.0
-
     def allows(self, value: JsonValue) -> bool:
         """Return whether `value` lies in the range or among the choices."""
         if self.tag.range is None:

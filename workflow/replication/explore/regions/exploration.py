@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -140,7 +140,7 @@ class Sampler:
         if any(points):
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
-            hungry = starved(results, self.machine.engine, list(self.space.claim.quantities()))
+            hungry = starved(results, self.machine.engine.name, list(self.space.claim.quantities()))
             notes = {int(str(n)): starved_note(flows) for n, flows in hungry.groupby("replicate")}
         found = {}
         for number, (trial, (runs, refusal)) in enumerate(zip(trials, designed, strict=True)):
@@ -174,26 +174,13 @@ def replicate_point(point: Point, replicate: int, offset: float) -> Point:
     return Point(point.panel, x, y)
 
 
-class Validated(NamedTuple):
-    """A validation point: the mean of its runs compared with its prediction.
-
-    `deviations` is their difference in standard deviations, `probability` the predicted one that
-    the claim holds; `covered` says whether the mean lies in the interval of `LEVEL`.
-    """
-
-    point: Point
-    results: Sequence[PointResult]
-    deviations: float
-    probability: float
-    holds: bool
-    covered: bool
-
-
 @dataclass
 class Exploration:
     """The exploration of a region on an engine, and its results.
 
-    `name` seeds the random points; `left_out` are panels beyond the budget.
+    `name` seeds the random points. Each entry of `validation` compares the mean of a point's runs
+    with its prediction: their difference in standard deviations, the predicted probability that the
+    claim holds, and whether the mean is inside the interval of `LEVEL` (`covered`).
     """
 
     name: str
@@ -202,10 +189,9 @@ class Exploration:
     settings: RegionSettings
     spending: Spending
     budget_s: float
-    left_out: list[Panel] = field(default_factory=list)
     results: dict[Trial, PointResult] = field(default_factory=dict)
     surfaces: dict[Panel, Surface] = field(default_factory=dict)
-    validation: list[Validated] = field(default_factory=list)
+    validation: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self) -> None:
         """Explore; the same inputs give the same results, also after an interruption."""
@@ -213,9 +199,7 @@ class Exploration:
             drawn = qmc.Sobol(2, rng=self.settings.seed).random(self.spending.first_points)
             trials = self._replicated(_place(panel, *at) for at in drawn)
             # The first panel is always run, whatever it costs.
-            if self.results and self.sampler.cost_s(trials) > self._left_s:
-                self.left_out.append(panel)
-            else:
+            if not self.results or self.sampler.cost_s(trials) <= self._left_s:
                 self.results |= self.sampler.sample(trials)
         self._fit()
         while batch := self._choose():
@@ -304,9 +288,9 @@ class Exploration:
             mean, sd = surface.predict(np.array([(point.x, point.y)]), len(results))
             low, high = surface.bounds.ends()
             deviations = (observed - float(mean[0])) / float(sd[0])
-            probability = float(surface.bounds.holds(mean, sd)[0])
-            holds, covered = low <= observed <= high, abs(deviations) <= REACH
-            one = Validated(point, results, deviations, probability, holds, covered)
+            one = {"point": point, "results": results, "deviations": deviations}
+            one["probability"] = float(surface.bounds.holds(mean, sd)[0])
+            one |= {"holds": low <= observed <= high, "covered": abs(deviations) <= REACH}
             self.validation.append(one)
 
 

@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from replication.study.claim_model import SimpleTest
-from replication.study.errors import InputError
+from replication.study.claim_model import Claim, SimpleTest
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_model
 from replication.study.model import (
-    LINE,
     Document,
     EngineName,
     Identifier,
@@ -59,47 +58,56 @@ class OfBdp(Document):
     """Its lower limit."""
 
 
+class LevelAxis(Document):
+    """An axis without numbers."""
+
+    id: Identifier
+    title: Label
+    levels: Annotated[list[AxisLevel], Field(min_length=1)]
+
+
 class Axis(Document):
-    """One axis: `levels`, or `range` with one of `set` and `of_bdp`."""
+    """An axis with a range, and one of `set` and `of_bdp`."""
 
     id: Identifier
     title: Label
     """Its name in charts."""
-    unit: Annotated[str, LINE] = ""
-    range: Range | None = None
-    levels: Annotated[list[AxisLevel], Field(min_length=1)] | None = None
-    """Each level is a panel."""
+    unit: Label = ""
+    range: Range
     set: Variation | None = None
-    """With `range`: the parameters that take the number, written `$value`."""
+    """The parameters that take the number, written `$value`."""
     scale: Annotated[float, Field(gt=0)] = 1.0
     """Factor between the axis' value and the number that is set."""
     of_bdp: OfBdp | None = None
-    """With `range`: the parameter that is computed from the bandwidth-delay product."""
+    """The parameter that is computed from the bandwidth-delay product."""
     paper: float | None = None
-    """The paper's value, where it is not the default of the parameter that is set."""
+    """The paper's value; left out if the paper has none."""
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> Axis:
-        setters = (self.set is not None) + (self.of_bdp is not None)
-        if (self.range is None) == (self.levels is None) or setters != (0 if self.levels else 1):
-            raise ValueError(f"axis {self.id}: give levels, or range with one of set and of_bdp")
-        unique((level.key for level in self.levels or []), f"level of axis {self.id}")
-        return self
+    _one_setter = one_of("set", "of_bdp")
 
 
-class OwnClaim(Document):
-    """A sentence that is no claim of the study, tested as claims are."""
+class OwnClaim(Claim):
+    """A sentence that is no claim of the study; keys as in a [claim](#claim)."""
 
-    quote: Text
-    place: Text
-    """Section of the paper, or the author of the sentence."""
-    reading: Text
-    """How the words became the test, and why this threshold."""
     test: Annotated[SimpleTest, Field(discriminator="kind")]
-    """Its test, over the study's experiments; see [claims](#claims)."""
+    """A test of one part, over the study's experiments."""
 
 
-class Law(Document):
+class Shown(Document):
+    """Something in the pictures of some panels."""
+
+    panels: list[Identifier] = []
+    """Levels of the panels that show it; all without it."""
+    engines: list[EngineName] = []
+    """Engines that show it; all without it."""
+
+    def is_on(self, engine: str, panel: Sequence[str]) -> bool:
+        """Return whether a panel shows it on an engine."""
+        in_panel = not self.panels or not {*panel}.isdisjoint(self.panels)
+        return in_panel and (not self.engines or engine in self.engines)
+
+
+class Law(Shown):
     """A law in the picture: a line, or where the share that it predicts crosses `share`."""
 
     kind: Literal["line", "room", "mathis", "cubic_response", "ware"]
@@ -112,10 +120,6 @@ class Law(Document):
     """For the other kinds: the share of the bottleneck whose crossing is drawn."""
     constant: Annotated[float, Field(gt=0)] | None = None
     """C of `mathis`."""
-    panels: list[Identifier] = []
-    """Levels of the panels that show it; all without it."""
-    engines: list[EngineName] = []
-    """Engines that show it; all without it."""
     title: Label
     source: Text
     """Paper, RFC or manual with its section."""
@@ -131,14 +135,11 @@ class Law(Document):
         return self
 
 
-class Trait(Document):
-    """A known difference of an engine that shapes some panels."""
+class Trait(Shown):
+    """A known difference of engines that shapes some panels."""
 
     entry: Identifier
     """Id of an entry of engine_differences.yaml."""
-    engine: EngineName
-    panels: list[Identifier] = []
-    """Levels of the panels that name it; all without it."""
     effect: Text
     """What it does to the contour."""
 
@@ -164,8 +165,10 @@ class Region(Document):
     """What differs from the study at every point."""
     reason: Text | None = None
     """Why `fixed` and `keep` differ from the paper."""
-    axes: Annotated[list[Axis], Field(min_length=2, max_length=4)]
-    """Two ranges, x and y, and up to two axes with levels."""
+    axes: Annotated[list[Axis], Field(min_length=2, max_length=2)]
+    """The axes x and y."""
+    panels: Annotated[list[LevelAxis], Field(max_length=2)] = []
+    """Axes whose levels make the panels."""
     engines: Annotated[list[EngineName], Field(min_length=1)]
     cpu_budget_s: PositiveSeconds
     """Expected CPU time on each engine in tier paper, by its cost model, validation included."""
@@ -180,37 +183,17 @@ class Region(Document):
 
     @model_validator(mode="after")
     def _consistent(self) -> Region:
-        if self.test is not None and self.claim is None:
-            raise ValueError("test: goes with claim")
         if bool(self.keep or self.fixed) != (self.reason is not None):
             raise ValueError("reason: goes with fixed and keep; say why they differ from the paper")
-        unique((axis.id for axis in self.axes), "axis")
+        unique([*(one.id for one in self.axes), *(one.id for one in self.panels)], "axis")
         unique(self.engines, "engine")
-        if len(self.ranges) != 2:
-            raise ValueError(f"axes: {len(self.ranges)} have a range; a region needs two")
-        levels = {level.key for axis in self.level_axes for level in axis.levels or []}
-        for law in self.laws:
-            if law.axis is not None and law.axis not in {axis.id for axis in self.ranges}:
-                raise ValueError(f"laws: {law.axis!r} is no axis with a range")
-        panels = {key for part in (self.laws, self.traits) for one in part for key in one.panels}
-        if unknown := sorted(panels - levels):
-            raise ValueError(f"panels: {unknown[0]!r} is no level of an axis")
+        levels = [level.key for axis in self.panels for level in axis.levels]
+        unique(levels, "level")
+        axes = {axis.id: axis for axis in self.axes}
+        check_known("laws: axis", [law.axis for law in self.laws if law.axis], axes)
+        for one in (*self.laws, *self.traits):
+            check_known("panels", one.panels, levels)
         return self
-
-    @property
-    def ranges(self) -> list[Axis]:
-        """The axes with a range: x, then y."""
-        return [axis for axis in self.axes if axis.range is not None]
-
-    @property
-    def spans(self) -> list[Range]:
-        """The ranges of x and y."""
-        return [axis.range for axis in self.axes if axis.range is not None]
-
-    @property
-    def level_axes(self) -> list[Axis]:
-        """The axes with levels, which make the panels."""
-        return [axis for axis in self.axes if axis.levels is not None]
 
 
 class Spending(Document):
@@ -239,7 +222,7 @@ class RegionSettings(Document):
     """Largest share of the budget for validation."""
     enough: Annotated[float, Field(ge=0, lt=1)]
     """Undecided share of the area at which no more points are run."""
-    tiers: dict[Literal["quick", "paper", "deep"], Spending]
+    tiers: dict[str, Spending]
     """Tier to what it spends."""
     changed: list[Change] = []
     """List of [changes](#changes-after-results) made after results were seen."""
@@ -257,9 +240,8 @@ def region_names(root: Path) -> list[str]:
 
 def load_region(root: Path, name: str) -> Region:
     """Read a region; InputError names each wrong field."""
+    check_known("region", [name], region_names(root))
     path = region_path(root, name)
-    if not path.is_file():
-        raise InputError(f"region: {name!r} is unknown; there are {', '.join(region_names(root))}")
     found = read_model(path, Region)
     if found.id != name:
         raise InputError(f"{path}: id: is {found.id!r}; it must be {name!r}, as the file is")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import ValidationError
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from replication.compare.agreement import load_differences
@@ -29,9 +27,9 @@ from replication.explore.regions.region_model import (
     region_path,
 )
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
-from replication.explore.regions.surface import CELLS, GRID, REACH, TIE, Surface, middles
+from replication.explore.regions.surface import CELLS, GRID, REACH, Surface, middles
 from replication.metrics.metric_model import validate_study_metrics
-from replication.study.errors import InputError, describe
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_json
 from replication.study.storage.table import write_table
 from replication.study.study import REGIONS_TABLE, Study
@@ -61,11 +59,10 @@ def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]
 
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
     """Return whether a region's result is current: no file behind it has changed."""
-    name, study = str(document.get("region", "")), str(document.get("study", ""))
+    name = document["region"]
     if not region_path(root, name).is_file():
         return False
-    now = partial(sources, root, name, study)
-    return is_same(data, document.get("input_hashes", {}), now)
+    return is_same(data, document["input_hashes"], partial(sources, root, name, document["study"]))
 
 
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
@@ -83,7 +80,8 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
     region, bounds = space.region, found.sampler.compared.bounds
     shares = [one.shares() for one in found.surfaces.values()]
     shares = shares or [{"holds": 0.0, "fails": 0.0, "undecided": 1.0}]
-    values = [one.value for one in found.results.values() if not math.isnan(one.value)]
+    panels = [_panel(space, found, panel) for panel in found.surfaces]
+    explored = {point.panel for point, _ in found.results}
     tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
     return {
         "region": region.id,
@@ -97,38 +95,33 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         "reason": region.reason or "",
         "bounds": [_number(math.exp(end) or None) for end in (bounds.low, bounds.high)],
         "axes": [
-            {
-                **axis.model_dump(mode="json", include={"id", "title", "unit"}),
-                **span.model_dump(include={"low", "high", "log"}),
-                "paper": _number(space.paper(axis)),
-            }
-            for axis, span in zip(region.ranges, region.spans, strict=True)
+            axis.model_dump(include={"id", "title", "unit", "paper"})
+            | axis.range.model_dump(include={"low", "high", "log"})
+            for axis in region.axes
         ],
         "level_axes": [
-            {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels or []}}
-            for a in region.level_axes
+            {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels}}
+            for a in region.panels
         ],
-        "panels": [_panel(space, found, panel) for panel in found.surfaces],
-        "left_out": found.left_out,
+        "panels": panels,
+        "left_out": [panel for panel in space.panels if panel not in explored],
         "points": [_point(space, one) for one in found.results.values()],
         "validation": [
             {
-                **_place(space, one.point),
-                "holds": one.holds,
-                "probability": round(one.probability, 4),
-                "covered": one.covered,
-                "deviations": _number(one.deviations),
-                "runs": [_point(space, result) for result in one.results],
+                **_place(space, one["point"]),
+                **{name: one[name] for name in ("holds", "covered")},
+                "probability": round(one["probability"], 4),
+                "deviations": _number(one["deviations"]),
+                "runs": [_point(space, result) for result in one["results"]],
             }
             for one in found.validation
         ],
-        "ties_everywhere": bool(values) and max(values) - min(values) <= TIE,
+        "ties_everywhere": bool(panels) and all(panel["ties"] for panel in panels),
         **pd.DataFrame(shares).mean().round(6),
-        "coverage_90": _mean([one.covered for one in found.validation]),
-        "brier": _mean([(one.probability - one.holds) ** 2 for one in found.validation]),
+        "coverage_90": _mean([one["covered"] for one in found.validation]),
+        "brier": _mean([(v["probability"] - v["holds"]) ** 2 for v in found.validation]),
         "validation_points": len(found.validation),
         "cpu_s": round(found.sampler.costs.spent_s, 3),
-        "budget_s": found.budget_s,
     }
 
 
@@ -149,7 +142,7 @@ def _panel(space: Space, found: Exploration, panel: Panel) -> dict[str, Any]:
         "traits": [
             one.model_dump(include={"entry", "effect"})
             for one in space.region.traits
-            if one.engine == space.engine and (not one.panels or set(one.panels) & set(panel))
+            if one.is_on(space.engine, panel)
         ],
         "starved": sum(bool(one.note) for one in results),
         "runs": len(results),
@@ -163,10 +156,9 @@ def _contour(surface: Surface, warped: Any) -> Segments:
 
 def _paper(space: Space, surface: Surface) -> dict[str, Any] | None:
     """Return where the paper's point lies, and the probability that the claim holds there."""
-    values, probability = [space.paper(axis) for axis in space.region.ranges], None
-    axes = zip(space.region.spans, values, strict=True)
-    at = [span.position(value) for span, value in axes if value is not None]
-    if len(at) < len(values):
+    axes, probability = space.region.axes, None
+    at = [axis.range.position(axis.paper) for axis in axes if axis.paper is not None]
+    if len(at) < 2:
         return None
     if all(0 <= place <= 1 for place in at):
         (known,) = surface.bounds.holds(*surface.predict(np.array([at])))
@@ -194,23 +186,11 @@ def _mean(values: Sequence[float]) -> float | None:
     return round(float(np.mean(values)), 4) if values else None
 
 
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Put the region's file in front of errors."""
-    path = region_path(Path(), name).as_posix()
-    try:
-        yield
-    except ValidationError as error:
-        raise InputError(f"{path}: own_claim: {describe(error)}") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-
-
 def check_region(root: Path, name: str) -> str:
     """Return a region in words; InputError names all that can be found before anything runs."""
     region, known = load_region(root, name), load_differences(root).by_id
     base = load_study(root, region.study)
-    with _naming(name):
+    try:
         # The claim is checked alone: the one that it repeats is not there.
         claim = Space(region, base, "").claim.model_copy(update={"repeats": None})
         document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
@@ -218,28 +198,29 @@ def check_region(root: Path, name: str) -> str:
         validate_study_metrics(study)
         check_claims(study)
         Compared(claim)
-        for unknown in sorted({trait.entry for trait in region.traits} - known.keys()):
-            raise InputError(f"traits: engine_differences.yaml has no entry {unknown!r}")
+        check_known("traits", [trait.entry for trait in region.traits], known)
         for engine in region.engines:
             space = Space(region, base, engine)
             if not all(space.runs(Point(panel, 0.5, 0.5)) for panel in space.panels):
                 raise InputError("keep: leaves no run that the claim is about")
-    x, y = region.ranges
+    except InputError as error:
+        raise InputError(f"{region_path(Path(), name)}: {error}") from None
+    x, y = region.axes
     return f"{claim.id} of {region.study} over {x.id} and {y.id}, {len(space.panels)} panels"
 
 
 def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Explore a region on an engine; write its result and scenarios; return the result's file."""
+    check_region(root, name)
     region, settings = load_region(root, name), load_settings(root)
-    if tier not in settings.tiers:
-        known = ", ".join(settings.tiers)
-        raise InputError(f"tier: configs/regions.yaml has none called {tier!r}; it has {known}")
+    check_known("configs/regions.yaml: tiers", [tier], settings.tiers)
     spending = settings.tiers[tier]
-    space = Space(region, load_study(root, region.study), machine.engine, machine.ns3_version)
+    engine = machine.engine
+    space = Space(region, load_study(root, region.study), engine.name, engine.version)
     # One thread: sums in another order would choose other points.
-    with threadpool_limits(1), _naming(name):
+    with threadpool_limits(1):
         found = Exploration(
-            name=f"{name} on {machine.engine}",
+            name=f"{name} on {engine.name}",
             panels=space.panels,
             sampler=Sampler(space, machine, settings.replicate_offset),
             settings=settings,
@@ -248,10 +229,10 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
         )
         found.run()
         document = _document(space, found)
-    results = [*found.results.values(), *(r for one in found.validation for r in one.results)]
+    results = [*found.results.values(), *(r for one in found.validation for r in one["results"])]
     runs = (run for one in results for run in one.runs)
-    write_scenarios(folder / f"{machine.engine}{_SCENARIOS}", runs)
-    hashes = sources(root, name, region.study, machine.exact_engine)
-    path = folder / f"{machine.engine}.json"
+    write_scenarios(folder / f"{engine.name}{_SCENARIOS}", runs)
+    hashes = sources(root, name, region.study, engine)
+    path = folder / f"{engine.name}.json"
     write_json(path, document | {"tier": tier, "input_hashes": hashes})
     return path

@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from replication.design.design import Run, design_study
 from replication.engines.ns3 import NS3_VERSION
 from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
-from replication.explore.design_point import explored_tier
-from replication.explore.regions.region_model import DIGITS, Axis, Law, OfBdp, Region
+from replication.explore.design_point import whole_runs
+from replication.explore.regions.region_model import DIGITS, Law, OfBdp, Region
 from replication.explore.trial import StudyPart, serves
 from replication.study.claim_model import Claim
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.study import Study
-from replication.study.variation import Variation, apply, parameters, rounded
+from replication.study.variation import Variation, apply, rounded
 
 #: One level of each axis with levels.
 Panel = tuple[str, ...]
@@ -51,43 +51,36 @@ class Space:
     @cached_property
     def claim(self) -> Claim:
         """The claim that is mapped: one of the study, a clause of it, or the region's own."""
-        name, number, sentence = self.region.claim, self.region.test, self.region.own_claim
-        if sentence is not None:
-            return Claim(id=self.region.id, **dict(sentence))
+        name, number = self.region.claim, self.region.test
         claims = {claim.id: claim for claim in self.base.claims}
-        if name not in claims:
-            has = f"has no claim {name!r}; it has {', '.join(claims)}"
-            raise InputError(f"claim: study {self.base.id} {has}")
-        found, tests = claims[str(name)], claims[str(name)].tests()
+        check_known("claim", [name] if name else [], claims)
+        found = self.region.own_claim or claims[str(name)]
         if number is None:
             return found
-        if number > len(tests):
-            raise InputError(f"test: claim {name} has {len(tests)}, not {number}")
+        if number > len(tests := found.tests()):
+            raise InputError(f"test: claim {found.id} has {len(tests)}, not {number}")
         return found.model_copy(update={"test": tests[number - 1]})
 
     @cached_property
     def study(self) -> Study:
-        """The study with the region's claim and what it fixes at every point."""
+        """The compared part of the study, with the region's claim and what the region fixes."""
         claims = [c for c in self.base.claims if c.id != self.claim.id]
         study = self.base.model_copy(update={"claims": [*claims, self.claim]})
-        return study if self.region.fixed is None else apply(study, self.region.fixed)
+        study = study if self.region.fixed is None else apply(study, self.region.fixed)
+        compared = {quantity.experiment for quantity in self.claim.quantities()}
+        levels = {name: self.region.keep.get(name, {}) for name in compared}
+        return StudyPart("region", levels=levels).study(study)
 
     @cached_property
     def panels(self) -> list[Panel]:
         """The panels: a single empty one where no axis has levels."""
-        levels = [[level.key for level in axis.levels or []] for axis in self.region.level_axes]
+        levels = [[level.key for level in axis.levels] for axis in self.region.panels]
         return list(itertools.product(*levels))
-
-    @cached_property
-    def _part(self) -> StudyPart:
-        compared = {quantity.experiment for quantity in self.claim.quantities()}
-        levels = {name: self.region.keep.get(name, {}) for name in compared}
-        return StudyPart("region", levels=levels)
 
     def values(self, point: Point) -> tuple[float, float]:
         """Return a point's values on both axes."""
-        x, y = self.region.spans
-        return x.at(point.x, DIGITS), y.at(point.y, DIGITS)
+        x, y = self.region.axes
+        return x.range.at(point.x, DIGITS), y.range.at(point.y, DIGITS)
 
     def runs(self, point: Point, replicate: int = 0) -> list[Run]:
         """Return the runs of a replicate of a point; InputError if its values make no scenario."""
@@ -98,21 +91,20 @@ class Space:
         return TcpPath.of(self.runs(point)[0].scenario)
 
     def _at(self, point: Point) -> Study:
-        """Return the compared part of the study at a point."""
+        """Return the study at a point."""
         study = self.study
-        for axis, key in zip(self.region.level_axes, point.panel, strict=True):
-            (change,) = (level.set for level in axis.levels or [] if level.key == key)
+        for panel, key in zip(self.region.panels, point.panel, strict=True):
+            (change,) = (level.set for level in panel.levels if level.key == key)
             study = study if change is None else apply(study, change)
-        study = self._part.study(study)
-        axes = list(zip(self.region.ranges, self.region.spans, self.values(point), strict=True))
-        for axis, span, value in axes:
+        axes = list(zip(self.region.axes, self.values(point), strict=True))
+        for axis, value in axes:
             if axis.set is not None:
                 scaled = value * axis.scale
-                number = round(scaled) if span.whole else rounded(scaled, 8)
+                number = round(scaled) if axis.range.whole else rounded(scaled, 8)
                 study = apply(study, axis.set.at(number))
         # Bandwidth and delay are known once all other axes are set.
         path: TcpPath | None = None
-        for axis, _, value in axes:
+        for axis, value in axes:
             if axis.of_bdp is not None:
                 path = path or TcpPath.of(self._runs(study)[0].scenario)
                 amount = _amount(axis.of_bdp, value, path)
@@ -120,35 +112,15 @@ class Space:
         return study
 
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
-        tier, compared = explored_tier("all", replicate + 1), list(self.claim.quantities())
+        tier, compared = whole_runs("all", replicate + 1), list(self.claim.quantities())
         runs = design_study(study, tier, [self.engine], self.ns3_version)
         return [run for run in runs if run.replicate == replicate and serves(run, compared)]
-
-    def paper(self, axis: Axis) -> float | None:
-        """Return the paper's value, or the default of the one number that the axis sets."""
-        set_names = [*axis.set.parameters] if axis.set else []
-        names = [axis.of_bdp.parameter] if axis.of_bdp else set_names
-        if axis.paper is not None or len(names) != 1:
-            return axis.paper
-        parameter = dict(parameters(self.base)).get(names[0])
-        value = parameter and parameter.value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        if axis.of_bdp is None:
-            return value / axis.scale
-        path = TcpPath.of(self._runs(self._part.study(self.base))[0].scenario)
-        packets = value / _unit_bytes(axis.of_bdp, path)
-        is_factor = axis.of_bdp.amount == "times"
-        return packets / path.bdp_packets if is_factor else packets - path.bdp_packets
-
-
-def _unit_bytes(of: OfBdp, path: TcpPath) -> int:
-    return path.packet_bytes if of.counted_in == "bytes" else 1
 
 
 def _amount(of: OfBdp, value: float, path: TcpPath) -> int:
     packets = value * path.bdp_packets if of.amount == "times" else path.bdp_packets + value
-    return round(max(packets * _unit_bytes(of, path), of.least))
+    unit_bytes = path.packet_bytes if of.counted_in == "bytes" else 1
+    return round(max(packets * unit_bytes, of.least))
 
 
 _LAWS: dict[str, Callable[[Law, TcpPath], Any]] = {
@@ -163,22 +135,17 @@ _STEPS, _LARGEST = [step / 12 for step in range(13)], 1e9
 
 def drawn_laws(space: Space, panel: Panel) -> list[dict[str, Any]]:
     """Return the laws of a panel as segments, 0 to 1; one that is crossed nowhere has none."""
-    laws = [
-        law
-        for law in space.region.laws
-        if (not law.panels or set(law.panels) & set(panel))
-        and (not law.engines or space.engine in law.engines)
-    ]
     return [
         law.model_dump(include={"title", "source", "condition"})
         | {"segments": (_line if law.kind == "line" else _curve)(space, law, panel)}
-        for law in laws
+        for law in space.region.laws
+        if law.is_on(space.engine, panel)
     ]
 
 
 def _line(space: Space, law: Law, panel: Panel) -> Segments:
-    is_x = law.axis == space.region.ranges[0].id
-    at = round(space.region.spans[0 if is_x else 1].position(law.value or 0.0), 4)
+    is_x = law.axis == space.region.axes[0].id
+    at = round(space.region.axes[0 if is_x else 1].range.position(law.value or 0.0), 4)
     ends = (at, 0.0, at, 1.0) if is_x else (0.0, at, 1.0, at)
     return [ends] if 0 <= at <= 1 else []
 

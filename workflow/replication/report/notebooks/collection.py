@@ -188,7 +188,7 @@ class Collection:
         """Return the scenarios of any point in a region's first panel, to be run."""
         own = load_region(self.root, found.document["region"])
         space = Space(own, load_study(self.root, own.study), found.document["engine"])
-        shares = [span.position(value) for span, value in zip(own.spans, (x, y), strict=True)]
+        shares = [a.range.position(value) for a, value in zip(own.axes, (x, y), strict=True)]
         return [run.scenario for run in space.runs(Point(space.panels[0], *shares))]
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:

@@ -133,7 +133,7 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     rows, apart = varied_claims(source, study)
     settings = load_sensitivity(source.root)
     scale = settings.of(study.id).exploration
-    engine = robustness.read_input_hashes(folder)["engine"]
+    engine = points[0]["engine"]
     claims = {claim.id: claim for claim in study.claims}
     needs = {c.id: {quantity.experiment for quantity in c.quantities()} for c in study.claims}
     return {
