@@ -28,7 +28,7 @@ def document(project, **changes):
     return {
         **{"study": "synthetic", "engine": "ns3", "score": "cells", "result": "best guess"},
         **{"reasons": ["It does not hold."], "causes": [first], "coupled": "", "others": []},
-        **{"null_p": 0.005, "permutations": 200, "gain_bits": 20.0},
+        **{"null_p": 0.005, "permutations": 200, "gain_bits": 20.0, "not_compared": 0},
         **{"seen": SHARE, "held_out": SHARE | {"cells": 1, "after": 0}},
         "leaving": [{"cause": "queue", "level": "5", "bits": 12.5, "matches": 1}],
         "impossible": {"before": ["a", "b", "c"], "after": ["1 slow 9 Mbit/s are too many."]},
@@ -97,9 +97,11 @@ def test_the_section_says_what_is_met_and_held_out_and_escapes_words(project):
     assert short.find("h2", id="best").parent.find("svg", class_="static")
 
 
-def test_nothing_equally_good_is_said_where_nothing_is(project):
+def test_nothing_equally_good_is_said_where_nothing_is_or_was_not_compared(project):
     _, words = section(project, equally_good=[])
     assert "equally well" not in words
+    _, words = section(project, equally_good=[], not_compared=2)
+    assert "The budget did not suffice to compare 2 further combinations." in words
 
 
 def test_two_explanations_stand_side_by_side_with_what_each_contradicts(project):

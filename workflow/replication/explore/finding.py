@@ -76,7 +76,7 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
         {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
         for trial in sorted(rivals)
     ]
-    return found, rows
+    return found | {"not_compared": search.not_compared(best)}, rows
 
 
 def _by_cells(

@@ -213,6 +213,11 @@ class Search:
             found += [trial.configuration for trial in tried if trial.total <= limit]
         return [one for one in dict.fromkeys(found) if self.is_coupled(one) is coupled]
 
+    def not_compared(self, best: Trial) -> int:
+        """Return how many of them the budget did not allow on the last stage."""
+        last = self.stages[-1].name
+        return sum((one, last) not in self.tried for one in self.near(best))
+
     def is_coupled(self, configuration: Configuration) -> bool:
         """Return whether a configuration has the main cause of the coupled ones."""
         return self.coupled is not None and self.coupled.cause in dict(configuration)
