@@ -15,11 +15,10 @@ Minimum, mean, sawtooth, distance
 Peak, reductions
     Over all samples, including the overshoot of slow start.
 Tooth
-    By reductions (`reduction_teeth`): from a reduction to the next. By prominence
-    (`prominent_teeth`): a local maximum whose topographic prominence is at least two segments and
-    20 % of the maximum. The window falls that far on both sides before it rises higher, so a
-    shallow dip does not split a tooth. Of equal maxima without such a fall between them, and of a
-    flat top, the first sample counts.
+    A local maximum whose topographic prominence is at least two segments and 20 % of the maximum.
+    The window falls that far on both sides before it rises higher, so a shallow dip does not split
+    a tooth. Of equal maxima without such a fall between them, and of a flat top, the first sample
+    counts.
 Share of slow start
     Share of the time with the window below the slow-start threshold (RFC 5681, section 3.1). An
     unset threshold is infinite, so the flow is in slow start until start-up ends. If one of two
@@ -36,7 +35,6 @@ is weighted by the time until the next sample (`time_weighted_mean`).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -164,30 +162,6 @@ def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawt
         period_s=float(np.diff(time[peaks]).mean()) if len(peaks) > 1 else np.nan,
         height_segments=float(np.mean(falls)) if falls else np.nan,
     )
-
-
-def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, int] | None]]:
-    """Return for each reduction the peak before, the trough after and the rise to the next peak.
-
-    A rise is first and last sample; the last reduction has none.
-    """
-    found = find_reductions(window)
-    teeth: list[tuple[float, float, tuple[int, int] | None]] = []
-    start = 0
-    for index, following in itertools.zip_longest(found, found[1:]):
-        peak = float(window[start:index].max())
-        rise: tuple[int, int] | None = None
-        if following is None:
-            # The last fall ends at the first rise.
-            rises = np.flatnonzero(np.diff(window[index:]) > 0)
-            stop = index + int(rises[0]) + 1 if rises.size else window.size
-            start = index + int(window[index:stop].argmin())
-        else:
-            top = index + int(window[index:following].argmax())
-            start = index + int(window[index : top + 1].argmin())
-            rise = start, top
-        teeth.append((peak, float(window[start]), rise))
-    return teeth
 
 
 class Samples(CwndSeries):

@@ -226,7 +226,7 @@ def judge_statistic(
     passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
     gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
     spread = f" ({interval if found.has_interval else ''}{passes}{gaps})" if found.n else ""
-    points = comparison.points if words.counts == "points" else 0
+    points = comparison.points if words.is_share else 0
     needed = words.condition(expect, points)
     if direction and found.n:
         needed += f" (direction: {words.condition(direction, points)})"
@@ -281,7 +281,7 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
 
     def leads(value: float) -> bool:
         beyond_half = value > 0.5 if direction.at_least is not None else value < 0.5
-        return direction.holds(value) and (beyond_half or not words.counts)
+        return direction.holds(value) and (beyond_half or not words.is_share)
 
     holds = sum(map(leads, values))
     if len(values) < FEW_RUNS:
@@ -293,7 +293,7 @@ def _finding(comparison: Comparison, found: Estimate, words: Wording) -> str:
     over = f" over {comparison.points} point{'s' if comparison.points != 1 else ''}"
     if not found.n:
         return f"{words.statistic}: undefined in {_runs(len(comparison.values))}{over}"
-    if words.counts == "points":
+    if words.is_share:
         # A share of points is written with their number.
         return f"{words.statistic}: {words.value(found.mean, comparison.points)}"
     return f"{words.statistic}: {words.value(found.mean)}{over}"

@@ -29,7 +29,6 @@ from replication.study.claim_model import (
     RatioTest,
     ShareTest,
     SimpleTest,
-    StepsTest,
     TrendTest,
     ValueTest,
     Where,
@@ -71,8 +70,8 @@ def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
             return _ratio(study, test, frames)
         case ShareTest():
             return _share(study, test, frames)
-        case TrendTest() | StepsTest():
-            return _along(study, test, *frames)
+        case TrendTest():
+            return _trend(study, test, *frames)
         case CrossoverTest():
             return _crossover(study, test, frames)
         case OrderingTest():
@@ -173,28 +172,19 @@ def _share(study: Study, test: ShareTest, frames: Frames) -> Comparison:
     return Comparison(values.astype(float), len(every) // len(values), lowest=0, highest=1)
 
 
-def _along(study: Study, test: TrendTest | StepsTest, values: pd.DataFrame) -> Comparison:
-    """Compute a statistic of each curve over a factor, then the worst or the mean of these."""
+def _trend(study: Study, test: TrendTest, values: pd.DataFrame) -> Comparison:
+    """Correlate each curve over a factor with it, then take the worst or the mean of these."""
     frame = complete(_with_axis(study, test.of, test.over, values))
     others = [c for c in frame if c not in ("value", "axis", test.over)]
     if frame["axis"].nunique() < 2:
         raise UntestableError(f"only one level of {test.over} was run, so there is no trend.")
     rows = [
-        (curve["replicate"].iloc[0], _of_curve(test, curve)) for _, curve in frame.groupby(others)
+        (curve["replicate"].iloc[0], spearman(curve["axis"], ranked(curve["value"], test.tie)))
+        for _, curve in frame.groupby(others)
     ]
     found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
     reduced = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
-    lowest = -1 if isinstance(test, TrendTest) else 0
-    return Comparison(reduced.astype(float), _count(frame, "value"), lowest, highest=1)
-
-
-def _of_curve(test: TrendTest | StepsTest, curve: pd.DataFrame) -> float:
-    if isinstance(test, TrendTest):
-        return spearman(curve["axis"], ranked(curve["value"], test.tie))
-    along = curve.sort_values("axis")["value"].to_numpy(dtype=float)
-    bound = test.factor * along[:-1]
-    steps = along[1:] > bound if test.relation == "rises" else along[1:] < bound
-    return float(steps.mean())
+    return Comparison(reduced.astype(float), _count(frame, "value"), lowest=-1, highest=1)
 
 
 def _furthest(values: pd.Series[float], expect: Condition) -> float:

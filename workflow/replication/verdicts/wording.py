@@ -20,7 +20,6 @@ from replication.study.claim_model import (
     ShareTest,
     SimpleTest,
     StartOrder,
-    StepsTest,
     TrendTest,
     ValueTest,
     Where,
@@ -70,8 +69,8 @@ class Wording:
     statistic: str
     factor: float = 1.0
     unit: str = ""
-    #: What a share counts ("points"): it is shown as a number of these if their total is known.
-    counts: str = ""
+    #: Whether it is a share of points, shown as a number of these if their total is known.
+    is_share: bool = False
     #: What one value of the statistic comes from.
     sample: str = "run"
 
@@ -79,11 +78,11 @@ class Wording:
         """Return the statistic with its unit, as "3 of 4 points" for a share of `points`."""
         if math.isnan(statistic):
             return "undefined"
-        if self.counts and points:
+        if self.is_share and points:
             number = statistic * points
             if abs(number - round(number)) < 1e-6:
-                return f"{round(number)} of {points} {self.counts}"
-        end = f" of the {self.counts}" if self.counts else ""
+                return f"{round(number)} of {points} points"
+        end = " of the points" if self.is_share else ""
         return f"{figure(statistic * self.factor)} {self.unit}".rstrip() + end
 
     def interval(self, low: float, high: float) -> str:
@@ -98,14 +97,14 @@ class Wording:
                 f"and a factor of {condition.factor:g} of their mean"
             )
         low, high = condition.at_least, condition.at_most
-        if self.counts and low == 1:
-            return f"{points} of {points}" if points else f"all {self.counts}"
-        if self.counts and high == 0:
-            return f"0 of {points}" if points else f"no {self.counts.removesuffix('s')}"
-        if self.counts:
+        if self.is_share and low == 1:
+            return f"{points} of {points}" if points else "all points"
+        if self.is_share and high == 0:
+            return f"0 of {points}" if points else "no point"
+        if self.is_share:
             given = [("at least", low), ("at most", high)]
             ends = [f"{word} {100 * end:g} %" for word, end in given if end is not None]
-            return f"{' and '.join(ends)} of the {self.counts}"
+            return f"{' and '.join(ends)} of the points"
         if low is None:
             return f"at most {self.value(high or 0)}"
         return f"at least {self.value(low)}" if high is None else self.interval(low, high)
@@ -128,7 +127,7 @@ def figure(value: float) -> str:
 
 def wording(study: Study, test: SimpleTest) -> Wording:
     """Return a test of a study in words."""
-    if isinstance(test, TrendTest | StepsTest | OrderingTest | ValueTest):
+    if isinstance(test, TrendTest | OrderingTest | ValueTest):
         return _of_one(study, test)
     left, right, shared = _sides(study, test.left, test.right)
     match test:
@@ -142,29 +141,21 @@ def wording(study: Study, test: SimpleTest) -> Wording:
         case ShareTest():
             factor = "" if test.factor == 1 else f"{test.factor:g} times "
             said = f"{left} {test.relation} {factor}{right}{shared}{_tied(test.tie)}"
-            return Wording(capitalised(said), 100.0, "%", counts="points")
+            return Wording(capitalised(said), 100.0, "%", is_share=True)
         case CrossoverTest():
             over = study.experiment(test.left.experiment).factor(test.over)
             said = f"{over.label} at which {left} and {right} cross{shared}"
             return Wording(said, unit="" if over.unit == "1" else over.unit)
 
 
-def _of_one(study: Study, test: TrendTest | StepsTest | OrderingTest | ValueTest) -> Wording:
+def _of_one(study: Study, test: TrendTest | OrderingTest | ValueTest) -> Wording:
     """Return a test of a single quantity in words."""
     phrase = f"{_noun(study, test.of)}{_of(study, test.of, {})}"
-    over = ""
-    if isinstance(test, TrendTest | StepsTest):
-        over = lower(study.experiment(test.of.experiment).factor(test.over).label)
     match test:
         case TrendTest():
+            over = lower(study.experiment(test.of.experiment).factor(test.over).label)
             which, tied = "Worst" if test.worst else "Mean", _tied(test.tie)
             return Wording(f"{which} rank correlation of {phrase} with the {over}{tied}")
-        case StepsTest():
-            size = 100 * abs(test.factor - 1)
-            beyond = f" by more than {size:.3g} %" if size > 1e-9 else ""
-            least = ", the worst series" if test.worst else ""
-            said = f"{phrase} {test.relation}{beyond} from one {over} to the next{least}"
-            return Wording(capitalised(said), 100.0, "%", counts="steps")
         case OrderingTest():
             items = (levels_in_words(study, test.of.experiment, item) for item in test.order)
             said = f"Agreement of {phrase} with the order {', '.join(items)}{_tied(test.tie)}"
