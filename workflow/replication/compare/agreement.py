@@ -246,12 +246,8 @@ def _contrasts(
         found = estimate((means["value_right"] - means["value_left"]).to_numpy())
         left_mean, right_mean = (float(means[name].mean()) for name in means)
         yield {
-            **{
-                "study": first.known["study"],
-                "group": _group(first)[1],
-                "left": left,
-                "right": right,
-            },
+            **{"study": first.known["study"], "group": _group(first)[1]},
+            **{"left": left, "right": right},
             **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
             **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},
             **{"low": found.low, "high": found.high, "n": found.n},

@@ -97,7 +97,12 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
     rows: list[Judged] = []
     coverage = Coverage(study, results)
     for engine in results.engines:
-        judgement = _judge_claim(claim, coverage, engine)
+        if isinstance(claim.test, NotTestable):
+            code, why = ReasonCode.PAPER_GIVES_TOO_LITTLE, [claim.test.reason]
+            judgement = Judgement("none", "none", Verdict.NOT_TESTABLE, why, code)
+        else:
+            parts = [_judge(test, coverage, engine) for test in claim.tests()]
+            judgement = judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
         rows.append(
             {
                 **{"study": study.id, "claim": claim.id, "engine": engine},
@@ -111,14 +116,6 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
             }
         )
     return rows
-
-
-def _judge_claim(claim: Claim, coverage: Coverage, engine: str) -> Judgement:
-    if isinstance(claim.test, NotTestable):
-        too_little, why = ReasonCode.PAPER_GIVES_TOO_LITTLE, [claim.test.reason]
-        return Judgement("none", "none", Verdict.NOT_TESTABLE, why, too_little)
-    parts = [_judge(test, coverage, engine) for test in claim.tests()]
-    return judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
 
 
 def judge_parts(parts: list[Judgement]) -> Judgement:

@@ -130,12 +130,6 @@ def _count(frame: pd.DataFrame, *values: str) -> int:
     return frame.groupby(keys).ngroups if keys else 1
 
 
-def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
-    """Return left/right, with 1 for 0/0."""
-    left, right = pairs["left"].astype(float), pairs["right"].astype(float)
-    return (left / right).mask((left == 0) & (right == 0), 1.0)
-
-
 def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd.Series[float]:
     reducer = {"minimum": "min", "maximum": "max"}.get(how, "mean")
     return values.groupby(replicate).agg(reducer)
@@ -152,7 +146,8 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, frames: Frames) -> C
     else:
         pairs = _pairs(study, test, frames)
         points = _count(pairs, "left", "right")
-    ratios, lowest = _ratios(pairs), -np.inf
+    left, right = pairs["left"].astype(float), pairs["right"].astype(float)
+    ratios, lowest = (left / right).mask((left == 0) & (right == 0), 1.0), -np.inf
     if isinstance(test, EquivalenceTest):
         ratios, lowest = (ratios - 1).abs(), 0
     return Comparison(_reduce(ratios, pairs["replicate"], test.reduce), points, lowest)
