@@ -26,7 +26,7 @@ from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, CwndSeries
 from replication.metrics.metric import chosen_flows
-from replication.metrics.sampled import RUN, SampledResults, samples, thin
+from replication.metrics.sampled import RUN, SampledResults, kept_samples, samples
 from replication.metrics.statistic import estimate
 from replication.metrics.trace import TABLE_PREFIX, read_flows, trace_files
 from replication.study.claim_model import Quantity
@@ -344,9 +344,9 @@ def _drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
     names = {"study": study, "trace": comparison.published.trace, "flow": comparison.published.flow}
     parts = []
     for source, window in windows.items():
-        columns = {"time_s": window.time_s, "cwnd_segments": window.cwnd_segments}
-        drawn = pd.DataFrame({**names, "source": source, **columns})
-        parts.append(thin(drawn, "cwnd_segments", ["source"], DRAWN_SAMPLES))
+        kept = kept_samples(window.time_s, window.cwnd_segments, DRAWN_SAMPLES // 4)
+        columns = {"time_s": window.time_s[kept], "cwnd_segments": window.cwnd_segments[kept]}
+        parts.append(pd.DataFrame({**names, "source": source, **columns}))
     return pd.concat(parts, ignore_index=True)
 
 
