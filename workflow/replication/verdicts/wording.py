@@ -128,29 +128,9 @@ def figure(value: float) -> str:
 def wording(study: Study, test: SimpleTest) -> Wording:
     """Return a test of a study in words."""
     if isinstance(test, TrendTest | OrderingTest | ValueTest):
-        return _of_one(study, test)
-    left, right, shared = _sides(study, test.left, test.right)
-    match test:
-        case RatioTest():
-            said = f"{left} divided by {right}{shared}{_RATIO.get(test.reduce, '')}"
-            return Wording(capitalised(said), unit="times")
-        case EquivalenceTest():
-            means = ", means over all points" if test.reduce == "ratio_of_means" else ""
-            difference = _DIFFERENCE.get(test.reduce, "Difference")
-            return Wording(f"{difference} of {left} from {right}{shared}{means}", 100.0, "%")
-        case ShareTest():
-            factor = "" if test.factor == 1 else f"{test.factor:g} times "
-            said = f"{left} {test.relation} {factor}{right}{shared}{_tied(test.tie)}"
-            return Wording(capitalised(said), 100.0, "%", is_share=True)
-        case CrossoverTest():
-            over = study.experiment(test.left.experiment).factor(test.over)
-            said = f"{over.label} at which {left} and {right} cross{shared}"
-            return Wording(said, unit="" if over.unit == "1" else over.unit)
-
-
-def _of_one(study: Study, test: TrendTest | OrderingTest | ValueTest) -> Wording:
-    """Return a test of a single quantity in words."""
-    phrase = f"{_noun(study, test.of)}{_of(study, test.of, {})}"
+        phrase = f"{_noun(study, test.of)}{_of(study, test.of, {})}"
+    else:
+        left, right, shared = _sides(study, test.left, test.right)
     match test:
         case TrendTest():
             over = lower(study.experiment(test.of.experiment).factor(test.over).label)
@@ -163,6 +143,21 @@ def _of_one(study: Study, test: TrendTest | OrderingTest | ValueTest) -> Wording
         case ValueTest():
             unit, factor = _shown_in(test.of)
             return Wording(capitalised(phrase + _VALUE.get(test.reduce, "")), factor, unit)
+        case RatioTest():
+            said = f"{left} divided by {right}{shared}{_RATIO.get(test.reduce, '')}"
+            return Wording(capitalised(said), unit="times")
+        case EquivalenceTest():
+            means = ", means over all points" if test.reduce == "ratio_of_means" else ""
+            difference = _DIFFERENCE.get(test.reduce, "Difference")
+            return Wording(f"{difference} of {left} from {right}{shared}{means}", 100.0, "%")
+        case ShareTest():
+            times = "" if test.factor == 1 else f"{test.factor:g} times "
+            said = f"{left} {test.relation} {times}{right}{shared}{_tied(test.tie)}"
+            return Wording(capitalised(said), 100.0, "%", is_share=True)
+        case CrossoverTest():
+            crossed = study.experiment(test.left.experiment).factor(test.over)
+            said = f"{crossed.label} at which {left} and {right} cross{shared}"
+            return Wording(said, unit="" if crossed.unit == "1" else crossed.unit)
 
 
 def _shown_in(wanted: Quantity) -> tuple[str, float]:
