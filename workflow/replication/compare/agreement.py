@@ -210,11 +210,12 @@ def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
     }
     found: dict[tuple[str, str, str], _Side] = {}
     for kind, wanted in rested_on:
+        experiment, flows = wanted.experiment, wanted.flows
+        where = shared if kind == CELL else wanted.where
         # Engines are compared over whole runs, by the mean over flows.
-        of = {"experiment": wanted.experiment, "flows": wanted.flows}
-        whole = Quantity(**of, metric=CONTRASTED[0], where=shared if kind == CELL else wanted.where)
+        whole = Quantity(experiment=experiment, metric=CONTRASTED[0], flows=flows, where=where)
         label = qualifier(study, whole) or "all points"
-        key = label, wanted.experiment, str(wanted.flows)
+        key = label, experiment, str(flows)
         side = found.setdefault(key, _Side(label, whole, []))
         if wanted.where not in side.wheres:
             side.wheres.append(wanted.where)

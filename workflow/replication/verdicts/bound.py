@@ -20,7 +20,7 @@ from replication.engines.path import FlowPaths
 from replication.study.claim_model import Flows, Quantity, StartOrder, Where, covers
 from replication.study.link import Link
 from replication.study.parameter import Parameter, plain_values
-from replication.study.scenario import Flow, Scenario
+from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import expand, instantiate, resolve
 
@@ -91,7 +91,7 @@ class StatedPoint:
 
     def delay_s(self, flow: Flow, strict: bool) -> float:
         """Return the least one-way delay of a data packet, if not strict with transmission."""
-        bits = 8 * flow.packet_bytes
+        bits = 8 * least_packet_bytes(flow)
         if strict:
             return sum(link.delay_s for link, _ in self.path(flow) if self.stated[link.id].delay)
         return sum(link.delay_s + bits / link.passing_bps(way) for link, way in self.path(flow))
@@ -127,13 +127,20 @@ class StatedPoint:
         if shaper is None:
             return link.rate_bps
         # A shaper also passes its burst, and one packet on credit.
-        more_bytes = shaper.burst_bytes + max(flow.packet_bytes for flow in flows)
+        more_bytes = shaper.burst_bytes + max(least_packet_bytes(flow) for flow in flows)
         return link.rate_bps + 8 * more_bytes / _span_s(flows)
 
 
 def _span_s(flows: list[Flow]) -> float:
     """Return the time from the first start to the last stop."""
     return max(flow.stop_s for flow in flows) - min(flow.start_s for flow in flows)
+
+
+def least_packet_bytes(flow: Flow) -> int:
+    """Return the size of a full data packet in IP bytes, of TCP without options."""
+    if isinstance(flow, CbrFlow):
+        return flow.packet_bytes
+    return flow.segment_bytes + TCP_IP_HEADER_BYTES
 
 
 def stated_points(
