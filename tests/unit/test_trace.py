@@ -13,7 +13,6 @@ from replication.design.config import load_study
 from replication.metrics.cwnd import (
     FIGURES,
     CwndSeries,
-    SeriesError,
     find_reductions,
     prominent_teeth,
     time_weighted_mean,
@@ -118,7 +117,7 @@ def test_mean_is_weighted_by_time():
     assert time_weighted_mean([0, 9, 10], [1, 11, 500]) == pytest.approx(2.0)
     assert time_weighted_mean([0, 4, 9, 10], [1, UNSET, 11, 500]) == pytest.approx(2.0)
     assert time_weighted_mean([3], [7]) == 7.0
-    with pytest.raises(SeriesError):
+    with pytest.raises(InputError):
         time_weighted_mean([0, 1], [UNSET, UNSET])
 
 
@@ -266,7 +265,7 @@ def test_samples_are_sorted_cut_and_counted_from_the_first():
     assert samples.time_s.tolist() == [0, 1, 2]
     assert samples.cwnd_segments.tolist() == [1, 2, 3]
     assert (list(samples.time_s), samples.has_threshold) == ([0.0, 1.0, 2.0], False)
-    with pytest.raises(SeriesError, match="two samples"):
+    with pytest.raises(InputError, match="two samples"):
         CwndSeries.of([1, 2], [3, np.nan], [1, 1])
 
 

@@ -10,7 +10,7 @@ from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
 from replication.study.parameter import Level
-from replication.study.published import DERIVED, Cell, PublishedNumber, Table, half_ulp
+from replication.study.published import Cell, PublishedNumber, Table, half_ulp
 from replication.study.study import Study
 
 #: Tables of published files without a mapping: results in prose, and figures of the set-up.
@@ -48,11 +48,6 @@ class MappedCell:
     def is_spread(self) -> bool:
         """Whether the number is a spread of several runs, which no single run has."""
         return self.cell.over_runs != "mean"
-
-    @property
-    def is_derived(self) -> bool:
-        """Whether the number was computed from the paper's data, not printed."""
-        return self.printed.startswith(DERIVED)
 
     @property
     def band(self) -> tuple[float, float]:

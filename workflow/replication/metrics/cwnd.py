@@ -59,10 +59,6 @@ MINUTE_S = 60.0
 DISTANCE = "cwnd_distance"
 
 
-class SeriesError(InputError):
-    """A window series has too few finite samples."""
-
-
 @dataclass(frozen=True)
 class CwndSeries:
     """Samples of a congestion window in the order of time, as arrays of one length.
@@ -119,7 +115,7 @@ class CwndSeries:
         order = np.argsort(time, kind="stable")
         order = order[np.isfinite(window[order]) & (time[order] <= until_s + 1e-9)]
         if order.size < 2:
-            raise SeriesError("a window needs at least two samples to be compared")
+            raise InputError("a window needs at least two samples to be compared")
         return CwndSeries(time[order] - time[order[0]], window[order], threshold[order])
 
     def on_grid(self, interval_s: float, span_s: float) -> CwndSeries:
@@ -175,7 +171,7 @@ def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
     time, samples = np.asarray(time_s, dtype=float), np.asarray(values, dtype=float)
     known = np.isfinite(samples)
     if not known.any():
-        raise SeriesError("no finite sample to take a mean of")
+        raise InputError("no finite sample to take a mean of")
     held = np.diff(time[known])
     if held.sum() == 0:
         return float(samples[known].mean())

@@ -32,13 +32,7 @@ from replication.study.study import Study
 _NUMBERED = re.compile(r"[A-Z]?[\d.]+[a-z]?|[IVXLC]+")
 _HOW = {"maximum": "largest", "minimum": "smallest", "sum": "total"}
 _HOW_MANY = {"maximum": "most", "minimum": "fewest", "sum": "total"}
-_RATIO = {
-    "minimum": ", smallest ratio",
-    "maximum": ", largest ratio",
-    "ratio_of_means": ", ratio of the means",
-}
 _DIFFERENCE = {"maximum": "Largest difference", "mean": "Mean difference"}
-_VALUE = {"minimum": ", smallest of the points", "maximum": ", largest of the points"}
 
 
 def table_names(study: Study) -> dict[str, str]:
@@ -142,10 +136,13 @@ def wording(study: Study, test: SimpleTest) -> Wording:
             return Wording(f"{said} (1 for the same order, −1 for the reverse)")
         case ValueTest():
             unit, factor = _shown_in(test.of)
-            return Wording(capitalised(phrase + _VALUE.get(test.reduce, "")), factor, unit)
+            which = f", {_HOW[test.reduce]} of the points" if test.reduce in _HOW else ""
+            return Wording(capitalised(phrase + which), factor, unit)
         case RatioTest():
-            said = f"{left} divided by {right}{shared}{_RATIO.get(test.reduce, '')}"
-            return Wording(capitalised(said), unit="times")
+            which = f", {_HOW[test.reduce]} ratio" if test.reduce in _HOW else ""
+            if test.reduce == "ratio_of_means":
+                which = ", ratio of the means"
+            return Wording(capitalised(f"{left} divided by {right}{shared}{which}"), unit="times")
         case EquivalenceTest():
             means = ", means over all points" if test.reduce == "ratio_of_means" else ""
             difference = _DIFFERENCE.get(test.reduce, "Difference")
