@@ -77,7 +77,9 @@ def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
         case OrderingTest():
             return _ordering(test, frames)
         case ValueTest():
-            return _value(test, *frames)
+            frame, most = complete(frames[0]), largest(test.of.metric, test.of.aggregate)
+            values = _reduce(frame["value"], frame["replicate"], test.reduce)
+            return Comparison(values, _count(frame, "value"), highest=most)
 
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:
@@ -244,10 +246,3 @@ def _ordering(test: OrderingTest, frames: Frames) -> Comparison:
     )
     values = _reduce(taus, table["replicate"], "mean")
     return Comparison(values, len(table) // len(values), lowest=-1, highest=1)
-
-
-def _value(test: ValueTest, values: pd.DataFrame) -> Comparison:
-    frame = complete(values)
-    reduced = _reduce(frame["value"], frame["replicate"], test.reduce)
-    most = largest(test.of.metric, test.of.aggregate)
-    return Comparison(reduced, _count(frame, "value"), highest=most)
