@@ -229,12 +229,9 @@ def _compare_flows(
             found.append(TraceComparison(flow, point, theirs, pairs))
     for one in found:
         kind = (one.point, one.congestion_controls)
-        like = [
-            other.published.samples
-            for other in found
-            if other is not one and (other.point, other.congestion_controls) == kind
-        ]
-        yield replace(one, like=[samples for samples in like if samples is not None])
+        others = [o for o in found if o is not one and (o.point, o.congestion_controls) == kind]
+        like = [o.published.samples for o in others if o.published.samples is not None]
+        yield replace(one, like=like)
 
 
 def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, list[OurFlow]]:

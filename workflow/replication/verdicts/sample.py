@@ -219,7 +219,7 @@ _SHARES: dict[str, dict[str, float]] = {}
 
 
 def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.DataFrame:
-    """Return replicate, scenario, flow, throughput_bps and fair_bps of starved TCP flows.
+    """Return replicate, scenario, flow, throughput_bps, fair_bps and share of starved TCP flows.
 
     The worst come first. A single quantity compares no flows, so none is starved.
     """
@@ -236,8 +236,7 @@ def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.D
     pairs = every[["scenario", "flow"]].itertuples(index=False, name=None)
     fair = [_fair_shares(scenario, results.scenarios[scenario])[flow] for scenario, flow in pairs]
     every = every.assign(fair_bps=fair, share=every["throughput_bps"] / fair)
-    every = every[every["share"] < STARVED_SHARE].sort_values(["share", "scenario", "flow"])
-    return every.drop(columns="share")
+    return every[every["share"] < STARVED_SHARE].sort_values(["share", "scenario", "flow"])
 
 
 def starved_note(found: pd.DataFrame) -> str:
