@@ -88,6 +88,25 @@ class Observed:
         return float((self.flows["packets_sent"] - ends.sum(axis=1)).abs().sum())
 
 
+def sawtooth_depth(window):
+    """Return the window after a reduction over the one before, mean over reductions.
+
+    Before is the peak since the last trough, after the lowest sample until the next peak; the last
+    fall ends at the first rise.
+    """
+    found, kept, start = find_reductions(window), [], 0
+    for index, following in itertools.zip_longest(found, found[1:]):
+        peak = window[start:index].max()
+        if following is None:
+            rises = np.flatnonzero(np.diff(window[index:]) > 0)
+            stop = index + rises[0] + 1 if rises.size else window.size
+        else:
+            stop = index + window[index:following].argmax() + 1
+        start = index + window[index:stop].argmin()
+        kept.append(window[start] / peak)
+    return float(np.mean(kept)) if kept else math.nan
+
+
 def mathis_constant(run):
     """Return segments delivered a round trip times the root of the loss rate."""
     return run.segments_per_rtt() * math.sqrt(run.total("loss_rate"))
@@ -113,7 +132,7 @@ QUANTITIES = {
     "loss_rate": ("1", lambda runs, t: runs[0].total("loss_rate")),
     "slow_start_growth": ("1", lambda runs, t: feature("slow_start_growth", runs[0].window)),
     "growth_per_rtt_segments": ("segments", lambda runs, t: runs[0].growth_per_rtt_segments()),
-    "sawtooth_depth": ("1", lambda runs, t: feature("sawtooth_depth", runs[0].window)),
+    "sawtooth_depth": ("1", lambda runs, t: sawtooth_depth(runs[0].window.known.steady_cwnd)),
     "sawtooth_period_s": ("s", lambda runs, t: runs[0].sawtooth_period_s()),
     "mathis_constant": ("1", lambda runs, t: mathis_constant(runs[0])),
     "loss_exponent": ("1", lambda runs, t: loss_exponent(runs)),

@@ -57,7 +57,6 @@ OTHERS = {
     ),
     "equal across rates": alike(quantity(RTT, access="fast"), quantity(RTT, access="slow"), 0.1),
     "trend": over("trend"),
-    "steps": over("steps", relation="rises", factor=1.1),
     "value": {"kind": "value", "of": quantity(variant="vegas"), "expect": ATLEAST},
     "losses": alike(**sides("packets_dropped")),
     "queues": alike(**sides("queue_mean_packets")),

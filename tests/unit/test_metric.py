@@ -271,20 +271,12 @@ def test_a_sawtooth_is_counted_and_measured():
     names = (f"cwnd_{name}_segments" for name in ("mean", "peak", "minimum"))
     assert [feature(name, series) for name in names] == [pytest.approx(648 / 35), 24, 12]
     assert feature("sawtooth_count", series) == feature("window_reductions", series) == 3
-    assert feature("sawtooth_depth", series) == pytest.approx(0.5)
     assert feature("window_growth_rate", series) == pytest.approx(1.0)
     assert feature("slow_start_reentries", series) == 0
     assert feature("start_up_duration_s", series) == 3
     assert math.isnan(feature("start_up_duration_s", flow_series([2, 4, 8], ssthresh=99)))
     # A given window has no start-up.
     assert feature("sawtooth_count", flow_series(SAWTOOTH[9:], ssthresh=1, windowed=True)) == 3
-
-
-@given(st.floats(0.3, 0.75))
-def test_depth_is_the_factor_of_the_reduction(factor):
-    tooth = list(np.linspace(100 * factor, 100, 20))
-    series = flow_series([100, *tooth, *tooth, 100 * factor], ssthresh=1)
-    assert feature("sawtooth_depth", series) == pytest.approx(factor)
 
 
 def rises(shape):

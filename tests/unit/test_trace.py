@@ -13,9 +13,6 @@ from replication.design.config import load_study
 from replication.metrics.cwnd import (
     FIGURES,
     CwndSeries,
-    Samples,
-    SeriesError,
-    Window,
     find_reductions,
     prominent_teeth,
     time_weighted_mean,
@@ -120,7 +117,7 @@ def test_mean_is_weighted_by_time():
     assert time_weighted_mean([0, 9, 10], [1, 11, 500]) == pytest.approx(2.0)
     assert time_weighted_mean([0, 4, 9, 10], [1, UNSET, 11, 500]) == pytest.approx(2.0)
     assert time_weighted_mean([3], [7]) == 7.0
-    with pytest.raises(SeriesError):
+    with pytest.raises(InputError):
         time_weighted_mean([0, 1], [UNSET, UNSET])
 
 
@@ -187,11 +184,11 @@ def teeth(count: int, low: float, step: float, samples: int) -> np.ndarray:
     return np.append(np.tile(ramp, count), low)
 
 
-def steady(values, ssthresh=0.0) -> Window:
+def steady(values, ssthresh=0.0) -> CwndSeries:
     """A window without start-up: it begins above its threshold."""
     cwnd = np.asarray(values, dtype=float)
     time = INTERVAL_S * np.arange(cwnd.size)
-    return Window(time, cwnd, np.broadcast_to(np.asarray(ssthresh, dtype=float), cwnd.shape))
+    return CwndSeries(time, cwnd, np.broadcast_to(np.asarray(ssthresh, dtype=float), cwnd.shape))
 
 
 @given(st.integers(1, 8), st.floats(2, 50), st.floats(0.5, 5), st.integers(12, 80))
@@ -255,7 +252,7 @@ def test_samples_taken_at_any_pace_give_the_same_window_on_the_grid():
     regular = np.arange(0, 30, 0.25)
     odd = np.unique(np.concatenate([np.arange(0, 30, 1.0), [0.3, 0.9, 4.55, 17.2]]))
     grids = [
-        Samples.of(time + start, cwnd(time), np.zeros_like(time)).on_grid(1.0, 29.0)
+        CwndSeries.of(time + start, cwnd(time), np.zeros_like(time)).on_grid(1.0, 29.0)
         for time, start in ((regular, 0.0), (odd, 1.6e9))
     ]
     for window in grids:
@@ -264,12 +261,12 @@ def test_samples_taken_at_any_pace_give_the_same_window_on_the_grid():
 
 
 def test_samples_are_sorted_cut_and_counted_from_the_first():
-    samples = Samples.of([7, 5, 6, 9, 8], [3, 1, 2, 5, np.nan], [np.nan] * 5, until_s=8)
+    samples = CwndSeries.of([7, 5, 6, 9, 8], [3, 1, 2, 5, np.nan], [np.nan] * 5, until_s=8)
     assert samples.time_s.tolist() == [0, 1, 2]
     assert samples.cwnd_segments.tolist() == [1, 2, 3]
     assert (list(samples.time_s), samples.has_threshold) == ([0.0, 1.0, 2.0], False)
-    with pytest.raises(SeriesError, match="two samples"):
-        Samples.of([1, 2], [3, np.nan], [1, 1])
+    with pytest.raises(InputError, match="two samples"):
+        CwndSeries.of([1, 2], [3, np.nan], [1, 1])
 
 
 @given(values=windows, shift=st.floats(-0.5, 100), seed=st.integers(0, 99))

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pandas as pd
 from pydantic import Field, model_validator
@@ -24,7 +23,7 @@ from replication.metrics.metric import quantity
 from replication.metrics.metric_model import CONTRASTED, METRICS
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
-from replication.study.claim_model import Flows, Quantity, Where, covers
+from replication.study.claim_model import Quantity, Where, covers
 from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.parameter import unique
@@ -189,13 +188,11 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
         write_table(data / name, rows, columns)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """Flows at points of one experiment that items rest on; the label is unique in a group."""
+class _Side(NamedTuple):
+    """Flows over whole runs at points that items rest on; the label is unique in a group."""
 
     label: str
-    experiment: str
-    flows: Flows
+    whole: Quantity
     wheres: list[Where]
 
 
@@ -218,8 +215,8 @@ def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
         # Engines are compared over whole runs, by the mean over flows.
         whole = Quantity(experiment=experiment, metric=CONTRASTED[0], flows=flows, where=where)
         label = qualifier(study, whole) or "all points"
-        side = _Side(label, experiment, flows, [])
-        side = found.setdefault((label, experiment, str(flows)), side)
+        key = label, experiment, str(flows)
+        side = found.setdefault(key, _Side(label, whole, []))
         if wanted.where not in side.wheres:
             side.wheres.append(wanted.where)
     return list(found.values())
@@ -231,7 +228,7 @@ def _contrasts(
     """Yield a row for each metric that both engines have at points that both ran."""
     left, right = first.engines
     for side, metric in itertools.product(sides, CONTRASTED):
-        wanted = Quantity(experiment=side.experiment, metric=metric, flows=side.flows)
+        wanted = side.whole.model_copy(update={"metric": metric, "where": {}})
         values = quantity(results, wanted).dropna(subset="value")
         points = ({str(k): v for k, v in row.items()} for row in values.to_dict("records"))
         kept = [any(covers(where, point) for where in side.wheres) for point in points]
@@ -246,12 +243,8 @@ def _contrasts(
         found = estimate((means["value_right"] - means["value_left"]).to_numpy())
         left_mean, right_mean = (float(means[name].mean()) for name in means)
         yield {
-            **{
-                "study": first.known["study"],
-                "group": _group(first)[1],
-                "left": left,
-                "right": right,
-            },
+            **{"study": first.known["study"], "group": _group(first)[1]},
+            **{"left": left, "right": right},
             **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
             **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},
             **{"low": found.low, "high": found.high, "n": found.n},
@@ -261,7 +254,7 @@ def _contrasts(
 
 def _scenarios(results: Results, side: _Side, engines: tuple[str, str]) -> list[Mapping[str, Any]]:
     """Return the scenarios at points that both engines ran; substitutions make them differ."""
-    runs = pd.concat(results.runs(side.experiment, where) for where in side.wheres)
+    runs = pd.concat(results.runs(side.whole.experiment, where) for where in side.wheres)
     ran = runs[runs["supported"] & runs["engine"].isin(engines)]
     both = ran.groupby(["point", "replicate"])["engine"].transform("nunique") == 2
     return [results.scenarios[name] for name in sorted(set(ran.loc[both, "scenario"]))]

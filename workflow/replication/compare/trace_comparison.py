@@ -24,9 +24,9 @@ from replication.design.config import load_study
 from replication.engines.path import FlowPaths
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
-from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, Samples, Window
+from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, CwndSeries
 from replication.metrics.metric import chosen_flows
-from replication.metrics.sampled import RUN, SampledResults, samples, thin
+from replication.metrics.sampled import RUN, SampledResults, kept_samples, samples
 from replication.metrics.statistic import estimate
 from replication.metrics.trace import TABLE_PREFIX, read_flows, trace_files
 from replication.study.claim_model import Quantity
@@ -83,7 +83,7 @@ class PublishedFlow:
     flow: str
     quantity: Quantity
     summary: Mapping[str, float]
-    samples: Samples | None = None
+    samples: CwndSeries | None = None
 
 
 def _published_flows(root: Path, study: Study) -> list[PublishedFlow]:
@@ -100,7 +100,7 @@ def _published_flows(root: Path, study: Study) -> list[PublishedFlow]:
         if trace in raw:
             table = raw[trace][name]
             window, threshold = table["cwnd_segments"], table["ssthresh_segments"]
-            samples = Samples.of(table["time_s"], window, threshold)
+            samples = CwndSeries.of(table["time_s"], window, threshold)
         summary = {cell.cell.metric: cell.value for cell in cells}
         flows.append(PublishedFlow(trace, name, cells[0].quantity, summary, samples))
     return flows
@@ -117,7 +117,7 @@ class OurFlow:
     engine: str
     replicate: int
     document: Mapping[str, Any]
-    samples: Samples
+    samples: CwndSeries
     duration_s: float
     empty_rtt_s: tuple[float, float]
     first_age_s: float
@@ -138,9 +138,9 @@ class TraceComparison:
 
     published: PublishedFlow
     point: str
-    window: Window | None
-    ours: list[tuple[OurFlow, Window]]
-    like: Sequence[Samples] = ()
+    window: CwndSeries | None
+    ours: list[tuple[OurFlow, CwndSeries]]
+    like: Sequence[CwndSeries] = ()
 
     @property
     def engines(self) -> list[str]:
@@ -152,7 +152,7 @@ class TraceComparison:
         """Congestion controls of our flows, each once."""
         return list(dict.fromkeys(flow.document["congestion_control"] for flow, _ in self.ours))
 
-    def _figure(self, metric: str, window: Window) -> float:
+    def _figure(self, metric: str, window: CwndSeries) -> float:
         if metric == DISTANCE:
             assert self.window is not None
             return self.window.distance(window)
@@ -168,7 +168,8 @@ class TraceComparison:
         if self.window is not None:
             figures = {metric: self._figure(metric, self.window) for metric in FIGURES}
             pairs = (_on_one_grid([self.published.samples, other]) for other in self.like)
-            return {**figures, DISTANCE: _mean([one.distance(other) for one, other in pairs])}
+            distances = pd.Series([one.distance(other) for one, other in pairs], dtype=float)
+            return {**figures, DISTANCE: float(distances.mean())}
         minutes = {"window_reductions": self.ours[0][0].duration_s / MINUTE_S}
         return {
             figure: self.published.summary[metric] / minutes.get(metric, 1.0)
@@ -176,26 +177,19 @@ class TraceComparison:
             if metric in self.published.summary
         }
 
-    def reproduced(self, metric: str, engine: str) -> list[float]:
+    def reproduced(self, metric: str, engine: str) -> pd.Series[float]:
         """Return a figure of each replicate on an engine, averaged over our flows."""
-        values: dict[int, list[float]] = {}
-        for flow, window in self.ours:
-            if flow.engine == engine:
-                values.setdefault(flow.replicate, []).append(self._figure(metric, window))
-        return [_mean(values[replicate]) for replicate in sorted(values)]
+        own = [(flow, window) for flow, window in self.ours if flow.engine == engine]
+        values = pd.Series([self._figure(metric, window) for _, window in own], dtype=float)
+        return values.groupby([flow.replicate for flow, _ in own]).mean()
 
 
-def _on_one_grid(several: Sequence[Samples | None]) -> list[Window]:
+def _on_one_grid(several: Sequence[CwndSeries | None]) -> list[CwndSeries]:
     """Resample to the longest sampling interval, up to the end of the shortest."""
     known = [samples for samples in several if samples is not None]
     span_s = min(float(samples.time_s[-1]) for samples in known)
     interval_s = max(float(np.median(np.diff(samples.time_s))) for samples in known)
     return [samples.on_grid(interval_s, span_s) for samples in known]
-
-
-def _mean(values: Sequence[float]) -> float:
-    finite = [value for value in values if not math.isnan(value)]
-    return float(np.mean(finite)) if finite else math.nan
 
 
 def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
@@ -226,25 +220,18 @@ def _compare_flows(
     results: SampledResults, flows: Sequence[PublishedFlow]
 ) -> Iterator[TraceComparison]:
     """Yield a comparison for each published flow and each of its points that was run."""
-    found = [
-        _compared(flow, point, ours)
-        for flow in flows
-        for point, ours in _our_flows(results, flow).items()
-    ]
+    found = []
+    for flow in flows:
+        for point, ours in _our_flows(results, flow).items():
+            windows = _on_one_grid([flow.samples, *(own.samples for own in ours)])
+            theirs = None if flow.samples is None else windows.pop(0)
+            pairs = list(zip(ours, windows, strict=True))
+            found.append(TraceComparison(flow, point, theirs, pairs))
     for one in found:
         kind = (one.point, one.congestion_controls)
-        like = [
-            other.published.samples
-            for other in found
-            if other is not one and (other.point, other.congestion_controls) == kind
-        ]
-        yield replace(one, like=[samples for samples in like if samples is not None])
-
-
-def _compared(published: PublishedFlow, point: str, ours: Sequence[OurFlow]) -> TraceComparison:
-    windows = _on_one_grid([published.samples, *(flow.samples for flow in ours)])
-    theirs = None if published.samples is None else windows.pop(0)
-    return TraceComparison(published, point, theirs, list(zip(ours, windows, strict=True)))
+        others = [o for o in found if o is not one and (o.point, o.congestion_controls) == kind]
+        like = [o.published.samples for o in others if o.published.samples is not None]
+        yield replace(one, like=like)
 
 
 def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, list[OurFlow]]:
@@ -268,7 +255,7 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
                 engine=row["engine"],
                 replicate=int(row["replicate"]),
                 document=document,
-                samples=Samples.of(group["time_s"], window, threshold, stop_s),
+                samples=CwndSeries.of(group["time_s"], window, threshold, stop_s),
                 duration_s=stop_s - float(document["start_s"]),
                 empty_rtt_s=_empty_rtt(scenario, row["flow"]),
                 first_age_s=_first_age(document, group.loc[group["cwnd_bytes"].notna(), "time_s"]),
@@ -343,7 +330,7 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 def _drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
     """Return the published window and the first of each engine, thinned for drawing."""
-    windows: dict[str, Window] = {}
+    windows: dict[str, CwndSeries] = {}
     if comparison.window is not None:
         windows[PUBLISHED] = comparison.window
     named = [
@@ -354,9 +341,9 @@ def _drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
     names = {"study": study, "trace": comparison.published.trace, "flow": comparison.published.flow}
     parts = []
     for source, window in windows.items():
-        columns = {"time_s": window.time_s, "cwnd_segments": window.cwnd_segments}
-        drawn = pd.DataFrame({**names, "source": source, **columns})
-        parts.append(thin(drawn, "cwnd_segments", ["source"], DRAWN_SAMPLES))
+        kept = kept_samples(window.time_s, window.cwnd_segments, DRAWN_SAMPLES // 4)
+        columns = {"time_s": window.time_s[kept], "cwnd_segments": window.cwnd_segments[kept]}
+        parts.append(pd.DataFrame({**names, "source": source, **columns}))
     return pd.concat(parts, ignore_index=True)
 
 

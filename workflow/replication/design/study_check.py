@@ -34,7 +34,7 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
 
 
 def check_claims(study: Study) -> None:
-    """Raise InputError unless the axes of trends, steps and crossovers are factors of numbers."""
+    """Raise InputError unless the axes of trends and crossovers are factors of numbers."""
     for claim in study.claims:
         for test in claim.tests():
             if over := getattr(test, "over", ""):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
 from replication.study.parameter import Level
-from replication.study.published import DERIVED, Cell, PublishedNumber, Table, half_ulp
+from replication.study.published import Cell, PublishedNumber, Table, half_ulp
 from replication.study.study import Study
 
 #: Tables of published files without a mapping: results in prose, and figures of the set-up.
@@ -48,11 +48,6 @@ class MappedCell:
     def is_spread(self) -> bool:
         """Whether the number is a spread of several runs, which no single run has."""
         return self.cell.over_runs != "mean"
-
-    @property
-    def is_derived(self) -> bool:
-        """Whether the number was computed from the paper's data, not printed."""
-        return self.printed.startswith(DERIVED)
 
     @property
     def band(self) -> tuple[float, float]:
@@ -148,12 +143,7 @@ def _label(study: Study, table: Table, factor: str | None, key: str) -> str:
 
 def check_complete(study: Study, cells: Sequence[MappedCell], published: str) -> None:
     """Check that each cell of the tables has a number or is `not_printed`, or InputError."""
-    for problem in _incomplete(study, {cell.key for cell in cells}, published):
-        raise InputError(problem)
-
-
-def _incomplete(study: Study, given: set[tuple[str, str, str]], published: str) -> Iterator[str]:
-    """Yield what is wrong with the numbers of a study's tables."""
+    given = {cell.key for cell in cells}
     claims = f"configs/studies/{study.id}/claims.yaml"
     for table in study.tables:
         where = f"{claims}: table {table.id}"
@@ -163,18 +153,19 @@ def _incomplete(study: Study, given: set[tuple[str, str, str]], published: str) 
         printed = [key for key in itertools.product(rows, columns) if key not in absent]
         for row, column in absent:
             if row not in rows:
-                yield f"{where}: not_printed.{row}: no row {row!r}; remove it"
+                raise InputError(f"{where}: not_printed.{row}: no row {row!r}; remove it")
             if column not in columns:
-                yield f"{where}: not_printed.{row}: no column {column!r}; remove it"
+                raise InputError(f"{where}: not_printed.{row}: no column {column!r}; remove it")
             if (table.id, row, column) in given:
                 number = f"{published} has a number for {column}"
-                yield f"{where}: not_printed.{row}: {number}; remove one of them"
+                raise InputError(f"{where}: not_printed.{row}: {number}; remove one of them")
         for row, column in _keys(table.not_comparable):
             if (row, column) not in printed:
-                yield f"{where}: not_comparable.{row}.{column}: no number is printed; remove it"
-        missing = [key for key in printed if (table.id, *key) not in given]
-        for row, column in missing:
-            yield (
+                key = f"not_comparable.{row}.{column}"
+                raise InputError(f"{where}: {key}: no number is printed; remove it")
+        if missing := [key for key in printed if (table.id, *key) not in given]:
+            row, column = missing[0]
+            raise InputError(
                 f"{published}: table {table.id}, row {row}, column {column}: has no number, one of "
                 f"{len(missing)} in the table; add it, or name it under not_printed of the table "
                 f"in {claims}"
@@ -182,7 +173,7 @@ def _incomplete(study: Study, given: set[tuple[str, str, str]], published: str) 
         for what, keys, place in (("row", rows, 0), ("column", columns, 1)):
             if empty := set(keys) - {key[place] for key in printed}:
                 left = f"leaves {what} {min(empty)!r} without a number"
-                yield f"{where}: not_printed: {left}; remove it from the table"
+                raise InputError(f"{where}: not_printed: {left}; remove it from the table")
 
 
 def _keys(cells: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:

@@ -15,11 +15,10 @@ Minimum, mean, sawtooth, distance
 Peak, reductions
     Over all samples, including the overshoot of slow start.
 Tooth
-    By reductions (`reduction_teeth`): from a reduction to the next. By prominence
-    (`prominent_teeth`): a local maximum whose topographic prominence is at least two segments and
-    20 % of the maximum. The window falls that far on both sides before it rises higher, so a
-    shallow dip does not split a tooth. Of equal maxima without such a fall between them, and of a
-    flat top, the first sample counts.
+    A local maximum whose topographic prominence is at least two segments and 20 % of the maximum.
+    The window falls that far on both sides before it rises higher, so a shallow dip does not split
+    a tooth. Of equal maxima without such a fall between them, and of a flat top, the first sample
+    counts.
 Share of slow start
     Share of the time with the window below the slow-start threshold (RFC 5681, section 3.1). An
     unset threshold is infinite, so the flow is in slow start until start-up ends. If one of two
@@ -28,7 +27,7 @@ Distance
     First Wasserstein distance between the distributions of two windows, in segments: how far the
     samples of one must move on average to become the other's, whatever their order in time.
 
-Traces and series are compared on one grid (`Window`): time counts from the flow's first sample,
+Traces and series are compared on one grid (`on_grid`): time counts from the flow's first sample,
 each sample holds until the next one, and the interval is the longer of the two sides' median
 sampling intervals, so that neither side shows more than was measured. A mean over irregular times
 is weighted by the time until the next sample (`time_weighted_mean`).
@@ -36,7 +35,6 @@ is weighted by the time until the next sample (`time_weighted_mean`).
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,10 +57,6 @@ _TIE_SEGMENTS = 1e-9
 _SLACK_SEGMENTS = 1e-5
 MINUTE_S = 60.0
 DISTANCE = "cwnd_distance"
-
-
-class SeriesError(InputError):
-    """A window series has too few finite samples."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +100,53 @@ class CwndSeries:
         """Return the number of window reductions."""
         return len(find_reductions(self.cwnd_segments))
 
+    @classmethod
+    def of(
+        cls,
+        time_s: npt.ArrayLike,
+        cwnd_segments: npt.ArrayLike,
+        ssthresh_segments: npt.ArrayLike,
+        until_s: float = np.inf,
+    ) -> CwndSeries:
+        """Sort samples by time, from the first on; leave out those without a window or later."""
+        time, window, threshold = (
+            np.asarray(values, dtype=float) for values in (time_s, cwnd_segments, ssthresh_segments)
+        )
+        order = np.argsort(time, kind="stable")
+        order = order[np.isfinite(window[order]) & (time[order] <= until_s + 1e-9)]
+        if order.size < 2:
+            raise InputError("a window needs at least two samples to be compared")
+        return CwndSeries(time[order] - time[order[0]], window[order], threshold[order])
+
+    def on_grid(self, interval_s: float, span_s: float) -> CwndSeries:
+        """Return the samples on a regular grid from 0 to `span_s`."""
+        grid = np.arange(0.0, span_s + 1e-9, interval_s)
+        place = np.searchsorted(self.time_s, grid + 1e-9, side="right") - 1
+        return CwndSeries(grid, self.cwnd_segments[place], self.ssthresh_segments[place])
+
+    @property
+    def has_threshold(self) -> bool:
+        """Whether the slow-start threshold is ever set."""
+        return bool(np.isfinite(self.ssthresh_segments).any())
+
+    @cached_property
+    def sawtooth(self) -> Sawtooth:
+        """The prominent teeth after start-up."""
+        return prominent_teeth(self.time_s[self.steady], self.steady_cwnd)
+
+    def slow_start_share(self, by_threshold: bool = True) -> float:
+        """Return the share of samples in slow start by the threshold, or else in start-up."""
+        size, end = self.cwnd_segments.size, self.start_up_end
+        slow = np.arange(size) < (size if end is None else end)
+        if by_threshold:
+            known = np.isfinite(self.ssthresh_segments)
+            slow = np.where(known, self.cwnd_segments < self.ssthresh_segments, slow)
+        return float(slow.mean())
+
+    def distance(self, other: CwndSeries) -> float:
+        """Return the Wasserstein distance to another window after start-up, in segments."""
+        return float(scipy.stats.wasserstein_distance(self.steady_cwnd, other.steady_cwnd))
+
 
 def find_reductions(cwnd_segments: npt.ArrayLike) -> list[int]:
     """Return the index of each sample at which a window reduction is first seen."""
@@ -130,7 +171,7 @@ def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
     time, samples = np.asarray(time_s, dtype=float), np.asarray(values, dtype=float)
     known = np.isfinite(samples)
     if not known.any():
-        raise SeriesError("no finite sample to take a mean of")
+        raise InputError("no finite sample to take a mean of")
     held = np.diff(time[known])
     if held.sum() == 0:
         return float(samples[known].mean())
@@ -166,97 +207,18 @@ def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawt
     )
 
 
-def reduction_teeth(window: FloatArray) -> list[tuple[float, float, tuple[int, int] | None]]:
-    """Return for each reduction the peak before, the trough after and the rise to the next peak.
-
-    A rise is first and last sample; the last reduction has none.
-    """
-    found = find_reductions(window)
-    teeth: list[tuple[float, float, tuple[int, int] | None]] = []
-    start = 0
-    for index, following in itertools.zip_longest(found, found[1:]):
-        peak = float(window[start:index].max())
-        rise: tuple[int, int] | None = None
-        if following is None:
-            # The last fall ends at the first rise.
-            rises = np.flatnonzero(np.diff(window[index:]) > 0)
-            stop = index + int(rises[0]) + 1 if rises.size else window.size
-            start = index + int(window[index:stop].argmin())
-        else:
-            top = index + int(window[index:following].argmax())
-            start = index + int(window[index : top + 1].argmin())
-            rise = start, top
-        teeth.append((peak, float(window[start]), rise))
-    return teeth
-
-
-class Samples(CwndSeries):
-    """One flow's samples as measured, with time counted from the first of them."""
-
-    @classmethod
-    def of(
-        cls,
-        time_s: npt.ArrayLike,
-        cwnd_segments: npt.ArrayLike,
-        ssthresh_segments: npt.ArrayLike,
-        until_s: float = np.inf,
-    ) -> Samples:
-        """Sort samples by time; leave out those without a window or after `until_s`."""
-        time, window, threshold = (
-            np.asarray(values, dtype=float) for values in (time_s, cwnd_segments, ssthresh_segments)
-        )
-        order = np.argsort(time, kind="stable")
-        order = order[np.isfinite(window[order]) & (time[order] <= until_s + 1e-9)]
-        if order.size < 2:
-            raise SeriesError("a window needs at least two samples to be compared")
-        return cls(time[order] - time[order[0]], window[order], threshold[order])
-
-    @property
-    def has_threshold(self) -> bool:
-        """Whether the slow-start threshold is ever set."""
-        return bool(np.isfinite(self.ssthresh_segments).any())
-
-    def on_grid(self, interval_s: float, span_s: float) -> Window:
-        """Return the samples on a regular grid from 0 to `span_s`."""
-        grid = np.arange(0.0, span_s + 1e-9, interval_s)
-        place = np.searchsorted(self.time_s, grid + 1e-9, side="right") - 1
-        return Window(grid, self.cwnd_segments[place], self.ssthresh_segments[place])
-
-
-class Window(CwndSeries):
-    """A congestion window on a regular grid of times."""
-
-    @cached_property
-    def sawtooth(self) -> Sawtooth:
-        """The prominent teeth after start-up."""
-        return prominent_teeth(self.time_s[self.steady], self.steady_cwnd)
-
-    def reductions_per_minute(self) -> float:
-        """Return the number of window reductions over the span in minutes."""
-        return MINUTE_S * self.reductions() / float(self.time_s[-1])
-
-    def slow_start_share(self, by_threshold: bool = True) -> float:
-        """Return the share of time in slow start by the threshold, or else in start-up."""
-        size, end = self.cwnd_segments.size, self.start_up_end
-        slow = np.arange(size) < (size if end is None else end)
-        if by_threshold:
-            known = np.isfinite(self.ssthresh_segments)
-            slow = np.where(known, self.cwnd_segments < self.ssthresh_segments, slow)
-        return float(slow.mean())
-
-    def distance(self, other: Window) -> float:
-        """Return the Wasserstein distance to another window after start-up, in segments."""
-        return float(scipy.stats.wasserstein_distance(self.steady_cwnd, other.steady_cwnd))
-
-
-#: Figures of a single window: label, unit and function.
-FIGURES: dict[str, tuple[str, str, Callable[[Window], float]]] = {
+#: Figures of a window on a regular grid: label, unit and function.
+FIGURES: dict[str, tuple[str, str, Callable[[CwndSeries], float]]] = {
     "sawtooth_period": ("Sawtooth, period", "s", lambda w: w.sawtooth.period_s),
     "sawtooth_height": ("Sawtooth, height", "segments", lambda w: w.sawtooth.height_segments),
     "cwnd_mean": ("Window, time average", "segments", lambda w: float(w.steady_cwnd.mean())),
-    "cwnd_peak": ("Window, peak", "segments", Window.peak),
-    "cwnd_minimum": ("Window, minimum", "segments", Window.minimum),
-    "reductions_per_minute": ("Window reductions", "1/min", Window.reductions_per_minute),
-    "slow_start_share": ("Share of time in slow start", "1", Window.slow_start_share),
+    "cwnd_peak": ("Window, peak", "segments", CwndSeries.peak),
+    "cwnd_minimum": ("Window, minimum", "segments", CwndSeries.minimum),
+    "reductions_per_minute": (
+        "Window reductions",
+        "1/min",
+        lambda w: MINUTE_S * w.reductions() / float(w.time_s[-1]),
+    ),
+    "slow_start_share": ("Share of time in slow start", "1", CwndSeries.slow_start_share),
 }
 LABELS = {name: label for name, (label, *_) in FIGURES.items()} | {DISTANCE: "Wasserstein distance"}

@@ -6,6 +6,7 @@ those from the end of start-up on; in a time window they are all its samples.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +17,6 @@ from replication.metrics.cwnd import (
     CwndSeries,
     FloatArray,
     find_reductions,
-    reduction_teeth,
     time_weighted_mean,
 )
 
@@ -107,15 +107,6 @@ def slow_start_reentries(flow: FlowSeries) -> float:
     return float((low[1:] & (window[:-1] > RESTART_SEGMENTS)).sum())
 
 
-def sawtooth_depth(flow: FlowSeries) -> float:
-    """Return the mean over reductions of the window after over before; NaN without any.
-
-    Before is the peak since the last trough, after the lowest sample until the next peak.
-    """
-    kept = [low / high for high, low, _ in reduction_teeth(flow.steady_cwnd) if high > 0]
-    return float(np.mean(kept)) if kept else np.nan
-
-
 def window_growth_rate(flow: FlowSeries) -> float:
     """Return the growth rate of the steady window while it grows, in segments per s, or NaN."""
     time, window = flow.time_s[flow.steady], flow.steady_cwnd
@@ -135,7 +126,9 @@ def rise_curvature(flow: FlowSeries) -> float:
     """
     time, window = flow.time_s[flow.steady], flow.steady_cwnd
     residuals, count = np.zeros(2), 0
-    for trough, top in (rise for _, _, rise in reduction_teeth(window) if rise):
+    for start, stop in itertools.pairwise(find_reductions(window)):
+        top = start + int(window[start:stop].argmax())
+        trough = start + int(window[start : top + 1].argmin())
         size = top + 1 - trough
         if window[top] - window[trough] >= RESTART_SEGMENTS and size >= MINIMUM_RISE_SAMPLES:
             rise = slice(trough, top + 1)
@@ -158,7 +151,6 @@ WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
     "slow_start_growth": slow_start_growth,
     "slow_start_reentries": slow_start_reentries,
     "sawtooth_count": lambda flow: float(len(find_reductions(flow.steady_cwnd))),
-    "sawtooth_depth": sawtooth_depth,
     "window_growth_rate": window_growth_rate,
     "rise_curvature": rise_curvature,
 }

@@ -195,14 +195,3 @@ def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.N
         for members in np.split(known, edges)
     ]
     return np.unique(np.concatenate(kept)).astype(np.int64)
-
-
-def thin(frame: pd.DataFrame, value: str, by: list[str], limit: int) -> pd.DataFrame:
-    """Thin series, one for each value of `by`, to about `limit` samples in all."""
-    known = frame[frame[value].notna()].sort_values([*by, "time_s"], kind="stable")
-    if len(known) <= limit or known.empty:
-        return known.reset_index(drop=True)
-    groups = [group for _, group in known.groupby(by, sort=False, observed=True)]
-    bins = max(1, limit // (4 * len(groups)))
-    kept = [group.iloc[kept_samples(group["time_s"], group[value], bins)] for group in groups]
-    return pd.concat(kept, ignore_index=True)

@@ -9,7 +9,7 @@ compared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +104,7 @@ def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
     }
 
 
-def read_flows(path: Path, names: Sequence[str]) -> dict[str, pd.DataFrame]:
+def read_flows(path: Path, names: Collection[str]) -> dict[str, pd.DataFrame]:
     """Return the samples of each data flow by its name; `names` are in the order of the ports."""
     flows = split_data_flows(read_trace(path))
     if len(names) != len(flows):
@@ -115,6 +115,7 @@ def read_flows(path: Path, names: Sequence[str]) -> dict[str, pd.DataFrame]:
 FOLDER = Path("data/traces")
 SOURCES = Path("data/published/traces.yaml")
 TABLE_PREFIX = "trace:"
+_GITHUB = "https://raw.githubusercontent.com"
 #: End of the name of a raw trace.
 TRACE_SUFFIX = ".sender-ss.csv"
 
@@ -164,25 +165,20 @@ def fetch_traces(root: Path, source: Path | None = None) -> str:
         published = TraceSource.model_validate(document)
         for name, file in published.files.items():
             target = root / FOLDER / study / f"{name}{TRACE_SUFFIX}"
-            if source is None:
-                _download(published, file, target)
-            else:
+            address = f"{_GITHUB}/{published.repository}/{published.commit}/{file.path}"
+            if source is not None:
                 places = (source / study / target.name, source / file.path)
                 found = next((place for place in places if place.is_file()), None)
                 if found is None:
                     raise InputError(f"--from: has neither {places[0]} nor {places[1]}")
-                fetch(found.resolve().as_uri(), target, file.sha256)
+                address = found.resolve().as_uri()
+            try:
+                fetch(address, target, file.sha256)
+            except InputError as error:
+                raise InputError(
+                    f"{error}; without a network: `replicate fetch-traces --from FOLDER`, a clone "
+                    f"of https://github.com/{published.repository}. Without traces `make report` "
+                    "compares the summary figures that the project has"
+                ) from None
             count += 1
     return f"{FOLDER}: {count} traces of {', '.join(studies)}; the next `make report` compares them"
-
-
-def _download(published: TraceSource, file: TraceFile, target: Path) -> None:
-    place = f"{published.repository}/{published.commit}/{file.path}"
-    try:
-        fetch(f"https://raw.githubusercontent.com/{place}", target, file.sha256)
-    except InputError as error:
-        raise InputError(
-            f"{error}; without a network: `replicate fetch-traces --from FOLDER`, a clone of "
-            f"https://github.com/{published.repository}. Without traces `make report` compares "
-            "the summary figures that the project has"
-        ) from None

@@ -189,21 +189,6 @@ class TrendTest(_Tied):
     worst: bool = True
 
 
-class StepsTest(_Judged):
-    """Share of the steps of factor `over` at which the quantity rises or falls by `factor`.
-
-    It rises at a step if it is above `factor` times the value before, and falls if below. `worst`
-    is that of a trend.
-    """
-
-    kind: Literal["steps"]
-    of: Quantity
-    over: Identifier
-    relation: Literal["rises", "falls"]
-    factor: Annotated[float, Field(gt=0)] = 1.0
-    worst: bool = True
-
-
 class CrossoverTest(_Judged):
     """Value of factor `over` at which left - right first changes sign (linear interpolation).
 
@@ -239,14 +224,7 @@ class ValueTest(_OfRuns):
 
 
 SimpleTest = (
-    RatioTest
-    | EquivalenceTest
-    | ShareTest
-    | TrendTest
-    | StepsTest
-    | CrossoverTest
-    | OrderingTest
-    | ValueTest
+    RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | OrderingTest | ValueTest
 )
 
 
@@ -271,7 +249,7 @@ def sides(test: SimpleTest) -> list[Quantity]:
     """Return the quantities that a test compares."""
     if isinstance(test, OrderingTest):
         return [test.of.at(where) for where in test.order]
-    if isinstance(test, TrendTest | StepsTest | ValueTest):
+    if isinstance(test, TrendTest | ValueTest):
         return [test.of]
     return [test.left, test.right]
 

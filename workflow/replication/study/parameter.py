@@ -112,7 +112,7 @@ class Level(Document):
     label: Label
     """Label in charts."""
     value: float | None = None
-    """Number on an axis; `trend`, `steps` and `crossover` need it."""
+    """Number on an axis; `trend` and `crossover` need it."""
     set: dict[Identifier, JsonValue]
     """Map of declared parameter to its value at this level."""
     quick: bool = False

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS
-from replication.study.published import significant_digits
+from replication.study.published import DERIVED, significant_digits
 from replication.study.scenario import Flow, Scenario
 from replication.study.study import Study
 from replication.study.verdict import Verdict
@@ -271,8 +271,8 @@ def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[_Audited]] = {}
     cells_by_place: dict[str, dict[str, MappedCell]] = {}
     for one in audited:
-        if one.cell.is_derived:
-            continue
+        if one.cell.printed.startswith(DERIVED):
+            continue  # computed from the paper's data, not printed
         table, row, column = one.cell.key
         cells_by_place.setdefault(_place(one.cell), {})[one.measure] = one.cell
         for name, key in (

@@ -8,18 +8,18 @@ only beyond a full bound contradicts an assumption of ours.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from replication.design.design import combinations
 from replication.engines.path import FlowPaths
-from replication.study.claim_model import Flows, Quantity, StartOrder, Where
+from replication.study.claim_model import Flows, Quantity, StartOrder, Where, covers
 from replication.study.link import Link
-from replication.study.parameter import Level, Parameter, plain_values
+from replication.study.parameter import Parameter, plain_values
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import expand, instantiate, resolve
@@ -91,7 +91,7 @@ class StatedPoint:
 
     def delay_s(self, flow: Flow, strict: bool) -> float:
         """Return the least one-way delay of a data packet, if not strict with transmission."""
-        bits = 8 * packet_bytes(flow)
+        bits = 8 * least_packet_bytes(flow)
         if strict:
             return sum(link.delay_s for link, _ in self.path(flow) if self.stated[link.id].delay)
         return sum(link.delay_s + bits / link.passing_bps(way) for link, way in self.path(flow))
@@ -127,7 +127,7 @@ class StatedPoint:
         if shaper is None:
             return link.rate_bps
         # A shaper also passes its burst, and one packet on credit.
-        more_bytes = shaper.burst_bytes + max(packet_bytes(flow) for flow in flows)
+        more_bytes = shaper.burst_bytes + max(least_packet_bytes(flow) for flow in flows)
         return link.rate_bps + 8 * more_bytes / _span_s(flows)
 
 
@@ -136,8 +136,8 @@ def _span_s(flows: list[Flow]) -> float:
     return max(flow.stop_s for flow in flows) - min(flow.start_s for flow in flows)
 
 
-def packet_bytes(flow: Flow) -> int:
-    """Return the least size of a full data packet in IP bytes (TCP without options)."""
+def least_packet_bytes(flow: Flow) -> int:
+    """Return the size of a full data packet in IP bytes, of TCP without options."""
     if isinstance(flow, CbrFlow):
         return flow.packet_bytes
     return flow.segment_bytes + TCP_IP_HEADER_BYTES
@@ -154,10 +154,11 @@ def stated_points(
     parameters = parameters_of(study, experiment)
     defaults = plain_values(parameters)
     found = []
-    for levels in _points(experiment, where):
-        values = defaults | _set_by(levels)
+    for keys, changed in _points(experiment, where):
+        values = defaults | changed
         published = {n: p.published is not None or _is_exact(p) for n, p in parameters.items()}
-        for factor, level in zip(experiment.factors, levels, strict=True):
+        for factor in experiment.factors:
+            level = next(level for level in factor.levels if level.key == keys[factor.id])
             published.update(dict.fromkeys(level.set, factor.published is not None))
         stated = _stated(experiment, values, published, assumed)
         found.append(StatedPoint(instantiate(experiment, values, _SEED), stated))
@@ -175,23 +176,16 @@ def shortest_duration_s(study: Study, experiment_id: str, where: Where) -> float
     defaults = plain_values(parameters)
     drawn = [{}, *({name: span[end] for name, span in varied.items()} for end in (0, 1))]
     return min(
-        float(resolve(experiment.duration_s, defaults | own | _set_by(levels)))
-        for levels in _points(experiment, where)
+        float(resolve(experiment.duration_s, defaults | own | changed))
+        for _, changed in _points(experiment, where)
         for own in drawn
     )
 
 
-def _set_by(levels: Iterable[Level]) -> dict[str, Any]:
-    return {name: value for level in levels for name, value in level.set.items()}
-
-
-def _points(experiment: Experiment, where: Where) -> Iterator[tuple[Level, ...]]:
-    return itertools.product(
-        *(
-            [level for level in factor.levels if level.key in where.get(factor.id, [level.key])]
-            for factor in experiment.factors
-        )
-    )
+def _points(
+    experiment: Experiment, where: Where
+) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
+    return (point for point in combinations(experiment.factors) if covers(where, point[0]))
 
 
 def _stated(

@@ -231,25 +231,26 @@ def level_key(value: float) -> str:
     return f"{value:.10g}"
 
 
-class Stage(Document):
-    """A part of a study's cells or claims: whole rows, or levels of an experiment's factors."""
-
-    rows: dict[str, list[str]] = {}
-    """Table to the keys of its rows."""
-    levels: dict[Identifier, dict[Identifier, list[str]]] = {}
-    """Experiment to factor to the keys of its levels: the points that claims are judged on; other
-    experiments are not run."""
-    claims: list[Identifier] = []
-    """Claims."""
-
-
-class HeldOut(Document):
-    """What the search never scores, so that it can check the result."""
+class Part(Document):
+    """A part of a study's cells or claims."""
 
     rows: dict[str, list[str]] = {}
     """Table to the keys of its rows."""
     claims: list[Identifier] = []
     """Claims; a search that explains cells never scores a claim."""
+
+
+class Stage(Part):
+    """A part that the search may score: whole rows, or levels of an experiment's factors."""
+
+    levels: dict[Identifier, dict[Identifier, list[str]]] = {}
+    """Experiment to factor to the keys of its levels: the points that claims are judged on; other
+    experiments are not run."""
+
+
+class HeldOut(Part):
+    """What the search never scores, so that it can check the result."""
+
     reason: Text
     """Why these."""
 
@@ -338,9 +339,9 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
     rows: dict[str, set[str]] = {}
     for cell in cells:
         rows.setdefault(cell.table, set()).add(cell.row)
-    parts: dict[str, HeldOut | Stage] = {"held_out": found.held_out}
-    parts |= {f"stages[{number}]": stage for number, stage in enumerate(found.stages)}
-    for place, part in parts.items():
+    parts: list[tuple[str, Part]] = [("held_out", found.held_out)]
+    parts += [(f"stages[{number}]", stage) for number, stage in enumerate(found.stages)]
+    for place, part in parts:
         for table, keys in part.rows.items():
             _check_known(
                 f"{where}: {place}.rows.{table}: study", "row", keys, rows.get(table, set())

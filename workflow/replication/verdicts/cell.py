@@ -164,15 +164,17 @@ def judge_cell(
     `found` has n = 0 if nothing was run. A `ruling` replaces the verdict by the tolerance;
     `impossible` says why the published value cannot be right, `notes` what was not run.
     """
+    margin = half_width(cell.cell.tolerance, cell.value)
     if impossible:
         ruling = Ruling(Verdict.IMPOSSIBLE, None, (impossible,))
     elif ruling is None and cell.cell.tolerance.factor is not None:
         few = f"Comparing a number of one published run takes {LEAST_RUNS} runs."
         ruling = Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, few)
     elif ruling is None:
-        inside = within_tolerance(cell, found.mean)
+        low, high = cell.band
+        inside = reaches(found.mean, low - margin) and reaches(high + margin, found.mean)
         verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED
-        ruling = Ruling(verdict, None, tuple(_deviation(cell, found)))
+        ruling = Ruling(verdict, None, tuple(_deviation(cell, found, margin)))
     # Without a value the ruling already says what was not run.
     reasons = [*ruling.sentences, *(notes if found.n else ())]
     unit, factor = display_unit(cell.unit)
@@ -189,7 +191,7 @@ def judge_cell(
         **{"reason": " ".join(reasons), "reasons": reasons},
         **{"row_label": cell.row_label, "column_label": cell.column_label},
         **{"display_unit": unit, "display_factor": factor},
-        "accepted_margin": half_width(cell.cell.tolerance, cell.value) + cell.half_ulp,
+        "accepted_margin": margin + cell.half_ulp,
         # Charts draw it with single runs, and a single run has no spread.
         "quantities": [] if cell.is_spread else [cell.quantity.model_dump_json()],
     }
@@ -202,17 +204,9 @@ def half_width(tolerance: Tolerance, value: float) -> float:
     return math.nan if tolerance.relative is None else tolerance.relative * abs(value)
 
 
-def within_tolerance(cell: MappedCell, mean: float) -> bool:
-    """Return whether a mean lies in the cell's band; False without a tolerance or a mean."""
-    margin = half_width(cell.cell.tolerance, cell.value)
-    low, high = cell.band
-    return reaches(mean, low - margin) and reaches(high + margin, mean)
-
-
-def _deviation(cell: MappedCell, found: Estimate) -> Iterator[str]:
+def _deviation(cell: MappedCell, found: Estimate, margin: float) -> Iterator[str]:
     tolerance, off = cell.cell.tolerance, found.mean - cell.value
-    size = amount(cell.quantity, off)
-    allowed = amount(cell.quantity, half_width(tolerance, cell.value))
+    size, allowed = amount(cell.quantity, off), amount(cell.quantity, margin)
     if tolerance.relative is not None:
         allowed = f"{100 * tolerance.relative:g} %"
         if cell.value:

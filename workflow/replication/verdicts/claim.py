@@ -30,7 +30,7 @@ import scipy
 
 from replication.metrics.metric_model import COUNTS
 from replication.metrics.results import Results
-from replication.metrics.statistic import Estimate, estimate
+from replication.metrics.statistic import estimate
 from replication.study.claim_model import (
     AllTest,
     Claim,
@@ -97,7 +97,12 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
     rows: list[Judged] = []
     coverage = Coverage(study, results)
     for engine in results.engines:
-        judgement = _judge_claim(claim, coverage, engine)
+        if isinstance(claim.test, NotTestable):
+            code, why = ReasonCode.PAPER_GIVES_TOO_LITTLE, [claim.test.reason]
+            judgement = Judgement("none", "none", Verdict.NOT_TESTABLE, why, code)
+        else:
+            parts = [_judge(test, coverage, engine) for test in claim.tests()]
+            judgement = judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
         rows.append(
             {
                 **{"study": study.id, "claim": claim.id, "engine": engine},
@@ -111,14 +116,6 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
             }
         )
     return rows
-
-
-def _judge_claim(claim: Claim, coverage: Coverage, engine: str) -> Judgement:
-    if isinstance(claim.test, NotTestable):
-        too_little, why = ReasonCode.PAPER_GIVES_TOO_LITTLE, [claim.test.reason]
-        return Judgement("none", "none", Verdict.NOT_TESTABLE, why, too_little)
-    parts = [_judge(test, coverage, engine) for test in claim.tests()]
-    return judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
 
 
 def judge_parts(parts: list[Judgement]) -> Judgement:
@@ -221,12 +218,12 @@ def judge_statistic(
     verdict = Verdict.DIRECTION_ONLY if led else Verdict.NOT_REPRODUCED
     if found.n and enough and all(expect.holds(value) for value in (found.mean, *ends)):
         verdict = Verdict.REPRODUCED
-    finding = _finding(comparison, found, words)
+    finding = _finding(comparison, found.mean, words)
     interval = f"95 % interval {words.interval(found.low, found.high)}; "
     passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
     gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
     spread = f" ({interval if found.has_interval else ''}{passes}{gaps})" if found.n else ""
-    points = comparison.points if words.counts == "points" else 0
+    points = comparison.points if words.is_share else 0
     needed = words.condition(expect, points)
     if direction and found.n:
         needed += f" (direction: {words.condition(direction, points)})"
@@ -255,23 +252,20 @@ def _judge_run(
 ) -> Judgement:
     """Judge a statistic against its value in one published run."""
     values = comparison.values.dropna()
+    measured = judge_statistic(comparison, Condition(at_least=expect.published), None, words)
     if values.empty:
-        return judge_statistic(comparison, Condition(at_least=expect.published), None, words)
-    found = estimate(values, comparison.lowest, comparison.highest)
+        return measured
     published = Published(expect.published, 0.0, expect.factor, counts)
     ruling = judge_published(published, values, runs, words.value)
     verdict, near = ruling.verdict, sum(published.is_near(value) for value in values)
     if verdict == Verdict.NOT_REPRODUCED and direction and _led(values, direction, words):
         verdict = Verdict.DIRECTION_ONLY
-    return Judgement(
-        statistic=words.statistic,
+    return replace(
+        measured,
         margin=words.condition(expect),
         verdict=verdict,
-        reasons=[f"{_finding(comparison, found, words)}.", *ruling.sentences],
+        reasons=[f"{_finding(comparison, measured.observed, words)}.", *ruling.sentences],
         reason_code=ruling.code or "",
-        observed=found.mean,
-        low=found.low,
-        high=found.high,
         passing=Share(near, len(comparison.values)),
     )
 
@@ -281,7 +275,7 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
 
     def leads(value: float) -> bool:
         beyond_half = value > 0.5 if direction.at_least is not None else value < 0.5
-        return direction.holds(value) and (beyond_half or not words.counts)
+        return direction.holds(value) and (beyond_half or not words.is_share)
 
     holds = sum(map(leads, values))
     if len(values) < FEW_RUNS:
@@ -289,14 +283,14 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
     return float(scipy.stats.binom.sf(holds - 1, len(values), 0.5)) <= SIGN_LEVEL
 
 
-def _finding(comparison: Comparison, found: Estimate, words: Wording) -> str:
+def _finding(comparison: Comparison, mean: float, words: Wording) -> str:
     over = f" over {comparison.points} point{'s' if comparison.points != 1 else ''}"
-    if not found.n:
+    if math.isnan(mean):
         return f"{words.statistic}: undefined in {_runs(len(comparison.values))}{over}"
-    if words.counts == "points":
+    if words.is_share:
         # A share of points is written with their number.
-        return f"{words.statistic}: {words.value(found.mean, comparison.points)}"
-    return f"{words.statistic}: {words.value(found.mean)}{over}"
+        return f"{words.statistic}: {words.value(mean, comparison.points)}"
+    return f"{words.statistic}: {words.value(mean)}{over}"
 
 
 def _runs(count: int) -> str:

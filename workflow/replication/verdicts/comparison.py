@@ -29,7 +29,6 @@ from replication.study.claim_model import (
     RatioTest,
     ShareTest,
     SimpleTest,
-    StepsTest,
     TrendTest,
     ValueTest,
     Where,
@@ -71,14 +70,16 @@ def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
             return _ratio(study, test, frames)
         case ShareTest():
             return _share(study, test, frames)
-        case TrendTest() | StepsTest():
-            return _along(study, test, *frames)
+        case TrendTest():
+            return _trend(study, test, *frames)
         case CrossoverTest():
             return _crossover(study, test, frames)
         case OrderingTest():
             return _ordering(test, frames)
         case ValueTest():
-            return _value(test, *frames)
+            frame, most = complete(frames[0]), largest(test.of.metric, test.of.aggregate)
+            values = _reduce(frame["value"], frame["replicate"], test.reduce)
+            return Comparison(values, _count(frame, "value"), highest=most)
 
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:
@@ -131,12 +132,6 @@ def _count(frame: pd.DataFrame, *values: str) -> int:
     return frame.groupby(keys).ngroups if keys else 1
 
 
-def _ratios(pairs: pd.DataFrame) -> pd.Series[float]:
-    """Return left/right, with 1 for 0/0."""
-    left, right = pairs["left"].astype(float), pairs["right"].astype(float)
-    return (left / right).mask((left == 0) & (right == 0), 1.0)
-
-
 def _reduce(values: pd.Series[float], replicate: pd.Series[int], how: str) -> pd.Series[float]:
     reducer = {"minimum": "min", "maximum": "max"}.get(how, "mean")
     return values.groupby(replicate).agg(reducer)
@@ -153,7 +148,8 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, frames: Frames) -> C
     else:
         pairs = _pairs(study, test, frames)
         points = _count(pairs, "left", "right")
-    ratios, lowest = _ratios(pairs), -np.inf
+    left, right = pairs["left"].astype(float), pairs["right"].astype(float)
+    ratios, lowest = (left / right).mask((left == 0) & (right == 0), 1.0), -np.inf
     if isinstance(test, EquivalenceTest):
         ratios, lowest = (ratios - 1).abs(), 0
     return Comparison(_reduce(ratios, pairs["replicate"], test.reduce), points, lowest)
@@ -173,28 +169,19 @@ def _share(study: Study, test: ShareTest, frames: Frames) -> Comparison:
     return Comparison(values.astype(float), len(every) // len(values), lowest=0, highest=1)
 
 
-def _along(study: Study, test: TrendTest | StepsTest, values: pd.DataFrame) -> Comparison:
-    """Compute a statistic of each curve over a factor, then the worst or the mean of these."""
+def _trend(study: Study, test: TrendTest, values: pd.DataFrame) -> Comparison:
+    """Correlate each curve over a factor with it, then take the worst or the mean of these."""
     frame = complete(_with_axis(study, test.of, test.over, values))
     others = [c for c in frame if c not in ("value", "axis", test.over)]
     if frame["axis"].nunique() < 2:
         raise UntestableError(f"only one level of {test.over} was run, so there is no trend.")
     rows = [
-        (curve["replicate"].iloc[0], _of_curve(test, curve)) for _, curve in frame.groupby(others)
+        (curve["replicate"].iloc[0], spearman(curve["axis"], ranked(curve["value"], test.tie)))
+        for _, curve in frame.groupby(others)
     ]
     found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
     reduced = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
-    lowest = -1 if isinstance(test, TrendTest) else 0
-    return Comparison(reduced.astype(float), _count(frame, "value"), lowest, highest=1)
-
-
-def _of_curve(test: TrendTest | StepsTest, curve: pd.DataFrame) -> float:
-    if isinstance(test, TrendTest):
-        return spearman(curve["axis"], ranked(curve["value"], test.tie))
-    along = curve.sort_values("axis")["value"].to_numpy(dtype=float)
-    bound = test.factor * along[:-1]
-    steps = along[1:] > bound if test.relation == "rises" else along[1:] < bound
-    return float(steps.mean())
+    return Comparison(reduced.astype(float), _count(frame, "value"), lowest=-1, highest=1)
 
 
 def _furthest(values: pd.Series[float], expect: Condition) -> float:
@@ -259,10 +246,3 @@ def _ordering(test: OrderingTest, frames: Frames) -> Comparison:
     )
     values = _reduce(taus, table["replicate"], "mean")
     return Comparison(values, len(table) // len(values), lowest=-1, highest=1)
-
-
-def _value(test: ValueTest, values: pd.DataFrame) -> Comparison:
-    frame = complete(values)
-    reduced = _reduce(frame["value"], frame["replicate"], test.reduce)
-    most = largest(test.of.metric, test.of.aggregate)
-    return Comparison(reduced, _count(frame, "value"), highest=most)

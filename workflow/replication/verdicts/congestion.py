@@ -29,7 +29,6 @@ from replication.study.claim_model import (
     OrderingTest,
     Quantity,
     SimpleTest,
-    StepsTest,
     TrendTest,
     ValueTest,
     sides,
@@ -105,7 +104,7 @@ def compared_points(
     """Return the points at which a test compares alternatives; none for other comparisons."""
     none = ComparedPoints([], 0, frozenset())
     compared = sides(test)
-    if isinstance(test, ValueTest | TrendTest | StepsTest) or not _are_alternatives(compared):
+    if isinstance(test, ValueTest | TrendTest) or not _are_alternatives(compared):
         return none
     if isinstance(test, OrderingTest):
         narrowed = {factor for item in test.order for factor in item}

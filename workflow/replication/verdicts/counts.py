@@ -44,11 +44,6 @@ class Share(NamedTuple):
     def __str__(self) -> str:
         return f"{self.part} of {self.whole}"
 
-    @property
-    def percent(self) -> str:
-        """The share in whole per cent; empty without a whole."""
-        return f"{100 * self.part / self.whole:.0f} %" if self.whole else ""
-
 
 class Tally:
     """How many verdicts are of each kind."""

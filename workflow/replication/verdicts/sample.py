@@ -13,7 +13,6 @@ reason says so.
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -57,7 +56,6 @@ class Coverage:
     def __init__(self, study: Study, results: Results) -> None:
         self.study = study
         self.results = results
-        self._durations_s: dict[str, float] = {}
         self._known = set(results.flows[RUN].itertuples(index=False, name=None))
 
     def _ran(self, engine: str, wanted: Quantity) -> pd.DataFrame:
@@ -114,11 +112,7 @@ class Coverage:
         runs = self._ran(engine, wanted)
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
-        key = json.dumps([wanted.experiment, wanted.where])
-        if key not in self._durations_s:
-            shortest_s = shortest_duration_s(self.study, wanted.experiment, wanted.where)
-            self._durations_s[key] = shortest_s
-        full = self._durations_s[key]
+        full = shortest_duration_s(self.study, wanted.experiment, wanted.where)
         ran = runs["scenario"].unique()
         return min([full, *(float(self.results.scenarios[s]["duration_s"]) for s in ran)]), full
 
@@ -225,7 +219,7 @@ _SHARES: dict[str, dict[str, float]] = {}
 
 
 def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.DataFrame:
-    """Return replicate, scenario, flow, throughput_bps and fair_bps of starved TCP flows.
+    """Return replicate, scenario, flow, throughput_bps, fair_bps and share of starved TCP flows.
 
     The worst come first. A single quantity compares no flows, so none is starved.
     """
@@ -242,8 +236,7 @@ def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.D
     pairs = every[["scenario", "flow"]].itertuples(index=False, name=None)
     fair = [_fair_shares(scenario, results.scenarios[scenario])[flow] for scenario, flow in pairs]
     every = every.assign(fair_bps=fair, share=every["throughput_bps"] / fair)
-    every = every[every["share"] < STARVED_SHARE].sort_values(["share", "scenario", "flow"])
-    return every.drop(columns="share")
+    return every[every["share"] < STARVED_SHARE].sort_values(["share", "scenario", "flow"])
 
 
 def starved_note(found: pd.DataFrame) -> str:

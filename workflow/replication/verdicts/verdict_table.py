@@ -93,16 +93,11 @@ def read_verdicts(folder: Path, kind: str) -> list[Judged]:
     return rows
 
 
-def read_table(folder: Path, kind: str) -> pa.Table:
-    """Return the "cells" or "claims" of a folder's typed table.
+def read_table(folder: Path, kind: str = "") -> pa.Table:
+    """Return the "cells" or "claims" of a folder's typed table, or all of it.
 
     InputError: it is missing, damaged, of another version, or has an unknown verdict.
     """
-    table = _read(folder)
-    return table.filter(pc.equal(table[KIND], kind)).select(list(COLUMNS[kind]))
-
-
-def _read(folder: Path) -> pa.Table:
     path = folder / NAME
     table = read_parquet(path)
     # Earlier versions have further columns.
@@ -111,12 +106,12 @@ def _read(folder: Path) -> pa.Table:
         raise InputError(f"{path}: made by another version; {REMEDY}")
     if unknown := set(table["verdict"].to_pylist()) - set(Verdict):
         raise InputError(f"{path}: verdict {min(unknown)!r} is unknown; {REMEDY}")
-    return table
+    return table.filter(pc.equal(table[KIND], kind)).select(list(COLUMNS[kind])) if kind else table
 
 
 def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
     """Join the typed tables of several studies, in the given order, and write the CSV files."""
-    write_parquet(pa.concat_tables(map(_read, folders)), out_dir / NAME)
+    write_parquet(pa.concat_tables(map(read_table, folders)), out_dir / NAME)
     for kind, columns in (("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)):
         rows = read_table(out_dir, kind).select(list(columns)).to_pylist()
         write_table(out_dir / f"{kind}.csv", rows, columns)

@@ -20,7 +20,6 @@ from replication.study.claim_model import (
     ShareTest,
     SimpleTest,
     StartOrder,
-    StepsTest,
     TrendTest,
     ValueTest,
     Where,
@@ -33,13 +32,7 @@ from replication.study.study import Study
 _NUMBERED = re.compile(r"[A-Z]?[\d.]+[a-z]?|[IVXLC]+")
 _HOW = {"maximum": "largest", "minimum": "smallest", "sum": "total"}
 _HOW_MANY = {"maximum": "most", "minimum": "fewest", "sum": "total"}
-_RATIO = {
-    "minimum": ", smallest ratio",
-    "maximum": ", largest ratio",
-    "ratio_of_means": ", ratio of the means",
-}
 _DIFFERENCE = {"maximum": "Largest difference", "mean": "Mean difference"}
-_VALUE = {"minimum": ", smallest of the points", "maximum": ", largest of the points"}
 
 
 def table_names(study: Study) -> dict[str, str]:
@@ -70,8 +63,8 @@ class Wording:
     statistic: str
     factor: float = 1.0
     unit: str = ""
-    #: What a share counts ("points"): it is shown as a number of these if their total is known.
-    counts: str = ""
+    #: Whether it is a share of points, shown as a number of these if their total is known.
+    is_share: bool = False
     #: What one value of the statistic comes from.
     sample: str = "run"
 
@@ -79,11 +72,11 @@ class Wording:
         """Return the statistic with its unit, as "3 of 4 points" for a share of `points`."""
         if math.isnan(statistic):
             return "undefined"
-        if self.counts and points:
+        if self.is_share and points:
             number = statistic * points
             if abs(number - round(number)) < 1e-6:
-                return f"{round(number)} of {points} {self.counts}"
-        end = f" of the {self.counts}" if self.counts else ""
+                return f"{round(number)} of {points} points"
+        end = " of the points" if self.is_share else ""
         return f"{figure(statistic * self.factor)} {self.unit}".rstrip() + end
 
     def interval(self, low: float, high: float) -> str:
@@ -98,14 +91,14 @@ class Wording:
                 f"and a factor of {condition.factor:g} of their mean"
             )
         low, high = condition.at_least, condition.at_most
-        if self.counts and low == 1:
-            return f"{points} of {points}" if points else f"all {self.counts}"
-        if self.counts and high == 0:
-            return f"0 of {points}" if points else f"no {self.counts.removesuffix('s')}"
-        if self.counts:
+        if self.is_share and low == 1:
+            return f"{points} of {points}" if points else "all points"
+        if self.is_share and high == 0:
+            return f"0 of {points}" if points else "no point"
+        if self.is_share:
             given = [("at least", low), ("at most", high)]
             ends = [f"{word} {100 * end:g} %" for word, end in given if end is not None]
-            return f"{' and '.join(ends)} of the {self.counts}"
+            return f"{' and '.join(ends)} of the points"
         if low is None:
             return f"at most {self.value(high or 0)}"
         return f"at least {self.value(low)}" if high is None else self.interval(low, high)
@@ -128,50 +121,40 @@ def figure(value: float) -> str:
 
 def wording(study: Study, test: SimpleTest) -> Wording:
     """Return a test of a study in words."""
-    if isinstance(test, TrendTest | StepsTest | OrderingTest | ValueTest):
-        return _of_one(study, test)
-    left, right, shared = _sides(study, test.left, test.right)
-    match test:
-        case RatioTest():
-            said = f"{left} divided by {right}{shared}{_RATIO.get(test.reduce, '')}"
-            return Wording(capitalised(said), unit="times")
-        case EquivalenceTest():
-            means = ", means over all points" if test.reduce == "ratio_of_means" else ""
-            difference = _DIFFERENCE.get(test.reduce, "Difference")
-            return Wording(f"{difference} of {left} from {right}{shared}{means}", 100.0, "%")
-        case ShareTest():
-            factor = "" if test.factor == 1 else f"{test.factor:g} times "
-            said = f"{left} {test.relation} {factor}{right}{shared}{_tied(test.tie)}"
-            return Wording(capitalised(said), 100.0, "%", counts="points")
-        case CrossoverTest():
-            over = study.experiment(test.left.experiment).factor(test.over)
-            said = f"{over.label} at which {left} and {right} cross{shared}"
-            return Wording(said, unit="" if over.unit == "1" else over.unit)
-
-
-def _of_one(study: Study, test: TrendTest | StepsTest | OrderingTest | ValueTest) -> Wording:
-    """Return a test of a single quantity in words."""
-    phrase = f"{_noun(study, test.of)}{_of(study, test.of, {})}"
-    over = ""
-    if isinstance(test, TrendTest | StepsTest):
-        over = lower(study.experiment(test.of.experiment).factor(test.over).label)
+    if isinstance(test, TrendTest | OrderingTest | ValueTest):
+        phrase = f"{_noun(study, test.of)}{_of(study, test.of, {})}"
+    else:
+        left, right, shared = _sides(study, test.left, test.right)
     match test:
         case TrendTest():
+            over = lower(study.experiment(test.of.experiment).factor(test.over).label)
             which, tied = "Worst" if test.worst else "Mean", _tied(test.tie)
             return Wording(f"{which} rank correlation of {phrase} with the {over}{tied}")
-        case StepsTest():
-            size = 100 * abs(test.factor - 1)
-            beyond = f" by more than {size:.3g} %" if size > 1e-9 else ""
-            least = ", the worst series" if test.worst else ""
-            said = f"{phrase} {test.relation}{beyond} from one {over} to the next{least}"
-            return Wording(capitalised(said), 100.0, "%", counts="steps")
         case OrderingTest():
             items = (levels_in_words(study, test.of.experiment, item) for item in test.order)
             said = f"Agreement of {phrase} with the order {', '.join(items)}{_tied(test.tie)}"
             return Wording(f"{said} (1 for the same order, −1 for the reverse)")
         case ValueTest():
             unit, factor = _shown_in(test.of)
-            return Wording(capitalised(phrase + _VALUE.get(test.reduce, "")), factor, unit)
+            which = f", {_HOW[test.reduce]} of the points" if test.reduce in _HOW else ""
+            return Wording(capitalised(phrase + which), factor, unit)
+        case RatioTest():
+            which = f", {_HOW[test.reduce]} ratio" if test.reduce in _HOW else ""
+            if test.reduce == "ratio_of_means":
+                which = ", ratio of the means"
+            return Wording(capitalised(f"{left} divided by {right}{shared}{which}"), unit="times")
+        case EquivalenceTest():
+            means = ", means over all points" if test.reduce == "ratio_of_means" else ""
+            difference = _DIFFERENCE.get(test.reduce, "Difference")
+            return Wording(f"{difference} of {left} from {right}{shared}{means}", 100.0, "%")
+        case ShareTest():
+            times = "" if test.factor == 1 else f"{test.factor:g} times "
+            said = f"{left} {test.relation} {times}{right}{shared}{_tied(test.tie)}"
+            return Wording(capitalised(said), 100.0, "%", is_share=True)
+        case CrossoverTest():
+            crossed = study.experiment(test.left.experiment).factor(test.over)
+            said = f"{crossed.label} at which {left} and {right} cross{shared}"
+            return Wording(said, unit="" if crossed.unit == "1" else crossed.unit)
 
 
 def _shown_in(wanted: Quantity) -> tuple[str, float]:
