@@ -22,14 +22,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
-from pydantic import ValidationError
 
 from replication.compare.agreement import TABLES, write_agreement
 from replication.design.config import Tier, load_study
 from replication.design.design import design_study, write_scenarios
 from replication.metrics.collect import series_files
 from replication.metrics.results import Results
-from replication.study.errors import InputError, describe
+from replication.study.errors import InputError
 from replication.study.files import atomic, fetch, file_sha256, read_json, write_text
 from replication.study.model import Document
 from replication.study.published import published_path
@@ -55,21 +54,16 @@ CACHE = Path(".cache/release")
 RENDERED_TO = Path("reports/html-release")
 #: Where the archive of series is made or fetched, and where it is unpacked.
 PACKED, SERIES = Path("data"), Path("data/series")
+#: Tables that follow from the results, of all studies.
+JUDGED = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv")
 #: Files that are released unchanged, as patterns below the folder of results.
 PLAIN = (
-    PROVENANCE,
-    "results/*/*.parquet",
-    VERDICTS,
-    *("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv"),
+    *(PROVENANCE, "results/*/*.parquet", VERDICTS, *JUDGED),
     *("agreement_*.csv", "trace_*.csv", "trace_*.parquet"),
     *("regions.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
     "sensitivity/*/*.csv",
     *("sensitivity/*/explanation.json", "sensitivity/*/input_hashes.json"),
 )
-#: Working files of regions, which are not released.
-SCENARIOS = ".scenarios.json"
-#: Tables that `check_release` compares after judging again.
-_JUDGED = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv", *TABLES)
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
 _RESTORE = f"restore it: git checkout -- {RELEASED} {PAGES}; or make it anew: make release"
@@ -100,7 +94,7 @@ def write_released(data: Path, folder: Path) -> None:
     regions = [
         {"file": path.relative_to(data).as_posix(), "document": path.read_text(encoding="utf-8")}
         for path in sorted((data / "regions").glob("*/*.json"))
-        if not path.name.endswith(SCENARIOS)
+        if not path.name.endswith(".scenarios.json")  # a working file
     ]
     if regions:
         _write(pd.DataFrame(regions), folder / REGIONS)
@@ -165,10 +159,7 @@ def _write_scenarios(
     root: Path, name: str, design: pd.DataFrame, provenance: Mapping[str, Any], folder: Path
 ) -> None:
     """Design the scenarios of a study again and write those that the release used."""
-    try:
-        tier = Tier.model_validate(provenance["tier"])
-    except ValidationError as error:
-        raise InputError(f"{RELEASED / PROVENANCE}: {describe(error)}; {_RESTORE}") from None
+    tier = Tier.model_validate(provenance["tier"])
     version = provenance["config"].get("ns3_version")
     options = {} if version is None else {"ns3_version": version}
     engines = list(dict.fromkeys(design["engine"]))
@@ -251,12 +242,7 @@ def replacing(out: Path) -> Iterator[Path]:
         yield fresh
         if out.exists():
             out.replace(old)
-        try:
-            fresh.replace(out)
-        except OSError:
-            if old.exists():
-                old.replace(out)
-            raise
+        fresh.replace(out)
 
 
 def check_release(root: Path) -> str:
@@ -274,9 +260,8 @@ def check_release(root: Path) -> str:
         evaluations = [again / "evaluation" / study for study in studies]
         merge(evaluations, primary_engines(root, again, studies), again)
         write_agreement(root, again, studies)
-        differing = [
-            name for name in _JUDGED if (again / name).read_bytes() != (results / name).read_bytes()
-        ]
+        judged = [(name, again / name, results / name) for name in (*JUDGED, *TABLES)]
+        differing = [name for name, ours, old in judged if ours.read_bytes() != old.read_bytes()]
         if not read_parquet(again / VERDICTS).equals(read_parquet(results / VERDICTS)):
             differing.append(VERDICTS)
     if differing:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -199,11 +199,8 @@ def read_series(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
-_KINDS = read_yaml(Path(__file__).parents[1] / "names.yaml")
 #: Names of congestion controls and queue disciplines by id.
-ALGORITHMS: dict[str, str] = _KINDS["congestion_controls"]
-QUEUES: dict[str, str] = _KINDS["queue_disciplines"]
-_NAMES = ALGORITHMS | QUEUES | {"sack": "SACK"}
+_NAMES: dict[str, str] = read_yaml(Path(__file__).parents[1] / "names.yaml")
 _NAME = re.compile(rf"\b({'|'.join(_NAMES)})\b")
 
 
@@ -214,10 +211,7 @@ def proper(label: str) -> str:
 
 def flow_algorithm(flow: Mapping[str, object]) -> str:
     """Return the name of a TCP flow's congestion control, or CBR."""
-    if flow["kind"] == "cbr":
-        return "CBR"
-    algorithm = str(flow["congestion_control"])
-    return ALGORITHMS.get(algorithm, algorithm)
+    return "CBR" if flow["kind"] == "cbr" else proper(str(flow["congestion_control"]))
 
 
 def flow_label(flow: Mapping[str, object]) -> str:
@@ -248,26 +242,21 @@ def with_explained(cells: pd.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pd
     return joined
 
 
-@dataclass(frozen=True)
-class PublishedValue:
-    """A published value in display units, and the quantity it is a value of."""
+class PublishedValue(NamedTuple):
+    """A published value in display units, with table, row and column, and its quantity."""
 
-    table: str
-    row: str
-    column: str
+    cell: tuple[str, str, str]
     value: float
     quantity: Quantity
 
 
 def published_values(experiment: Experiment, cells: pd.DataFrame) -> list[PublishedValue]:
     """Return the published values of an experiment, each once for all engines."""
-    if cells.empty:
-        return []
-    found = []
-    drawn = cells[cells["quantities"].map(len) > 0]
-    for cell in drawn.drop_duplicates(["table", "row", "column"]).to_dict("records"):
-        wanted = Quantity.model_validate_json(cell["quantities"][0])
-        if wanted.experiment == experiment.id:
+    found: dict[tuple[str, str, str], PublishedValue] = {}
+    for cell in cells.to_dict("records"):
+        key = (cell["table"], cell["row"], cell["column"])
+        if len(cell["quantities"]) and key not in found:
+            wanted = Quantity.model_validate_json(cell["quantities"][0])
             value = cell["published"] * display_metric(wanted.metric).factor
-            found.append(PublishedValue(cell["table"], cell["row"], cell["column"], value, wanted))
-    return found
+            found[key] = PublishedValue(key, value, wanted)
+    return [one for one in found.values() if one.quantity.experiment == experiment.id]

@@ -13,7 +13,7 @@ from replication.metrics.trace import TABLE_PREFIX
 from replication.report.charts import data
 from replication.report.charts import figure as draw
 from replication.report.charts.cells import column_figures
-from replication.report.charts.data import Display, PublishedValue, axis_factor
+from replication.report.charts.data import Display, PublishedValue, axis_factor, proper
 from replication.report.charts.figure import Drawing, Figure
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
@@ -124,14 +124,11 @@ def _metric_figures(
         windows = {_window(used, metric, flow) for flow in flows or ["tcp"]}
         window_s = windows.pop() if len(windows) == 1 else None
         wanted = Quantity(experiment=experiment.id, metric=metric, window_s=window_s)
-        parts = []
-        for flow in flows:
-            own = wanted.model_copy(update={"flows": [flow]})
-            both = _measured_and_published(results, experiment, own, published)
-            parts.append([f.assign(pair=f["series"], series=f"flow {flow}") for f in both])
-        if not flows:
-            parts.append(_measured_and_published(results, experiment, wanted, published))
-        frame, marks = (pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True))
+        frame, marks = _measured_and_published(results, experiment, wanted, published, flows)
+        if flows:
+            frame, marks = (
+                f.assign(pair=f["series"], series="flow " + f["flow"]) for f in (frame, marks)
+            )
         panels_by = "pair" if flows else ""
         figures += _figure(experiment, [metric], _named(wanted), frame, marks, panels_by)
     return figures
@@ -146,10 +143,20 @@ def _window(used: Sequence[Quantity], metric: str, flows: str) -> tuple[float, f
 
 
 def _measured_and_published(
-    results: Results, experiment: Experiment, wanted: Quantity, published: Sequence[PublishedValue]
+    results: Results,
+    experiment: Experiment,
+    wanted: Quantity,
+    published: Sequence[PublishedValue],
+    flows: Sequence[str] = (),
 ) -> list[pd.DataFrame]:
-    own = [value for value in published if _at_all_points(value.quantity) == wanted]
-    return [data.estimates(results, experiment, wanted), _published_frame(experiment, own)]
+    """Return a quantity at each point and its published values, for each of `flows` if given."""
+    parts = []
+    for flow in flows or [""]:
+        one = wanted.model_copy(update={"flows": [flow]}) if flow else wanted
+        own = [value for value in published if _at_all_points(value.quantity) == one]
+        found = data.estimates(results, experiment, one), _published_frame(experiment, own)
+        parts.append([frame.assign(flow=flow) for frame in found])
+    return [pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True)]
 
 
 def _at_all_points(quantity: Quantity) -> Quantity:
@@ -205,7 +212,7 @@ def _figure(
         return []
     axis = axis_factor(experiment)
     if axis is None:
-        frame = frame.assign(x=frame["series"])
+        frame, marks = (one.assign(x=one["series"]) for one in (frame, marks))
     cells, marks = frozenset(marks["cell"]), marks.drop(columns="cell")
     drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
     known = data.series_order(drawn, experiment, axis)
@@ -239,52 +246,36 @@ def _published_frame(experiment: Experiment, published: list[PublishedValue]) ->
     """Return series, x, value, source and cell of values that belong to a single point."""
     axis = axis_factor(experiment)
     rows = []
-    for value in published:
-        where = value.quantity.where
-        keys = {factor: keys[0] for factor, keys in where.items() if len(keys) == 1}
+    for cell, value, quantity in published:
+        keys = {factor: keys[0] for factor, keys in quantity.where.items() if len(keys) == 1}
         if axis is None or axis.id in keys:
-            source = f"table {value.table}, row {value.row}, column {value.column}"
-            cell = (value.table, value.row, value.column)
-            rows.append({**keys, "value": value.value, "source": source, "cell": cell})
-    columns = ["series", "x", "value", "source", "cell"]
-    if not rows:
-        return pd.DataFrame(columns=columns)
+            source = "table {}, row {}, column {}".format(*cell)
+            rows.append({**keys, "value": value, "source": source, "cell": cell})
     frame = data.label_points(pd.DataFrame(rows), experiment, axis)
-    return (frame if axis else frame.assign(x=frame["series"]))[columns]
+    return frame.reindex(columns=["series", "x", "value", "source", "cell"])
 
 
 def _share_figures(
     results: Results, experiment: Experiment, published: Sequence[PublishedValue]
 ) -> list[Figure]:
     """Return the throughput of each flow, a row for each condition; none if all flows are alike."""
-    rates = ("throughput_bps", "goodput_bps")
-    printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
-    metric = printed[0].quantity.metric if printed else rates[0]
-    parts = []
-    for flow in data.flow_ids(results, experiment):
-        wanted = Quantity(experiment=experiment.id, metric=metric, flows=[flow])
-        if len(part := data.estimates(results, experiment, wanted)):
-            parts.append(part.assign(flow=flow))
-    if len({part["series"].iloc[0] for part in parts}) < 2:
+    printed = {value.quantity.metric for value in published}
+    metric = "goodput_bps" if "goodput_bps" in printed else "throughput_bps"
+    wanted = Quantity(experiment=experiment.id, metric=metric)
+    flows = data.flow_ids(results, experiment)
+    both = _measured_and_published(results, experiment, wanted, published, flows)
+    frame, marks = (f.assign(condition=f["series"], series=f["flow"].map(proper)) for f in both)
+    if frame.groupby("flow")["condition"].first().nunique() < 2:
         return []
-    frame = pd.concat(parts, ignore_index=True)
-    frame = frame.assign(condition=frame["series"], series=frame["flow"].replace(data.ALGORITHMS))
-    rows = []
-    for value in printed:
-        keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
-        labels = [data.level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys]
-        flow = _one_flow(value)
-        rows.append((", ".join(labels), data.ALGORITHMS.get(flow, flow), value.value))
-    marks = pd.DataFrame(rows, columns=["condition", "series", "value"])
     display = data.display_metric(metric)
-    chart = _share_chart(frame, marks, display)
+    chart = _share_chart(frame, marks[["condition", "series", "value"]], display)
     words = f"{display.title} of each flow, one row for each pair."
     for row in frame.to_dict("records"):
         words += f" {row['condition']}, {row['series']}: {draw.three_digits(row['mean'])}."
     words += " Hollow diamonds are published." if len(marks) else ""
     title = f"{experiment.title}: {display.label.lower()} of each flow"
     figure = draw.make_figure([experiment.id, "shares"], title, chart, words, frame)
-    return [replace(figure, published=frozenset((v.table, v.row, v.column) for v in printed))]
+    return [replace(figure, published=frozenset(marks["cell"]))]
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
@@ -305,11 +296,6 @@ def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> 
         value = alt.X("value:Q", title=display.title)
         layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=draw.published_legend()))
     return alt.layer(*layers).properties(width=draw.WIDTH, height=46 * frame["condition"].nunique())
-
-
-def _one_flow(value: PublishedValue) -> str:
-    flows = value.quantity.flows
-    return flows[0] if isinstance(flows, list) and len(flows) == 1 else ""
 
 
 def _describe_lines(

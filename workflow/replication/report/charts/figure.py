@@ -168,6 +168,13 @@ def tips(kind: str, format: Any = alt.Undefined, **titles: str) -> list[alt.Tool
     return [alt.Tooltip(f"{field}:{kind}", title=title, format=format) for field, title in fields]
 
 
+def round_step(span: float, most: int) -> float:
+    """Return 1, 2 or 5 times a power of ten, at most `most` of which fit into `span`."""
+    least = span / most * 0.999
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= least)
+
+
 def three_digits(value: float) -> str:
     """Return `value` with three significant digits, for text."""
     if math.isnan(value):

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+from IPython.display import Markdown
 from pydantic import ValidationError
 
 from replication.design.config import load_study, study_ids
-from replication.engines.catalogue import ENGINES
+from replication.design.pipeline import run_single
 from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current as region_is_current
 from replication.explore.regions.region_result import region_results
@@ -25,11 +27,10 @@ from replication.explore.regions.space import Point, Space
 from replication.explore.regions.surface import middles
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
-from replication.report.charts.data import read_cells, read_series, runs_of
+from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
 from replication.report.notebooks import session
-from replication.report.notebooks.picture import NOT_CONCLUDED, Text
-from replication.report.notebooks.session import LiveRun
-from replication.report.pages.regions import Axis, panel_title
+from replication.report.notebooks.picture import NOT_CONCLUDED
+from replication.report.pages.regions import panel_title, range_of
 from replication.report.release import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
@@ -37,7 +38,7 @@ from replication.study.scenario import Scenario
 from replication.study.storage.table import read_frame, read_parquet
 from replication.study.study import Experiment, Study
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import read_table
+from replication.verdicts.verdict_table import primary_engines, read_table
 
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
@@ -61,6 +62,13 @@ class RegionData(NamedTuple):
     surface: pd.DataFrame
 
 
+class LiveRun(NamedTuple):
+    """Results of one run: the tables of `Collection.flows` and `.series` without factors."""
+
+    flows: pd.DataFrame
+    series: pd.DataFrame
+
+
 @dataclass(frozen=True)
 class Collection:
     """The studies of the project in `root`, and a folder of results."""
@@ -69,14 +77,14 @@ class Collection:
     data: Path
     is_release: bool = False
 
-    def conclude(self, *conclusions: tuple[bool, str]) -> Text:
+    def conclude(self, *conclusions: tuple[bool, str]) -> Markdown:
         """Return the conclusions whose condition holds; RunError if the release fails one."""
         lines = []
         for place, (holds, sentence) in enumerate(conclusions, start=1):
             if not holds and self.is_release:
                 raise RunError(f"the release no longer supports this conclusion: {sentence}")
             lines.append(f"{place}. {sentence if holds else NOT_CONCLUDED}")
-        return Text("\n".join(lines) or NOT_CONCLUDED)
+        return Markdown("\n".join(lines) or NOT_CONCLUDED)
 
     @property
     def studies(self) -> list[str]:
@@ -89,16 +97,11 @@ class Collection:
 
     def experiment(self, study: str, experiment: str) -> Experiment:
         """Return an experiment of a study."""
-        return session.experiment_of(self.study(study), experiment)
+        return self.study(study).experiment(experiment)
 
     def engine(self, study: str) -> str:
-        """Return the engine whose results charts show: that of the paper if it ran, else ns3."""
-        ran = set(self._results(study).flows["engine"])
-        own = self.study(study).original_system.engine
-        found = next((name for name in (own, "ns3", *ENGINES) if name in ran), None)
-        if found is None:
-            raise InputError(f"{self.data}: study {study} ran on no engine; run `make report`")
-        return found
+        """Return the primary engine of a study: that of the paper if it ran, else ns3."""
+        return primary_engines(self.root, self.data, [study])[study]
 
     def flows(self, study: str) -> pd.DataFrame:
         """Return one row for each flow of each run: factors, replicate, engine, measurements."""
@@ -106,7 +109,8 @@ class Collection:
         parts = [self._runs(study, e) for e in self.study(study).experiments]
         runs = pd.concat(parts, ignore_index=True)
         flows = runs.merge(results.flows, on=["scenario", "engine"])
-        return _ordered(_with_flow_facts(results, flows), self.study(study).experiments)
+        facts = _flow_facts(results.scenarios)
+        return _ordered(flows.merge(facts, how="left"), self.study(study).experiments)
 
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, for one replicate or all."""
@@ -115,7 +119,7 @@ class Collection:
         if replicate is not None:
             runs, wanted = (one[one["replicate"] == replicate] for one in (runs, wanted))
         series = runs.merge(read_series(results, wanted), on=["scenario", "engine"])
-        return _ordered(_with_flow_facts(results, series), [found])
+        return _ordered(series.merge(_flow_facts(results.scenarios), how="left"), [found])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return published and measured means with their factors' levels, in SI units."""
@@ -124,15 +128,11 @@ class Collection:
         if cells.empty:
             return cells.assign(experiment=None)
         experiments = {e.id: e for e in self.study(study).experiments}
-        asked = [json.loads(quantities[0]) for quantities in cells["quantities"]]
         facts = []
-        for quantity in asked:
-            # Several levels are a list; they belong to no single row.
-            where = quantity.get("where", {}).items()
-            levels = {name: key for name, key in where if isinstance(key, str)}
-            owner = experiments[quantity["experiment"]]
-            named = {"experiment": owner.id, "metric": quantity["metric"]}
-            facts.append(named | _levels(owner, levels))
+        for quantity in map(json.loads, cells["quantities"].str[0]):
+            owner, named = experiments[quantity["experiment"]], {"metric": quantity["metric"]}
+            # Several levels are a list, which is no level's key.
+            facts.append({"experiment": owner.id} | named | _levels(owner, quantity["where"]))
         found = pd.concat([cells.reset_index(drop=True), pd.DataFrame(facts)], axis=1)
         if experiment is not None:
             found = found[found["experiment"] == experiment].reset_index(drop=True)
@@ -217,7 +217,15 @@ class Collection:
 
         InputError: the engine is not built or refuses it; RunError: the run failed.
         """
-        return session.run_live(self.root, scenario, engine)
+        with tempfile.TemporaryDirectory(prefix="live-") as folder:
+            built = Path("data/reproduced")
+            _, tables = run_single(self.root, built, scenario, engine, Path(folder) / "run")
+        facts = _flow_facts({"": scenario.model_dump()}).drop(columns="scenario")
+        flows, series = (
+            tables[name].to_pandas().assign(engine=engine).merge(facts, on="flow", how="left")
+            for name in ("flows.csv", "series.csv")
+        )
+        return LiveRun(flows, series)
 
     def _results(self, study: str) -> Results:
         load_study(self.root, study)  # InputError for an unknown study
@@ -233,8 +241,15 @@ class Collection:
         return pd.concat([runs, pd.DataFrame(facts)], axis=1)
 
 
-def _with_flow_facts(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.merge(session.flow_facts(results.scenarios), on=["scenario", "flow"], how="left")
+def _flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the congestion control and segment size of each TCP flow."""
+    rows = [
+        (name, flow["id"], flow_algorithm(flow), float(flow["segment_bytes"]))
+        for name, scenario in scenarios.items()
+        for flow in scenario["flows"]
+        if flow["kind"] == "tcp"
+    ]
+    return pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])
 
 
 def _region_data(document: Mapping[str, Any]) -> RegionData:
@@ -245,13 +260,13 @@ def _region_data(document: Mapping[str, Any]) -> RegionData:
         frame["panel"] = [panel_title(document, panel) for panel in frame["panel"]]
         return frame.rename(columns=dict(zip("xy", names, strict=True)))
 
-    axes, cells = [Axis.of(axis) for axis in document["axes"]], []
+    spans, cells = [range_of(axis) for axis in document["axes"]], []
     for panel in document["panels"]:
         places, title = middles(len(panel["quantity"])), panel_title(document, panel["panel"])
         for y, *rows in zip(places, panel["quantity"], panel["probability"], strict=True):
             for x, *found in zip(places, *rows, strict=True):
-                own = zip(axes, (x, y), strict=True)
-                cells.append((title, *(a.at(at, _EXACT) / a.factor for a, at in own), *found))
+                own = zip(spans, (x, y), strict=True)
+                cells.append((title, *(span.at(share, _EXACT) for span, share in own), *found))
     return RegionData(
         document,
         list(document["axes"]),

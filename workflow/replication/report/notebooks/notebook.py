@@ -48,7 +48,7 @@ def read_notebook(path: Path) -> NotebookNode:
     """Read and validate a notebook; InputError if it is missing or invalid."""
     text = read_text(path)
     try:
-        notebook: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+        notebook: NotebookNode = nbformat.reads(text, as_version=4)
         nbformat.validate(notebook)
     # nbformat raises several types on JSON that is no notebook.
     except (nbformat.ValidationError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -107,7 +107,7 @@ def write_notebook(path: Path, notebook: NotebookNode) -> None:
         tags = cell.metadata.get("tags", [])
         cell.metadata = {"tags": tags} if tags else {}
         cell.id = f"cell-{number:02d}"
-    text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+    text: str = nbformat.writes(notebook)
     write_text(path, text.rstrip("\n") + "\n")
 
 
@@ -131,14 +131,14 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     pictures = _pictures(document)
     # By default the sanitiser shows table heads and paragraphs as text.
     heads = {"th": ["rowspan", "colspan"]}
-    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes=heads)  # type: ignore[no-untyped-call]
-    document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]
+    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes=heads)
+    document, _ = sanitizer.preprocess(document, {})
     for cell in document.cells:
         if cell.cell_type == "markdown":
             cell.source = _QUOTED.sub(">", cell.source)
     for place, picture in pictures.items():
         _outputs(document)[place].data = {"image/svg+xml": picture}
-    exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])  # type: ignore[no-untyped-call]
+    exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     prose = (cell.source for cell in document.cells if cell.cell_type == "markdown")
     titles = (found[1].strip() for source in prose if (found := re.match(r"#\s+(.+)", source)))

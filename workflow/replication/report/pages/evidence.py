@@ -16,12 +16,11 @@ from replication.design.config import load_sensitivity
 from replication.explore import explanation, robustness
 from replication.explore.finding import holding
 from replication.metrics.cwnd import LABELS
-from replication.metrics.metric_model import display_unit
 from replication.report.charts import figure as draw
 from replication.report.charts.figure import Figure
 from replication.report.charts.time import trace_figures
 from replication.report.pages.page import write_figures
-from replication.report.pages.shown import significant
+from replication.report.pages.shown import amount
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.files import read_json
 from replication.study.storage import table
@@ -86,8 +85,7 @@ def number_of(cause: Cause, level: str) -> str:
     named, _, end = found[1].rpartition("_") if found else ("", "", "")
     if not named:
         return f"{end} {level}".strip()
-    unit, factor = display_unit({"bps": "bit/s"}.get(end, end))
-    return f"{significant(float(level) * factor)} {unit}"
+    return amount(float(level), {"bps": "bit/s"}.get(end, end))
 
 
 def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:

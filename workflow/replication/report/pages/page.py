@@ -36,34 +36,23 @@ from replication.verdicts.wording import lower
 
 def ran(provenance: dict[str, Any]) -> dict[str, Any]:
     """Return what provenance.json says was run."""
-    tier, config = provenance.get("tier", {}), provenance.get("config", {})
-    tier_id = str(tier.get("id") or config.get("tier") or "unknown")
-    known = provenance.get("engines", {})
-    engines = [(name, str(one.get("version", "unknown version"))) for name, one in known.items()]
-    written = str(provenance.get("written", ""))
-    if written:
-        moment = datetime.datetime.fromisoformat(written)
-        written = f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
-    versions = ", ".join(f"{one} {version.partition('+')[0]}" for one, version in engines)
-    whose = f"Results{f' of {written}' if written else ''}: tier {tier_id}"
-    chosen = ",".join(engine for engine, _ in engines)
-    selected = config.get("studies", "all")
-    again = [f"TIER={tier_id}", f"ENGINES={chosen}" if chosen else ""]
-    again += [] if selected == "all" else [f"STUDIES={','.join(selected)}"]
+    tier, engines = provenance["tier"], provenance["engines"]
+    moment = datetime.datetime.fromisoformat(provenance["written"])
+    written = f"{moment:%Y-%m-%d %H:%M %Z}"
+    versions = [f"{name} {one['version'].partition('+')[0]}" for name, one in engines.items()]
+    studies = provenance["config"].get("studies", "all")
+    chosen = "" if studies == "all" else f" STUDIES={','.join(studies)}"
     return {
-        "tier": tier_id,
-        "tier_title": str(tier.get("title", "")),
-        "quick": tier_id == "quick" or tier.get("levels") == "quick",
-        "engines": engines,
+        "tier": tier["id"],
+        "quick": "quick" in (tier["id"], tier["levels"]),
         "written": written,
         "provenance": provenance,
         # Engines whose packages differ from the locked ones.
-        "warnings": [w for one in known.values() if (w := package_warning(one.get("package")))],
-        "stages": provenance.get("stages", {}),
+        "warnings": [w for one in engines.values() if (w := package_warning(one.get("package")))],
         # Arguments of make that repeat the run.
-        "again": " ".join(filter(None, again)),
+        "again": f"TIER={tier['id']} ENGINES={','.join(engines)}{chosen}",
         # For the footer of every page.
-        "whose": f"{whose}; engines {versions}." if versions else f"{whose}.",
+        "whose": f"Results of {written}: tier {tier['id']}; engines {', '.join(versions)}.",
     }
 
 
@@ -92,10 +81,12 @@ def environment(source: Source | None = None) -> jinja2.Environment:
     )
     # Templates format the fields of rows by these, so that views need no copies.
     functions: list[Callable[..., Any]] = [metric_label, plausible, proper, short_title]
-    functions += [unsaid_unit, shown.count, shown.duration, shown.interval, shown.number]
-    functions += [shown.percent, shown.published, shown.shade, shown.span, shown.times]
+    functions += [unsaid_unit, shown.amount, shown.interval, shown.number, shown.percent]
+    functions += [shown.published, shown.shade]
     made.filters.update({function.__name__: function for function in functions})
     made.filters.update(
+        count="{:,}".format,
+        duration=lambda seconds: str(datetime.timedelta(seconds=round(seconds))),
         picture=lambda figure: svg_of(figure.specification(), figure.id),
         phrase=lower,
         unit=shown.display_unit,

@@ -259,8 +259,7 @@ def _tolerances(table: Table) -> list[str]:
         if tolerance.relative is not None:
             width = f"tolerance ±{100 * tolerance.relative:g} % of the published value"
         elif tolerance.absolute is not None:
-            size = shown.number(tolerance.absolute, unit).shown
-            width = f"tolerance ±{size} {shown.display_unit(unit)}".rstrip()
+            width = f"tolerance ±{shown.amount(tolerance.absolute, unit)}"
         elif tolerance.spread is not None:
             width = f"by the printed standard deviation of {tolerance.spread.runs} published runs"
         else:
