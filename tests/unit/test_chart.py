@@ -109,7 +109,7 @@ def test_published_values_of_two_links_are_drawn_with_ours(world):
     asked = {"experiment": "sweep", "metric": "queue_mean_packets"}
     asked["where"] = {"variant": "reno", "access": "slow"}
     values = [
-        PublishedValue("1", "slow", link, 5, Quantity(**asked, links=[link])) for link in waiting
+        PublishedValue(("1", "slow", link), 5, Quantity(**asked, links=[link])) for link in waiting
     ]
     found = published_figures(results, study.experiment("sweep"), values)
     assert len({figure.id for figure in found}) == 2
@@ -139,7 +139,7 @@ def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(wor
     }
     values = [
         PublishedValue(
-            "1", "slow", flow, 5, Quantity(**asked, flows=[flow], where={"access": "slow"})
+            ("1", "slow", flow), 5, Quantity(**asked, flows=[flow], where={"access": "slow"})
         )
         for flow in ("tcp1", "tcp2")
     ]
@@ -305,7 +305,7 @@ def test_a_network_has_the_scenarios_links_queues_and_flows():
     bottleneck |= {"rate_bps": 64000.0, "delay_s": 2e-5}
     bottleneck["queue_ab"] = {"kind": "codel", "limit_packets": 1000}
     (watched,) = [line for line in topology_lines(scenario) if "══" in line]
-    assert "══ 64 kbit/s, 20 µs, CoDel 1,000 packets ══" in watched
+    assert "══ 0.064 Mbit/s, 20 µs, CoDel 1,000 packets ══" in watched
 
 
 def test_like_hosts_share_a_line_and_unlike_ones_do_not():

@@ -235,7 +235,7 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     claims = collection.claims("nishitha", "homogeneous_dumbbell").assign(
         quote="<img src=x onerror=alert(1)>", verdict="direction only"
     )
-    said = verdicts(claims).markup
+    said = verdicts(claims).data
     assert "<img" not in said and f"{len(claims)} direction only" in said
 
 

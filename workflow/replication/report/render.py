@@ -138,13 +138,11 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     primary = source.primary_results(results)
     said = overview.conclusions(source, study, primary)
     chart = next((f"{name}~{one.chart}" for one in said if one.chart), "")
-    primary_cells, figures = overview.primary_cells(source, study), {}
+    judged, figures = overview.primary_cells(source, study), {}
     traced = evidence.figures_of_traces(source, study)
     for experiment in study.experiments:
         # The chart of a finding comes first, then published traces.
-        found = traced.get(experiment.id, []) + figures_of(
-            primary, primary_cells, study, experiment.id
-        )
+        found = traced.get(experiment.id, []) + figures_of(primary, judged, study, experiment.id)
         found.sort(key=lambda one: one.id != chart)
         figures[experiment.id] = write_figures(found, folder)
     view = study_page(source, study, results, figures)

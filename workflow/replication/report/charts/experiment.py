@@ -213,7 +213,7 @@ def _figure(
     axis = axis_factor(experiment)
     if axis is None:
         frame, marks = (one.assign(x=one["series"]) for one in (frame, marks))
-    cells, marks = frozenset(marks["cell"]), marks.drop(columns="cell")
+    cells, marks = frozenset(marks["cell"]), marks.drop(columns=["cell", "flow"])
     drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
     known = data.series_order(drawn, experiment, axis)
     order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known

@@ -69,8 +69,8 @@ MOVES = ("up", "down", "stayed", "became testable", "no longer testable")
 
 def changes_view(study: Study) -> dict[str, Any]:
     """Return a study's changes, latest last, and the number of verdicts that moved each way."""
-    changes = [(change, list(_effects(study, change))) for change in study.changes]
-    verdicts = [pair for _, own in changes for effect in own for pair in effect["verdicts"]]
+    changes = [_change(study, change) for change in study.changes]
+    verdicts = [pair for one in changes for effect in one["effects"] for pair in effect["verdicts"]]
     moves = Counter(_moved(before, after) for _, before, after in verdicts if before and after)
     return {"study": study, "changes": changes, "moves": moves}
 
@@ -83,6 +83,16 @@ def _moved(before: str, after: str) -> str:
     if old is None or new is None:
         return "became testable" if old is None else "no longer testable"
     return "up" if new > old else "down"
+
+
+def _change(study: Study, change: StudyChange) -> dict[str, Any]:
+    effects = list(_effects(study, change))
+    said = {key: getattr(change, key) for key in ("was", "now", "why")}
+    if len(effects) == 1:
+        # The texts of a single subject are those of the change.
+        said = {key: said[key] or effects[0].pop(key) for key in said}
+        effects[0] |= dict.fromkeys(said)
+    return {"date": change.date, **said, "effects": effects}
 
 
 def _effects(study: Study, change: StudyChange) -> Iterator[dict[str, Any]]:

@@ -90,9 +90,9 @@ def shade(deviation: Field) -> str:
 
 
 def interval(low: Field, high: Field, unit: str = "1") -> str:
-    """Return "low to high" in display units, one number if they are equal, a dash for none."""
+    """Return "low to high" in display units, or a dash if there is no interval."""
     ends = [number(end, unit).shown for end in (low, high)]
-    return MISSING if MISSING in ends else " to ".join(dict.fromkeys(ends))
+    return MISSING if MISSING in ends else " to ".join(ends)
 
 
 def _signed(text: str) -> str:
