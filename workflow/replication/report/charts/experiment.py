@@ -51,10 +51,8 @@ def _figures_of_type(
     results: Results, experiment: Experiment, published: list[PublishedValue], used: list[Quantity]
 ) -> list[Figure]:
     match experiment.type:
-        case "cbr_sweep":
-            return _metric_figures(results, experiment, _SWEEP_METRICS, published, used)
-        case "pairwise_fairness":
-            flows = data.flow_ids(results, experiment)
+        case "cbr_sweep" | "pairwise_fairness":
+            flows = data.flow_ids(results, experiment) if experiment.type != "cbr_sweep" else []
             return _metric_figures(results, experiment, _SWEEP_METRICS, published, used, flows)
         case "queuing":
             return time_figures(results, experiment)
@@ -70,12 +68,10 @@ def _figures_of_type(
             )
         case "cwnd_traces":
             return _share_figures(results, experiment, published)
-        case "throughput_tables":
+        case kind:
             further = _without_table(used, published)
-            return published_figures(results, experiment, published, further)
-        case _:
-            further = _without_table(used, published)
-            return published_figures(results, experiment, [], further)
+            drawn = published if kind == "throughput_tables" else []
+            return published_figures(results, experiment, drawn, further)
 
 
 def _without_table(used: Sequence[Quantity], published: Sequence[PublishedValue]) -> list[Quantity]:

@@ -254,7 +254,11 @@ def lines_panel(
         layers.append(bars.encode(y=alt.Y("low:Q", title=display.title), y2="high:Q"))
     layers += [lines, points]
     if len(published):
-        layers.append(_published_layer(published, x, display))
+        tooltip = tips("N", source="Published", series="Series")
+        tooltip += tips("Q", ".6g", value=f"Value ({display.unit})")
+        theirs = alt.Chart(published.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
+        value = alt.Y("value:Q", title=display.title)
+        layers.append(theirs.encode(x=x, y=value, fill=published_legend(), tooltip=tooltip))
     return alt.layer(*layers).properties(width=size[0], height=size[1])
 
 
@@ -264,22 +268,6 @@ def interval_tips(mean: str) -> list[alt.Tooltip]:
     return [*values, *tips("Q", n="Replicates")]
 
 
-def _published_layer(published: pd.DataFrame, x: alt.X, display: Display) -> Drawing:
-    return (
-        alt.Chart(published.assign(kind=PUBLISHED))
-        .mark_point(**PUBLISHED_MARK)
-        .encode(
-            x=x,
-            y=alt.Y("value:Q", title=display.title),
-            fill=published_legend(),
-            tooltip=[
-                *tips("N", source="Published", series="Series"),
-                *tips("Q", ".6g", value=f"Value ({display.unit})"),
-            ],
-        )
-    )
-
-
 def published_legend() -> alt.Fill:
     """Return an encoding that puts the published diamond into the legend."""
     return alt.Fill(
@@ -287,8 +275,3 @@ def published_legend() -> alt.Fill:
         scale=alt.Scale(domain=[PUBLISHED], range=["transparent"]),
         legend=alt.Legend(title=None, orient="top", symbolType="diamond", symbolStrokeColor=INK),
     )
-
-
-def short(value: Any) -> Any:
-    """Return a whole number as an int, which is shorter in JSON."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value

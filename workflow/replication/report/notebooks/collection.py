@@ -105,7 +105,7 @@ class Collection:
 
     def flows(self, study: str) -> pd.DataFrame:
         """Return one row for each flow of each run: factors, replicate, engine, measurements."""
-        results = self._results(study)
+        results = Results.load(self.data, study)
         parts = [self._runs(study, e) for e in self.study(study).experiments]
         runs = pd.concat(parts, ignore_index=True)
         flows = runs.merge(results.flows, on=["scenario", "engine"])
@@ -114,7 +114,7 @@ class Collection:
 
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, for one replicate or all."""
-        results, found = self._results(study), self.experiment(study, experiment)
+        results, found = Results.load(self.data, study), self.experiment(study, experiment)
         runs, wanted = self._runs(study, found), runs_of(results, found)
         if replicate is not None:
             runs, wanted = (one[one["replicate"] == replicate] for one in (runs, wanted))
@@ -154,9 +154,6 @@ class Collection:
     def table(self, name: str) -> pd.DataFrame:
         """Return a CSV or Parquet table of the results by its path below their folder."""
         path = self.data / name
-        if not path.is_file():
-            made = "make explain" if name.startswith("sensitivity/") else "make report"
-            raise InputError(f"{path}: no such file; run `{made}` first")
         if path.suffix == ".parquet":
             found: pd.DataFrame = read_parquet(path).to_pandas()
             return found
@@ -193,13 +190,13 @@ class Collection:
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
         """Return the scenario of an experiment's first run as a JSON document."""
-        results = self._results(study)
+        results = Results.load(self.data, study)
         runs = results.runs(self.experiment(study, experiment).id, {})
         return results.scenarios[str(runs["scenario"].iloc[0])]
 
     def points(self, study: str, experiment: str) -> Iterator[tuple[str, str, Scenario]]:
         """Yield levels, engine and scenario of the first replicate of each point that was run."""
-        results = self._results(study)
+        results = Results.load(self.data, study)
         runs = results.design[results.design["experiment"] == experiment]
         first = runs[runs["supported"] & (runs["replicate"] == 0)]
         for row in first.to_dict("records"):
@@ -227,12 +224,8 @@ class Collection:
         )
         return LiveRun(flows, series)
 
-    def _results(self, study: str) -> Results:
-        load_study(self.root, study)  # InputError for an unknown study
-        return Results.load(self.data, study)
-
     def _runs(self, study: str, experiment: Experiment) -> pd.DataFrame:
-        results = self._results(study)
+        results = Results.load(self.data, study)
         rows = results.runs(experiment.id, {})
         rows = rows[rows["supported"]]
         names = [factor.id for factor in experiment.axes]

@@ -24,7 +24,7 @@ from replication.report.pages.shown import amount
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.files import read_json
 from replication.study.storage import table
-from replication.study.storage.table import Row, read_frame, read_rows
+from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, load_explanations
@@ -133,19 +133,12 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     scale = settings.of(study.id).exploration
     engine = robustness.read_input_hashes(folder)["engine"]
     claims = {claim.id: claim for claim in study.claims}
-    needs = {c.id: {quantity.experiment for quantity in c.quantities()} for c in study.claims}
     return {
         "stale": False,
         "engine": engine,
         # Why this is not the paper's system; empty if it is.
         "engine_note": settings.engine_note(study, engine),
         "points": list(Counter(row["kind"] for row in points).items()),
-        # Experiments that were not explored, with the claims that need them.
-        "left_out": [
-            (one.title, [claim for claim in needs if one.id in needs[claim]])
-            for one in study.experiments
-            if scale.experiments is not None and one.id not in scale.experiments
-        ],
         "apart": apart,
         "scale": scale,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
@@ -194,13 +187,12 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     if not rows:
         return {}
     windows = table.read_parquet(source.data / WINDOWS).to_pandas()
-    comparison = read_frame(source.data / COMPARISON)
-    windows, comparison = (one[one["study"] == study.id] for one in (windows, comparison))
+    windows = windows[windows["study"] == study.id]
     engine = source.primary_engines[study.id].engine
     found = {}
     for (experiment,), own in grouped(rows, "experiment").items():
         traces = list(dict.fromkeys(row["trace"] for row in own))
-        drawn = trace_figures(windows, comparison, traces, engine)
+        drawn = trace_figures(windows, traces, engine)
         found[experiment] = draw.with_prefix(drawn, study.id, experiment)
     return found
 

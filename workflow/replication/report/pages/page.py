@@ -24,7 +24,7 @@ from markupsafe import Markup
 from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
 from replication.report.charts.data import proper, unsaid_unit
-from replication.report.charts.figure import Figure, short
+from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.assumptions import plausible
 from replication.report.pages.source import Source
@@ -149,7 +149,7 @@ def _columns(records: list[dict[str, Any]]) -> Any:
 
 def _column(values: list[Any]) -> Any:
     if not all(isinstance(value, str) for value in values):
-        return [short(value) for value in values]
+        return [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
     words = {word: number for number, word in enumerate(dict.fromkeys(values))}
     runs = [(words[word], len(list(same))) for word, same in groupby(values)]
     if 2 * len(runs) < len(values):
