@@ -317,14 +317,10 @@ def test_like_hosts_share_a_line_and_unlike_ones_do_not():
 
 # -- published traces: the table's numbers, with or without raw traces ----------------------------
 
-PROVENANCE = {"engines": {}, "tier": {"id": "quick"}}
-
 
 @pytest.fixture
 def source(tmp_path):
-    data = shutil.copytree(DATA, tmp_path / "data")
-    write_text(data / "provenance.json", json.dumps(PROVENANCE))
-    return Source.load(ROOT, data)
+    return Source.load(ROOT, shutil.copytree(DATA, tmp_path / "data"))
 
 
 def section(source):

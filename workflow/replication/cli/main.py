@@ -47,7 +47,7 @@ Examples:
 ROOT = Path()
 CONFIG = ROOT / "configs" / "config.yaml"
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
-DATA = Path("data/reproduced")
+DATA, DIFFERENCES = Path("data/reproduced"), Path("reports/compare/differences.csv")
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
 
@@ -160,12 +160,8 @@ def new_study(
 
 @app.command()
 def run(
-    scenario: Annotated[
-        str, typer.Argument(help="A JSON file, or a scenario's id from the report or a design.")
-    ],
-    output: Annotated[Path, typer.Option(help="Folder for flows.csv and series.csv.")] = Path(
-        "run"
-    ),
+    scenario: Annotated[str, typer.Argument(help="A JSON file, or an id from the report.")],
+    output: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("run"),
     engine: EngineName = "ns3",
     data: Data = DATA,
 ) -> None:
@@ -251,9 +247,7 @@ def release(
 def compare(
     before: Annotated[Path, typer.Argument(help="Folder of results, of a release or a clone.")],
     after: Annotated[Path, typer.Argument(help="The folder to compare with.")],
-    output: Annotated[Path, typer.Option(help="Table of the differences.")] = Path(
-        "reports/compare/differences.csv"
-    ),
+    output: Annotated[Path, typer.Option(help="Table of the differences.")] = DIFFERENCES,
 ) -> None:
     """Print which numbers and verdicts differ between two results, and whether beyond noise.
 
@@ -274,9 +268,7 @@ def compare(
 
 @app.command()
 def fetch_results(
-    address: Annotated[
-        str | None, typer.Argument(help="https:// or file://; default: that of archive.yaml.")
-    ] = None,
+    address: Annotated[str | None, typer.Argument(help="Default: that of archive.yaml.")] = None,
 ) -> None:
     """Download, verify and unpack the series of all released runs into data/series."""
     from replication.report.release import fetch_results as fetch
@@ -286,12 +278,9 @@ def fetch_results(
 
 @app.command()
 def fetch_traces(
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="A clone of the authors' repository, instead of GitHub."),
-    ] = None,
+    source: Annotated[Path | None, typer.Option("--from", help="A clone of it.")] = None,
 ) -> None:
-    """Download and verify the traces that authors published, into data/traces."""
+    """Download and verify the traces of the authors' GitHub repository, into data/traces."""
     from replication.metrics.trace import fetch_traces as fetch
 
     print(fetch(ROOT, source))

@@ -65,16 +65,11 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
     import papermill
 
     read_notebook(notebook)
+    known = papermill.inspect_notebook(str(notebook))
     # Papermill only logs unknown parameters.
-    try:
-        known = papermill.inspect_notebook(str(notebook))
-    except ValueError as error:
-        raise InputError(f"{notebook}: {error}") from None
-    for name in parameters:
-        if name not in known:
-            raise InputError(
-                f"{notebook}: has no parameter {name!r}; it has {', '.join(known) or 'none'}"
-            )
+    if unknown := [name for name in parameters if name not in known]:
+        has = ", ".join(known) or "none"
+        raise InputError(f"{notebook}: has no parameter {unknown[0]!r}; it has {has}")
     relative = {name: _relative(value) for name, value in parameters.items()}
     with tempfile.TemporaryDirectory(prefix="notebook-") as folder:
         executed = Path(folder) / "executed.ipynb"
@@ -112,11 +107,8 @@ def write_notebook(path: Path, notebook: NotebookNode) -> None:
 
 
 def _relative(value: Any) -> Any:
-    if isinstance(value, str) and Path(value).is_absolute():
-        path, here = Path(value).resolve(), Path.cwd().resolve()
-        if path.is_relative_to(here):
-            return path.relative_to(here).as_posix()
-    return value
+    is_below = isinstance(value, str) and Path(value).is_relative_to(Path.cwd())
+    return Path(value).relative_to(Path.cwd()).as_posix() if is_below else value
 
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:

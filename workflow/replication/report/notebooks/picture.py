@@ -16,7 +16,6 @@ from IPython.display import HTML, Markdown
 
 from replication.design.input_hashes import value_hash
 from replication.report.charts import figure as draw
-from replication.report.charts.cells import verdict_look as look_of_verdicts
 from replication.report.charts.data import over_replicates
 from replication.report.charts.figure import Drawing
 from replication.report.charts.run import topology_lines
@@ -57,18 +56,9 @@ class Picture:
 def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]:
     """Return the encodings of a column: colours with symbols, or with dashes for a `line`."""
     order = levels(frame, column)
-    if line:
-        return {
-            "color": draw.colours(column, order, lines=True),
-            "strokeDash": draw.dashes(column, order),
-        }
-    return {"color": draw.colours(column, order), "shape": draw.symbols(column, order)}
-
-
-def verdict_look(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return the encodings of the column `verdict`, as in the report."""
-    found = look_of_verdicts(frame["verdict"])
-    return {"color": found["color"], "shape": found["shape"]}
+    marks = {"strokeDash": draw.dashes(column, order)} if line else {}
+    marks = marks or {"shape": draw.symbols(column, order)}
+    return {"color": draw.colours(column, order, lines=line), **marks}
 
 
 def levels(frame: pd.DataFrame, column: str) -> list[str]:

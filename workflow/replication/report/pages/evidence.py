@@ -148,13 +148,8 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
 
 def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
     """Return the chart of the bits that the description gets longer without each change."""
-    rows = pd.DataFrame(
-        {
-            "change": list(titles),
-            "bits": [float(one["bits"]) for one in leaving],
-            "matches_without_it": [int(one["matches"]) for one in leaving],
-        }
-    ).sort_values("bits", ascending=False, ignore_index=True, kind="stable")
+    rows = pd.DataFrame(leaving).assign(change=titles)[["change", "bits", "matches"]]
+    rows = rows.sort_values("bits", ascending=False, ignore_index=True, kind="stable")
     bars = alt.Chart(rows).mark_bar(color=draw.PALETTE[0])
     labels = alt.Axis(labelLimit=380)
     chart = bars.encode(
@@ -163,7 +158,7 @@ def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequenc
         tooltip=[
             *draw.tips("N", change="Change"),
             *draw.tips("Q", ".3g", bits="Bits"),
-            *draw.tips("Q", matches_without_it="Matches without it"),
+            *draw.tips("Q", matches="Matches without it"),
         ],
     ).properties(width=draw.WIDTH, height=34 * len(rows))
     worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())

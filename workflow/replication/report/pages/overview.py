@@ -34,9 +34,6 @@ from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import lower, wording
 
-#: Most deviations, and most studies whose engines disagree, that the page names.
-_LARGEST, _DIVIDED = 5, 4
-
 
 def overview(source: Source) -> dict[str, Any]:
     """Return what the first page shows except its findings and charts."""
@@ -110,7 +107,7 @@ def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, st
     sized = [row for row in tested if shown.parse(row["relative_deviation"]) is not None]
     worst = [max(own, key=_factor) for own in grouped(sized, "study").values()]
     worst.sort(key=_factor, reverse=True)
-    return [(source.studies[row["study"]], source.table_name(row), row) for row in worst[:_LARGEST]]
+    return [(source.studies[row["study"]], source.table_name(row), row) for row in worst]
 
 
 def _factor(row: Judged) -> float:
@@ -133,7 +130,7 @@ def _divided(source: Source) -> list[dict[str, Any]]:
             first = sorted(apart[0], key=lambda row: engines.index(row["engine"]))
             share = Share(len(apart), len(several))
             found.append({"study": study, "share": share, "first": first})
-    return found[:_DIVIDED]
+    return found
 
 
 #: What a finding rests on, in words.
