@@ -21,7 +21,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import yaml
 
 from replication.compare.agreement import TABLES, write_agreement
 from replication.design.config import Tier, load_study
@@ -29,7 +28,15 @@ from replication.design.design import design_study, write_scenarios
 from replication.metrics.collect import series_files
 from replication.metrics.results import Results
 from replication.study.errors import InputError
-from replication.study.files import atomic, fetch, file_sha256, read_json, write_text
+from replication.study.files import (
+    atomic,
+    fetch,
+    file_sha256,
+    read_json,
+    read_model,
+    read_text,
+    write_text,
+)
 from replication.study.model import Document
 from replication.study.published import published_path
 from replication.study.storage import table as tables
@@ -122,10 +129,7 @@ def released_results(root: Path) -> Path:
     InputError: a file of the release was altered, or a study no longer designs its scenarios.
     """
     path = root / MANIFEST
-    if not path.is_file():
-        raise InputError(f"{path}: no such file: there is no release; `make release` makes one")
-    then, now = path.read_text(encoding="utf-8", errors="replace"), manifest(root)
-    changed = set(then.splitlines()) ^ set(now.splitlines())
+    changed = set(read_text(path).splitlines()) ^ set(manifest(root).splitlines())
     if names := sorted({line.partition("  ")[2] for line in changed}):
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise InputError(
@@ -216,10 +220,7 @@ def fetch_results(root: Path, address: str | None = None) -> str:
 
     InputError: no address is known, it cannot be reached, or it has a different file.
     """
-    path = root / ARCHIVE
-    if not path.is_file():
-        raise InputError(f"{path}: no such file: there is no release; `make release` makes one")
-    archive = Archive.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    archive = read_model(root / ARCHIVE, Archive)
     if address is None and archive.address is None:
         raise InputError(
             f"{ARCHIVE}: has no address: {archive.file} is not published yet; give an address as "

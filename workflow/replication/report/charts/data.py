@@ -6,21 +6,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow.parquet as pq
 
+from replication.metrics import metric_model
 from replication.metrics.metric import quantity
-from replication.metrics.metric_model import (
-    METRICS,
-    capitalised,
-    display_unit,
-    largest,
-    metric_label,
-)
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import Quantity
@@ -54,17 +47,16 @@ class Display:
 
 def display_metric(metric: str) -> Display:
     """Return how a metric is shown; loss rates in per cent."""
-    label = capitalised(metric_label(metric))
+    label = metric_model.capitalised(metric_model.metric_label(metric))
     if metric == "loss_rate":
-        return Display(label, "%", 100.0, 100.0 * largest(metric))
-    unit, factor = display_unit(METRICS[metric].unit if metric in METRICS else "1")
-    return Display(label, unit, factor, largest(metric))
+        return Display(label, "%", 100.0, 100.0 * metric_model.largest(metric))
+    unit, factor = metric_model.display_unit(metric_model.METRICS[metric].unit)
+    return Display(label, unit, factor, metric_model.largest(metric))
 
 
 def display_factor(factor: Factor) -> Display:
     """Return how a factor's values are shown on an axis."""
-    unit, scale = display_unit(factor.unit) if factor.unit != "1" else ("1", 1.0)
-    return Display(factor.label, unit, scale)
+    return Display(factor.label, *metric_model.display_unit(factor.unit))
 
 
 def axis_factor(experiment: Experiment) -> Factor | None:
@@ -114,16 +106,6 @@ def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
         frame["x"] = scale * frame[axis.id].map(values).astype(float)
     frame["series"] = [series_of(row, experiment, axis) for row in frame.to_dict("records")]
     return frame
-
-
-def series_order(frame: pd.DataFrame, experiment: Experiment, axis: Factor | None) -> list[str]:
-    """Return the series in `frame`, in the order of the study's levels."""
-    present = set(frame["series"])
-    if len(present) == 1:
-        return sorted(present)
-    factors = _series_factors(experiment, axis)
-    labels = product(*([level.label for level in factor.levels] for factor in factors))
-    return [label for label in map(", ".join, labels) if label in present]
 
 
 def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.DataFrame:

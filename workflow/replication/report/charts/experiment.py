@@ -211,18 +211,16 @@ def _figure(
         frame, marks = (one.assign(x=one["series"]) for one in (frame, marks))
     cells, marks = frozenset(marks["cell"]), marks.drop(columns=["cell", "flow"])
     drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
-    known = data.series_order(drawn, experiment, axis)
-    order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known
+    order = list(dict.fromkeys(drawn["series"]))
     if axis is None:
-        x = draw.axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
+        x = draw.axis_x(" and ".join(factor.label for factor in experiment.axes), names=order)
     else:
         values = sorted({float(value) for value in drawn["x"].dropna()})
         x = draw.axis_x(data.display_factor(axis).title, values)
     if panels_by:
         panels, words = [], ""
-        for name in order if panels_by == "series" else dict.fromkeys(frame[panels_by]):
-            ours = frame[frame[panels_by] == name]
-            theirs = marks[marks[panels_by] == name] if len(marks) else marks
+        for name in order if panels_by == "series" else frame[panels_by].unique():
+            ours, theirs = (one[one[panels_by] == name] for one in (frame, marks))
             panel = draw.lines_panel(ours, order, x, display, theirs, _PANEL)
             panels.append(panel.properties(title=str(name)))
             words += f"{name}. {_describe_lines(ours, order, x['title'], display)} "

@@ -83,22 +83,17 @@ def _lean(specification: dict[str, Any]) -> dict[str, Any]:
     Altair names a data set by a hash of all digits, and the last ones differ between processors,
     so data sets get a new name.
     """
-    drawn = json.dumps({name: part for name, part in specification.items() if name != "datasets"})
-    kept = {
-        altair_name: [
-            {
-                name: float(f"{value:.6g}") if isinstance(value, float) else value
-                for name, value in row.items()
-                if name in drawn
-            }
-            for row in rows
-        ]
-        for altair_name, rows in specification.get("datasets", {}).items()
-    }
-    names = {altair_name: f"data-{value_hash(rows)}" for altair_name, rows in kept.items()}
-    for altair_name, name in names.items():
-        drawn = drawn.replace(json.dumps(altair_name), json.dumps(name))
-    return {**json.loads(drawn), "datasets": {names[key]: rows for key, rows in kept.items()}}
+    said = json.dumps({name: part for name, part in specification.items() if name != "datasets"})
+    drawn, datasets = said, {}
+    for altair_name, rows in specification.get("datasets", {}).items():
+        kept = [{name: _six(value) for name, value in row.items() if name in said} for row in rows]
+        name = f"data-{value_hash(kept)}"
+        drawn, datasets[name] = drawn.replace(json.dumps(altair_name), json.dumps(name)), kept
+    return {**json.loads(drawn), "datasets": datasets}
+
+
+def _six(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def topology(scenario: Mapping[str, Any]) -> Markdown:

@@ -95,9 +95,8 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
         return None
     leaving, figures = found["leaving"], []
     if found["is_found"] and leaving:
-        causes = [(one["cause"], one["level"]) for one in found["causes"]]
-        titles = dict(zip(causes, found["titles"], strict=True))
-        named = [titles[one["cause"], one["level"]] for one in leaving]
+        titles = {one["cause"]: t for one, t in zip(found["causes"], found["titles"], strict=True)}
+        named = [titles[one["cause"]] for one in leaving]
         figures = write_figures([_waterfall(study.id, leaving, named)], out)
     return {"found": found, "figures": figures}
 
@@ -105,18 +104,10 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     """Return the robustness of the claims that count and can be tested, and the other claims."""
     rows = robustness.robustness_table(source.data / "sensitivity" / study.id, "claims")
-    counted = {claim.id for claim in study.claims if claim.is_counted}
-    untested = {
-        (row["claim"], row["engine"])
-        for row in of_study(source.claims, study.id)
-        if row["verdict"] == Verdict.NOT_TESTABLE
-    }
-    kept = [
-        row
-        for row in rows
-        if row["claim"] in counted
-        and not untested & {(row["claim"], engine) for engine in ("", row["engine"])}
-    ]
+    judged = of_study(source.claims, study.id)
+    others = [r for r in judged if r["verdict"] == Verdict.NOT_TESTABLE or not r["counted"]]
+    keys = {(row["claim"], row["engine"]) for row in others}
+    kept = [r for r in rows if not keys & {(r["claim"], ""), (r["claim"], r["engine"])}]
     return kept, [row["claim"] for row in rows if row not in kept]
 
 
@@ -171,14 +162,14 @@ def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequenc
     )
 
 
-def _trace_rows(source: Source, study: Study) -> list[Row]:
-    path = source.data / COMPARISON
-    return of_study(read_rows(path, table.TRACE_COLUMNS), study.id) if path.is_file() else []
+def _rows(source: Source, study: Study, name: str, columns: Sequence[str]) -> list[Row]:
+    path = source.data / name
+    return of_study(read_rows(path, columns), study.id) if path.is_file() else []
 
 
 def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     """Return the figure of a study's traces by experiment; none if nothing was compared."""
-    rows = _trace_rows(source, study)
+    rows = _rows(source, study, COMPARISON, table.TRACE_COLUMNS)
     if not rows:
         return {}
     windows = table.read_parquet(source.data / WINDOWS).to_pandas()
@@ -194,14 +185,13 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
 
 def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
     """Return the section on published traces; None if nothing was compared."""
-    rows = _trace_rows(source, study)
+    rows = _rows(source, study, COMPARISON, table.TRACE_COLUMNS)
     if not rows:
         return None
     ran = {row["engine"] for row in rows}
     shown = source.shown_engines(study.id)
     by_trace = {name: own for (name,), own in grouped(rows, "trace").items()}
-    path = source.data / SAMPLES
-    samples = read_rows(path, table.TRACE_SAMPLE_COLUMNS) if path.is_file() else []
+    samples = _rows(source, study, SAMPLES, table.TRACE_SAMPLE_COLUMNS)
     traces = []
     for name, own in by_trace.items():
         numbers = [
@@ -212,7 +202,7 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
         "engines": [engine for engine in shown if engine in ran],
         "traces": traces,
         # First samples on the primary engine.
-        "samples": [row for row in of_study(samples, study.id) if row["engine"] in shown[:1]],
+        "samples": [row for row in samples if row["engine"] in shown[:1]],
         "missing": [name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
         "labels": LABELS,
     }

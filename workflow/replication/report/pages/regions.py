@@ -20,7 +20,7 @@ from replication.explore.regions.surface import SURE
 from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import round_step
 from replication.report.pages.shown import display_unit as shown_unit
-from replication.report.pages.source import Source, of_study
+from replication.report.pages.source import Source, grouped, of_study
 from replication.study.study import REGIONS_TABLE
 from replication.study.variation import Range
 from replication.study.verdict import Verdict
@@ -30,8 +30,6 @@ _Result = Mapping[str, Any]
 
 #: Every run of every region, in the folder of the pages.
 RUNS = "region_runs.parquet"
-#: Parts of the area, in the order of bars.
-_SIDES = ("holds", "undecided", "fails")
 #: Ratios of the quantity to its threshold at which the colour deepens.
 _STEPS = (1.1, 1.5, 3.0)
 #: Share of the area from which a claim holds, or fails, nearly everywhere.
@@ -42,21 +40,15 @@ def regions_page(source: Source) -> dict[str, Any] | None:
     """Return what the templates show; None if `make regions` did not run."""
     if not (source.data / REGIONS_TABLE).is_file():
         return None
-    found = [
-        one
-        for one in region_results(source.data)
-        if region_path(source.root, one["region"]).is_file()
-    ]
+    every = region_results(source.data)
+    found = [one for one in every if region_path(source.root, one["region"]).is_file()]
     stale = [one for one in found if not is_current(source.root, source.data, one)]
     return {
         "found": found,
         "summary": summary(found) if found else None,
         # The regions of each study, each with its results by engine.
         "by_study": {
-            study: [
-                _region(source, list(own))
-                for _, own in groupby(of, key=lambda one: str(one["region"]))
-            ]
+            study: [_region(source, own) for own in grouped(of, "region").values()]
             for study in source.studies
             if (of := of_study(found, study))
         },
@@ -66,7 +58,6 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         "entries": load_differences(source.root).by_id if found else {},
         "modern": modern_views(source),
         "picture": picture,
-        "sides": _SIDES,
         "steps": _STEPS,
         "runs": RUNS,
         **WORDS,
@@ -74,13 +65,10 @@ def regions_page(source: Source) -> dict[str, Any] | None:
 
 
 def _region(source: Source, engines: list[_Result]) -> dict[str, Any]:
-    panels = [panel for one in engines for panel in one["panels"]]
-    laws = [
-        (law["title"], law["source"], law["condition"]) for one in panels for law in one["laws"]
-    ]
+    laws = [law for one in engines for panel in one["panels"] for law in panel["laws"]]
     return {
         "first": engines[0],
-        "laws": list(dict.fromkeys(laws)),
+        "laws": dict.fromkeys((law["title"], law["source"], law["condition"]) for law in laws),
         "engines": engines,
         "changes": load_region(source.root, engines[0]["region"]).changed,
     }
