@@ -117,16 +117,14 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
 
     The outline has the colour too, since the symbol for "not testable" is only an outline.
     """
-    shown = [str(verdict) for verdict in Verdict if (present == verdict).any()]
-
-    def levels(channel: type[Any], look: Mapping[Verdict, str]) -> Any:
-        scale = alt.Scale(domain=shown, range=[look[Verdict(name)] for name in shown])
-        return channel("verdict:N", scale=scale, legend=draw.legend_of(shown, "Verdict"))
-
+    shown = [verdict for verdict in Verdict if (present == verdict).any()]
+    order, legend = list(map(str, shown)), draw.legend_of(shown, "Verdict")
+    colours = [draw.VERDICT_COLOURS[verdict] for verdict in shown]
+    symbols = [draw.VERDICT_SYMBOLS[verdict] for verdict in shown]
     return {
-        "color": levels(alt.Color, draw.VERDICT_COLOURS),
-        "stroke": levels(alt.Stroke, draw.VERDICT_COLOURS),
-        "shape": levels(alt.Shape, draw.VERDICT_SYMBOLS),
+        "color": draw.levels_of(alt.Color, "verdict", order, colours, legend),
+        "stroke": draw.levels_of(alt.Stroke, "verdict", order, colours, legend),
+        "shape": draw.levels_of(alt.Shape, "verdict", order, symbols, legend),
     }
 
 

@@ -61,20 +61,17 @@ def display_factor(factor: Factor) -> Display:
 
 def axis_factor(experiment: Experiment) -> Factor | None:
     """Return the factor with the most levels among those whose levels are all numbers."""
-    numeric = [
-        factor
-        for factor in experiment.axes
-        if len(factor.levels) > 1 and all(level.value is not None for level in factor.levels)
-    ]
-    return max(numeric, key=lambda factor: len(factor.levels)) if numeric else None
+    numeric = [one for one in experiment.axes if len(one.levels) > 1 and is_numeric(one)]
+    return max(numeric, key=lambda factor: len(factor.levels), default=None)
+
+
+def is_numeric(factor: Factor) -> bool:
+    """Return whether all levels of a factor are numbers."""
+    return all(level.value is not None for level in factor.levels)
 
 
 def _series_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
-    return [
-        factor
-        for factor in experiment.axes
-        if len(factor.levels) > 1 and (axis is None or factor.id != axis.id)
-    ]
+    return [one for one in experiment.axes if len(one.levels) > 1 and one is not axis]
 
 
 def level_label(factor: Factor, key: str) -> str:
@@ -92,7 +89,7 @@ def unsaid_unit(factor: Factor) -> str:
 def levels_in_brief(factor: Factor) -> str:
     """Return the labels of a factor's levels; only the first and last of many numbers."""
     labels = [level.label for level in factor.levels]
-    if len(labels) > MOST_NAMED and all(level.value is not None for level in factor.levels):
+    if len(labels) > MOST_NAMED and is_numeric(factor):
         return f"{labels[0]} to {labels[-1]} ({len(labels)} levels)"
     return ", ".join(labels)
 

@@ -278,13 +278,11 @@ def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> 
     axis, _ = draw.wrapped(frame["condition"])
     y = alt.Y("condition:N", title=None, sort=None, axis=axis)
     offset = alt.YOffset("series:N", sort=order)
-    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=draw.colours("series", order))
+    base, looks = alt.Chart(frame).encode(y=y, yOffset=offset), draw.look("series", order)
     tooltip = [*draw.tips("N", condition="Pair", series="Flow"), *draw.interval_tips(display.title)]
-    bars = base.transform_calculate(zero="0").mark_rule(strokeWidth=1.6).encode(x=x, x2="zero:Q")
-    points = base.mark_point(filled=True, size=60).encode(
-        x=x, shape=draw.symbols("series", order), tooltip=tooltip
-    )
-    layers: list[Drawing] = [bars, points]
+    bars = base.transform_calculate(zero="0").mark_rule(strokeWidth=1.6)
+    points = base.mark_point(filled=True, size=60).encode(x=x, **looks, tooltip=tooltip)
+    layers: list[Drawing] = [bars.encode(x=x, x2="zero:Q", color=looks["color"]), points]
     if len(marks):
         theirs = alt.Chart(marks.assign(kind=draw.PUBLISHED)).mark_point(**draw.PUBLISHED_MARK)
         value = alt.X("value:Q", title=display.title)

@@ -35,11 +35,8 @@ def name_of(*parts: str) -> str:
     Names of figures and runs begin with study and experiment, empty if a figure belongs to none.
     The charts' script makes the same name of a number's table, row and column.
     """
-
-    def quote(sign: re.Match[str]) -> str:
-        return "".join(f"+{byte:02x}" for byte in sign[0].encode())
-
-    return "~".join(_QUOTED.sub(quote, part) for part in parts)
+    quoted = (_QUOTED.sub(lambda sign: f"+{sign[0].encode().hex('+')}", part) for part in parts)
+    return "~".join(quoted)
 
 
 def file_of(name: str) -> str:
@@ -146,20 +143,12 @@ def legend_of(order: Sequence[str], title: str | None = None, lines: bool = Fals
     return alt.Legend(title=title, orient="top", columns=min(4, max(1, len(order))), **strokes)
 
 
-def colours(field: str, order: Sequence[str], lines: bool = False) -> Any:
-    """Return the colour encoding of `field`."""
-    return levels_of(alt.Color, field, order, PALETTE, legend_of(order, lines=lines))
-
-
-def symbols(field: str, order: Sequence[str]) -> Any:
-    """Return the symbol encoding of `field`, which shares the legend of its colours."""
-    return levels_of(alt.Shape, field, order, SYMBOLS, legend_of(order))
-
-
-def dashes(field: str, order: Sequence[str], legend: bool = True) -> Any:
-    """Return the dash encoding of `field`, in the legend of its colours or in none."""
-    shown = legend_of(order, lines=True) if legend else None
-    return levels_of(alt.StrokeDash, field, order, DASHES, shown)
+def look(field: str, order: Sequence[str], lines: bool = False) -> dict[str, Any]:
+    """Return the encodings of a field: colours with symbols, or with dashes for `lines`."""
+    legend = legend_of(order, lines=lines)
+    second = ("strokeDash", alt.StrokeDash, DASHES) if lines else ("shape", alt.Shape, SYMBOLS)
+    both = (("color", alt.Color, PALETTE), second)
+    return {key: levels_of(one, field, order, values, legend) for key, one, values in both}
 
 
 def tips(kind: str, format: Any = alt.Undefined, **titles: str) -> list[alt.Tooltip]:
@@ -236,13 +225,13 @@ def lines_panel(
     `order` lists the series.
     """
     y = alt.Y("mean:Q", title=display.title, scale=alt.Scale(zero=True))
-    base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=colours("series", order))
-    lines = base.mark_line(strokeWidth=1.8).encode(
-        y=y, strokeDash=dashes("series", order, legend=False)
-    )
+    looks = look("series", order)
+    base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=looks["color"])
+    dashes = levels_of(alt.StrokeDash, "series", order, DASHES, None)
+    lines = base.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dashes)
     points = base.mark_point(filled=True, size=55).encode(
         y=y,
-        shape=symbols("series", order),
+        shape=looks["shape"],
         tooltip=[
             *tips("N", series="Series", x=x["title"]),
             *interval_tips(f"Mean ({display.unit})"),

@@ -118,12 +118,12 @@ def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
 
 
 def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.Scale) -> Drawing:
-    base = alt.Chart(frame.drop(columns="panel")).encode(
-        x=alt.X("time_s:Q", title="Time (s)"), color=draw.colours("series", order, lines=True)
-    )
+    looks = draw.look("series", order, lines=True)
+    x = alt.X("time_s:Q", title="Time (s)")
+    base = alt.Chart(frame.drop(columns="panel")).encode(x=x, color=looks["color"])
     line = base.mark_line(strokeWidth=1.5).encode(
         y=alt.Y("mean:Q", title=display.title, scale=scale),
-        strokeDash=draw.dashes("series", order),
+        strokeDash=looks["strokeDash"],
         tooltip=[
             *draw.tips("N", series="Series"),
             *draw.tips("Q", ".3g", time_s="Time (s)"),
@@ -141,15 +141,15 @@ def trace_figures(windows: pd.DataFrame, traces: Sequence[str], engine: str) -> 
     sources = [PUBLISHED_SOURCE, engine]
     own = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]
     panels, parts, words = [], [], "Congestion window of the first flow of each published trace."
-    for trace in [trace for trace in traces if (own["trace"] == trace).any()]:
-        part = own[own["trace"] == trace].drop(columns="study")
+    for name, part in own.drop(columns="study").groupby("trace", sort=False):
+        trace = data.proper(str(name))
         part = part[part["flow"] == part["flow"].iloc[0]].round({"time_s": 3, "cwnd_segments": 2})
         part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, draw.PUBLISHED))
         parts.append(part)
-        panels.append(_window_panel(part, data.proper(trace), [draw.PUBLISHED, engine]))
+        panels.append(_window_panel(part, trace, [draw.PUBLISHED, engine]))
         for source, run in part.groupby("source", sort=False)["cwnd_segments"]:
             ends = f"{draw.three_digits(run.min())} to {draw.three_digits(run.max())}"
-            words += f" {data.proper(trace)}, {source}: {ends}."
+            words += f" {trace}, {source}: {ends}."
     if not panels:
         return []
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")

@@ -27,7 +27,7 @@ from replication.explore.regions.space import Point, Space
 from replication.explore.regions.surface import middles
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
-from replication.report.charts.data import flow_algorithm, read_cells, read_series, runs_of
+from replication.report.charts import data as report_data
 from replication.report.notebooks import session
 from replication.report.notebooks.picture import NOT_CONCLUDED
 from replication.report.pages.regions import panel_title, range_of
@@ -115,15 +115,15 @@ class Collection:
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, for one replicate or all."""
         results, found = Results.load(self.data, study), self.experiment(study, experiment)
-        runs, wanted = self._runs(study, found), runs_of(results, found)
+        runs, wanted = self._runs(study, found), report_data.runs_of(results, found)
         if replicate is not None:
             runs, wanted = (one[one["replicate"] == replicate] for one in (runs, wanted))
-        series = runs.merge(read_series(results, wanted), on=["scenario", "engine"])
+        series = runs.merge(report_data.read_series(results, wanted), on=["scenario", "engine"])
         return _ordered(series.merge(_flow_facts(results.scenarios), how="left"), [found])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return published and measured means with their factors' levels, in SI units."""
-        cells = read_cells(self.data, study)
+        cells = report_data.read_cells(self.data, study)
         cells = cells[cells["quantities"].map(len) > 0]
         if cells.empty:
             return cells.assign(experiment=None)
@@ -237,7 +237,7 @@ class Collection:
 def _flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Return the congestion control and segment size of each TCP flow."""
     rows = [
-        (name, flow["id"], flow_algorithm(flow), float(flow["segment_bytes"]))
+        (name, flow["id"], report_data.flow_algorithm(flow), float(flow["segment_bytes"]))
         for name, scenario in scenarios.items()
         for flow in scenario["flows"]
         if flow["kind"] == "tcp"
@@ -299,14 +299,10 @@ def open_collection(data: str, root: str) -> Collection:
 
 def column_of(factor: Factor) -> str:
     """Return the name of the column of a factor's levels, with the unit if they are numbers."""
-    if not _is_number(factor) or factor.unit in ("1", factor.id, "flows"):
+    if not report_data.is_numeric(factor) or factor.unit in ("1", factor.id, "flows"):
         return factor.id
     unit = _UNITS.get(factor.unit, re.sub(r"\W+", "_", factor.unit.lower()).strip("_"))
     return f"{factor.id}_{unit}"
-
-
-def _is_number(factor: Factor) -> bool:
-    return all(level.value is not None for level in factor.levels)
 
 
 def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
@@ -314,7 +310,9 @@ def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
     for factor in experiment.factors:
         level = next((level for level in factor.levels if level.key == keys.get(factor.id)), None)
         if level is not None:
-            found[column_of(factor)] = level.value if _is_number(factor) else level.label
+            found[column_of(factor)] = (
+                level.value if report_data.is_numeric(factor) else level.label
+            )
     return found
 
 
@@ -322,7 +320,7 @@ def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame
     """Make labels ordered categories, in the order of the study."""
     labels: dict[str, dict[str, None]] = {}
     for factor in (factor for e in experiments for factor in e.factors):
-        if not _is_number(factor):
+        if not report_data.is_numeric(factor):
             known = labels.setdefault(column_of(factor), {})
             known |= dict.fromkeys(level.label for level in factor.levels)
     for name in labels.keys() & set(frame.columns):

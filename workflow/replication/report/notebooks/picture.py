@@ -55,10 +55,7 @@ class Picture:
 
 def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]:
     """Return the encodings of a column: colours with symbols, or with dashes for a `line`."""
-    order = levels(frame, column)
-    marks = {"strokeDash": draw.dashes(column, order)} if line else {}
-    marks = marks or {"shape": draw.symbols(column, order)}
-    return {"color": draw.colours(column, order, lines=line), **marks}
+    return draw.look(column, levels(frame, column), line)
 
 
 def levels(frame: pd.DataFrame, column: str) -> list[str]:
@@ -118,11 +115,11 @@ def unstated(collection: Collection, study: str, experiment: str) -> pd.DataFram
     """Return the assumptions of an experiment: value, plausible range, reason."""
     document = collection.study(study)
     parameters = parameters_of(document, collection.experiment(study, experiment))
-    rows = []
-    for name, p in parameters.items():
-        if p.assumed is not None:
-            reason = " ".join(p.assumed.reason.split())
-            rows.append((name, plain(p.value), p.unit or "", plausible(p.assumed), reason))
+    rows = [
+        (name, plain(p.value), p.unit, plausible(p.assumed), " ".join(p.assumed.reason.split()))
+        for name, p in parameters.items()
+        if p.assumed is not None
+    ]
     return pd.DataFrame(rows, columns=["parameter", "value", "unit", "plausible", "reason"])
 
 

@@ -79,11 +79,10 @@ def differences_of(root: Path, results: Results) -> list[EngineDifference]:
 
 def _engine(source: Source, name: str) -> dict[str, Any]:
     ran = source.provenance.get("engines", {}).get(name, {})
-    known = ENGINES[name].version if name in ENGINES else ""
     return {
         "name": name,
         "family": family_of(name),
-        "version": str(ran.get("version", known)),
+        "version": str(ran.get("version", ENGINES[name].version)),
         "warning": package_warning(ran.get("package") or {}),
         "installed": ran.get("installed"),
         "ran": name in source.engines,

@@ -237,9 +237,8 @@ def _count(explained: Mapping[str, Any], what: str) -> float:
 
 def _rounded(value: float) -> str:
     """Return a number with two digits, as for a sentence."""
-    if value == 0 or math.isinf(value):
-        return f"{value:g}"
     # Shares and indices near 1 need one more digit.
     digits = 2 if 0.9 < value < 1 else 1
-    decimals = max(0, digits - math.floor(math.log10(abs(value))))
+    known = value and math.isfinite(value)
+    decimals = max(0, digits - math.floor(math.log10(abs(value)))) if known else 0
     return f"{value:,.{decimals}f}".replace("-", "−")

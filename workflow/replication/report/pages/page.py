@@ -119,12 +119,12 @@ _STUDY_DOWNLOADS = {
 
 def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
     """Return name, file and meaning of a study's downloads that exist in `data`."""
-    found = []
-    for stem, meaning in _STUDY_DOWNLOADS.items():
-        name = stem.format(study)
-        files = (data / f"{name}.parquet", data / f"{name}.csv")
-        found += [(f"{name}.parquet", path, meaning) for path in files if path.is_file()]
-    return found
+    return [
+        (f"{stem.format(study)}.parquet", path, meaning)
+        for stem, meaning in _STUDY_DOWNLOADS.items()
+        for path in (data / f"{stem.format(study)}.{kind}" for kind in ("parquet", "csv"))
+        if path.is_file()
+    ]
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:

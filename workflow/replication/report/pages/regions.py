@@ -64,7 +64,7 @@ def regions_page(source: Source) -> dict[str, Any] | None:
     }
 
 
-def _region(source: Source, engines: list[_Result]) -> dict[str, Any]:
+def _region(source: Source, engines: Sequence[_Result]) -> dict[str, Any]:
     laws = [law for one in engines for panel in one["panels"] for law in panel["laws"]]
     return {
         "first": engines[0],
