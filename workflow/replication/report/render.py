@@ -18,6 +18,7 @@ import yaml
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement import TABLES
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
 from replication.design.pipeline import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report import release
@@ -40,7 +41,7 @@ PACKAGE = Path(__file__).parent
 #: Merged tables that a reader can download from the pages.
 DOWNLOADS = (*release.JUDGED, release.PROVENANCE)
 #: Tables that only some folders of results have.
-_OPTIONAL_DOWNLOADS = (REGIONS_TABLE, *evidence.FILES, *TABLES)
+_OPTIONAL_DOWNLOADS = (REGIONS_TABLE, COMPARISON, NEARNESS, SAMPLES, *TABLES)
 #: A report's copy of the tables; pages of the release link to data/release instead.
 _COPIED = "data"
 #: The meaning of each column of the downloads.

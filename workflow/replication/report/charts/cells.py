@@ -130,7 +130,6 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
 
 #: Ratios beyond this factor are drawn at the edge.
 _FURTHEST = 16.0
-_TICKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16)
 _RATIO_COLUMNS = ["study", "table", "row", "column", "group", "row_label", "column_label", "engine"]
 _RATIO_COLUMNS += ["verdict", "layer", "ratio", "shown"]
 DEFAULTS, UNDER = "Documented defaults", "Under the best explanation"
@@ -185,7 +184,9 @@ def _groups(
 def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:
     scale = alt.Scale(type="log", domain=[1 / _FURTHEST, _FURTHEST], nice=False, clamp=True)
     labels = "datum.value < 1 ? '1/' + format(1 / datum.value, 'd') : format(datum.value, 'd')"
-    axis = alt.Axis(values=list(_TICKS), labelExpr=labels, labelSeparation=4)
+    axis = alt.Axis(
+        values=[2.0**power for power in range(-4, 5)], labelExpr=labels, labelSeparation=4
+    )
     title = "Measured divided by published"
 
     def x(field: str) -> alt.X:

@@ -70,10 +70,6 @@ def is_numeric(factor: Factor) -> bool:
     return all(level.value is not None for level in factor.levels)
 
 
-def _series_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
-    return [one for one in experiment.axes if len(one.levels) > 1 and one is not axis]
-
-
 def level_label(factor: Factor, key: str) -> str:
     """Return the label of a level, or its key if the study has no such level."""
     return next((level.label for level in factor.levels if level.key == key), key)
@@ -158,7 +154,8 @@ def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
 
 def series_of(levels: Mapping[Any, Any], experiment: Experiment, axis: Factor | None) -> str:
     """Return the labels of the levels that are not on the axis, or the experiment's title."""
-    return _join_labels(levels, _series_factors(experiment, axis)) or experiment.title
+    factors = [one for one in experiment.axes if len(one.levels) > 1 and one is not axis]
+    return _join_labels(levels, factors) or experiment.title
 
 
 def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:

@@ -26,8 +26,6 @@ _DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
 _MANY_FLOWS = 4
 #: Most charts of an experiment whose type defines none.
 _MOST_CHARTS = 4
-#: Width and height of one panel of several, in pixels.
-_PANEL = (200, 165)
 
 
 def figures_of(
@@ -221,7 +219,7 @@ def _figure(
         panels, words = [], ""
         for name in order if panels_by == "series" else frame[panels_by].unique():
             ours, theirs = (one[one[panels_by] == name] for one in (frame, marks))
-            panel = draw.lines_panel(ours, order, x, display, theirs, _PANEL)
+            panel = draw.lines_panel(ours, order, x, display, theirs, (200, 165))
             panels.append(panel.properties(title=str(name)))
             words += f"{name}. {_describe_lines(ours, order, x['title'], display)} "
         chart = alt.concat(*panels, columns=2)

@@ -97,8 +97,7 @@ def to_png(specification: dict[str, Any]) -> bytes:
     import oxipng
     import vl_convert
 
-    drawn = specification | {"background": "white"}
-    rendered = vl_convert.vegalite_to_png(drawn)
+    rendered = vl_convert.vegalite_to_png(specification | {"background": "white"})
     # Notebooks are kept in git, so size matters more than speed.
     return oxipng.optimize_from_memory(bytes(rendered), level=2)
 

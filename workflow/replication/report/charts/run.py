@@ -40,8 +40,6 @@ _LIMITS = {
     "memory_limit_bytes": "bytes of memory",
     "limit_bytes": "bytes",
 }
-#: Longer lists of similar hosts are shortened to the first and the last.
-_MOST_ALIKE = 3
 
 
 def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str, Any]:
@@ -194,9 +192,7 @@ def topology_lines(scenario: Mapping[str, Any]) -> list[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    if len(names) <= _MOST_ALIKE:
-        return ", ".join(names)
-    return f"{names[0]} … {names[-1]} ({len(names)})"
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
 def _queue(document: Mapping[str, Any]) -> str:

@@ -42,7 +42,6 @@ from replication.verdicts.verdict_table import primary_engines, read_table
 
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
-_RUN = ("experiment", "engine", "replicate", "scenario")
 #: Significant digits that keep a number exact.
 _EXACT = 17
 
@@ -230,7 +229,8 @@ class Collection:
         rows = rows[rows["supported"]]
         names = [factor.id for factor in experiment.axes]
         facts = [_levels(experiment, row) for row in rows[names].to_dict("records")]
-        runs = rows.assign(experiment=experiment.id)[list(_RUN)].reset_index(drop=True)
+        runs = rows.assign(experiment=experiment.id).reset_index(drop=True)
+        runs = runs[["experiment", "engine", "replicate", "scenario"]]
         return pd.concat([runs, pd.DataFrame(facts)], axis=1)
 
 

@@ -7,7 +7,6 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -70,7 +69,9 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
     if unknown := [name for name in parameters if name not in known]:
         has = ", ".join(known) or "none"
         raise InputError(f"{notebook}: has no parameter {unknown[0]!r}; it has {has}")
-    relative = {name: _relative(value) for name, value in parameters.items()}
+    here, texts = Path.cwd(), {k: v for k, v in parameters.items() if isinstance(v, str)}
+    below = {name: Path(text) for name, text in texts.items() if Path(text).is_relative_to(here)}
+    paths = {name: path.relative_to(here).as_posix() for name, path in below.items()}
     with tempfile.TemporaryDirectory(prefix="notebook-") as folder:
         executed = Path(folder) / "executed.ipynb"
         try:
@@ -79,7 +80,7 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
                 papermill.execute_notebook(
                     str(notebook),
                     str(executed),
-                    parameters=relative,
+                    parameters={**parameters, **paths},
                     kernel_name=_KERNEL,
                     language="python",
                     progress_bar=False,
@@ -104,11 +105,6 @@ def write_notebook(path: Path, notebook: NotebookNode) -> None:
         cell.id = f"cell-{number:02d}"
     text: str = nbformat.writes(notebook)
     write_text(path, text.rstrip("\n") + "\n")
-
-
-def _relative(value: Any) -> Any:
-    is_below = isinstance(value, str) and Path(value).is_relative_to(Path.cwd())
-    return Path(value).relative_to(Path.cwd()).as_posix() if is_below else value
 
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:

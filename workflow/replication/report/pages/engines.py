@@ -21,7 +21,6 @@ HOLDS = Badge("within tolerance", "reproduced", "the tolerance was set before an
 NAMED = Badge("outside, cause named", "direction", "outside the tolerance for a known reason")
 DEVIATES = Badge("outside, cause unknown", "failed", "outside the tolerance for an unknown reason")
 REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs")
-OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
 
 
 def engines_page(source: Source) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def engines_page(source: Source) -> dict[str, Any]:
         "conformance": _conformance(source.root),
         "flows": _flow_differences(source.root),
         "known": known,
-        "outcomes": OUTCOMES,
+        "outcomes": (HOLDS, NAMED, DEVIATES, REFUSED),
         "downloads": [name for name in TABLES if (source.data / name).is_file()],
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, SAMPLES, WINDOWS
+from replication.compare.trace_comparison import COMPARISON, RAW, SAMPLES, WINDOWS
 from replication.design.config import load_sensitivity
 from replication.explore import explanation, robustness
 from replication.explore.finding import holding
@@ -29,9 +29,6 @@ from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, load_explanations
 from replication.verdicts.wording import table_names
-
-#: Tables of the trace comparison that a reader can download.
-FILES = (COMPARISON, NEARNESS, SAMPLES)
 
 
 def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | None:
@@ -177,8 +174,7 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     engine = source.primary_engines[study.id].engine
     found = {}
     for (experiment,), own in grouped(rows, "experiment").items():
-        traces = list(dict.fromkeys(row["trace"] for row in own))
-        drawn = trace_figures(windows, traces, engine)
+        drawn = trace_figures(windows, [row["trace"] for row in own], engine)
         found[experiment] = draw.with_prefix(drawn, study.id, experiment)
     return found
 
@@ -194,10 +190,9 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
     samples = _rows(source, study, SAMPLES, table.TRACE_SAMPLE_COLUMNS)
     traces = []
     for name, own in by_trace.items():
-        numbers = [
-            {row["engine"]: row for row in same} for same in grouped(own, "flow", "metric").values()
-        ]
-        traces.append((name, f"compared={draw.name_of(name)}", numbers))
+        numbers = grouped(own, "flow", "metric").values()
+        by_engine = [{row["engine"]: row for row in same} for same in numbers]
+        traces.append((name, f"compared={draw.name_of(name)}", by_engine))
     return {
         "engines": [engine for engine in shown if engine in ran],
         "traces": traces,

@@ -13,6 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -131,20 +132,15 @@ def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
     """Write the scripts of figures below the report's folder `out`; return the figures."""
     for figure in figures:
         spec = {key: part for key, part in figure.specification().items() if key != "$schema"}
-        if datasets := spec.get("datasets"):
-            spec["datasets"] = {key: _columns(records) for key, records in datasets.items()}
+        # Columns with each text stored once are at most half as large as records.
+        datasets = spec.get("datasets", {})
+        for key, records in datasets.items():
+            names = records[0] if records else {}
+            datasets[key] = {n: _column([one[n] for one in records]) for n in names} or records
         document = json.dumps(spec, separators=(",", ":"), allow_nan=False, default=str)
         chart = f"(window.replicationCharts ??= {{}})[{json.dumps(figure.id)}]"
         write_text(out / figure.script, f"{chart} = {document};\n")
     return list(figures)
-
-
-def _columns(records: list[dict[str, Any]]) -> Any:
-    """Return records as columns with each text stored once, at most half as large."""
-    names = list(records[0]) if records else []
-    if not records or any(list(record) != names for record in records):
-        return records
-    return {name: _column([record[name] for record in records]) for name in names}
 
 
 def _column(values: list[Any]) -> Any:
@@ -173,8 +169,6 @@ _FRACTION = re.compile(r"(\.\d)\d+")
 _FRACTION_DIGIT = re.compile(r"-?\d+\.\d")
 _LONG = re.compile(r" d=\"[^\"]{600,}\"")
 _SIZE = re.compile(r"<svg[^>]*? width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
-#: Marks of the same shape are defined once if there are at least as many.
-_SHARED = 4
 
 
 def svg_of(specification: dict[str, Any], name: str) -> Markup:
@@ -189,16 +183,13 @@ def svg_of(specification: dict[str, Any], name: str) -> Markup:
     # Coordinates need one decimal; texts, such as ticks of 0.01 and 0.02, keep theirs.
     text = _TAG.sub(lambda tag: _FRACTION.sub(r"\1", tag[0]).replace(".0,", ","), text)
     # Lines through hundreds of points need no fractions of a pixel.
-    text = _LONG.sub(lambda path: _FRACTION_DIGIT.sub(_rounded, path[0]), text)
+    whole = partial(_FRACTION_DIGIT.sub, lambda number: f"{round(float(number[0]))}")
+    text = _LONG.sub(lambda path: whole(path[0]), text)
     # Ids of clips must be unique in the page.
     text = text.replace('id="clip', f'id="{name}clip').replace("url(#clip", f"url(#{name}clip")
     width, height = _SIZE.search(text).groups()  # type: ignore[union-attr]
     head = f'<svg class="static" viewBox="0 0 {width} {height}" width="{width}" aria-hidden="true">'
     return Markup(_with_shared(_SIZE.sub(head, text, count=1), name))
-
-
-def _rounded(number: re.Match[str]) -> str:
-    return f"{round(float(number[0]))}"
 
 
 def _with_shared(text: str, name: str) -> str:
@@ -211,7 +202,7 @@ def _with_shared(text: str, name: str) -> str:
     shared = {
         look: f"{name}m{number}"
         for number, (look, count) in enumerate(counted.items())
-        if count >= _SHARED
+        if count >= 4
     }
 
     def used(mark: re.Match[str]) -> str:
