@@ -97,8 +97,8 @@ class Source:
         return [r for r in rows if r["engine"] in ("", self.primary_engines[r["study"]].engine)]
 
     def table_name(self, row: Mapping[str, Any]) -> str:
-        """Return the name of the table that a number's row belongs to."""
-        return table_names(self.studies[row["study"]])[row["table"]]
+        """Return the name of the table that a number's row belongs to; empty for a claim."""
+        return table_names(self.studies[row["study"]]).get(row["table"], "")
 
     @cached_property
     def findings(self) -> list[Row]:
