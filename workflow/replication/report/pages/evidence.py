@@ -101,10 +101,12 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     """Return the robustness of the claims that count and can be tested, and the other claims."""
     rows = robustness.robustness_table(source.data / "sensitivity" / study.id, "claims")
+    counted = {claim.id for claim in study.claims if claim.is_counted}
     judged = of_study(source.claims, study.id)
-    others = [r for r in judged if r["verdict"] == Verdict.NOT_TESTABLE or not r["counted"]]
-    keys = {(row["claim"], row["engine"]) for row in others}
-    kept = [r for r in rows if not keys & {(r["claim"], ""), (r["claim"], r["engine"])}]
+    untested = [row for row in judged if row["verdict"] == Verdict.NOT_TESTABLE]
+    keys = {(row["claim"], row["engine"]) for row in untested}
+    tested = [r for r in rows if not keys & {(r["claim"], ""), (r["claim"], r["engine"])}]
+    kept = [row for row in tested if row["claim"] in counted]
     return kept, [row["claim"] for row in rows if row not in kept]
 
 
