@@ -180,8 +180,8 @@ def run(
         names = (*TABLES, SCENARIO_FILE, INPUT_FILE)
         for name in names:
             shutil.copyfile(work / name, output / name)
-    flows = tables["flows.csv"].to_pandas().T
-    print(flows.to_string(header=False, na_rep="", float_format="{:.6g}".format))
+    flows = tables["flows.csv"].to_pandas()
+    print(flows.to_string(index=False, na_rep="", float_format="{:.6g}".format))
     print(f"{output}: {', '.join(names)} ({used.cpu_s:.2f} s of CPU)")
 
 
