@@ -153,7 +153,11 @@ def _column(values: list[Any]) -> Any:
     return {"of": list(words), "at": [words[value] for value in values]}
 
 
-_MARK = re.compile(r"<(path|line)((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></\1>)")
+#: A mark that is moved to a place: name, attributes before, x, y, attributes after.
+_MARK = re.compile(
+    r"<(path|line)((?: [\w:-]+=\"[^\"]*\")*?) transform=\"translate\(([^,]*),([^)]*)\)\""
+    r"((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></\1>)"
+)
 #: Attributes that a static picture does not need, or that the style sheet sets.
 _NOISE = re.compile(
     r" (?:class|role|aria-[a-z-]+|pointer-events|stroke-miterlimit)=\"[^\"]*\""
@@ -163,7 +167,6 @@ _NOISE = re.compile(
 #: A path without colours is invisible, since its group has no fill.
 _UNSEEN = re.compile(r"<path d=\"[^\"]*\"(?: display=\"none\")?/>")
 _INKED = re.compile(r"(<text[^>]*?) fill=\"currentColor\"")
-_PLACE = re.compile(r" transform=\"translate\(([^,]*),([^)]*)\)\"")
 _TAG = re.compile(r"<[^>]*>")
 _FRACTION = re.compile(r"(\.\d)\d+")
 _FRACTION_DIGIT = re.compile(r"-?\d+\.\d")
@@ -194,22 +197,13 @@ def svg_of(specification: dict[str, Any], name: str) -> Markup:
 
 def _with_shared(text: str, name: str) -> str:
     """Define repeated marks of an SVG once, which makes it a third as large."""
-
-    def looks(mark: re.Match[str]) -> str:
-        return mark[1] + _PLACE.sub("", mark[2])
-
-    counted = Counter(looks(mark) for mark in _MARK.finditer(text) if _PLACE.search(mark[2]))
-    shared = {
-        look: f"{name}m{number}"
-        for number, (look, count) in enumerate(counted.items())
-        if count >= 4
-    }
+    counted = Counter(mark[1] + mark[2] + mark[5] for mark in _MARK.finditer(text))
+    repeated = [look for look, count in counted.items() if count >= 4]
+    shared = {look: f"{name}m{number}" for number, look in enumerate(repeated)}
 
     def used(mark: re.Match[str]) -> str:
-        place = _PLACE.search(mark[2])
-        if place is None or looks(mark) not in shared:
-            return mark[0]
-        return f'<use href="#{shared[looks(mark)]}" x="{place[1]}" y="{place[2]}"/>'
+        key = shared.get(mark[1] + mark[2] + mark[5])
+        return f'<use href="#{key}" x="{mark[3]}" y="{mark[4]}"/>' if key else mark[0]
 
     definitions = "".join(f'<{look[:4]} id="{key}"{look[4:]}/>' for look, key in shared.items())
     text = _MARK.sub(used, text)
