@@ -133,7 +133,7 @@ def test_a_picture_has_what_was_found_where_it_was_found():
     beyond = regions.picture(result(), OUTSIDE)
     assert beyond["paper"] == (600, 600) and beyond["beyond"]
     assert [label for _, label in shown["y_ticks"]] == ["0", "100", "200", "300", "400"]
-    ticks = regions.ticks(regions.axes_of(result())[0])
+    ticks = regions.ticks(AXES[0])
     assert [label for _, label in ticks] == ["0.1", "0.3", "1", "3", "10"]
 
 

@@ -10,8 +10,9 @@ Code for a single question is in its notebook; here is the code that notebooks s
 
 from __future__ import annotations
 
-# ruff: noqa: F401  (notebooks use these names)
+# ruff: noqa: F401, N813  (notebooks use these names)
 from replication.design.new_study import example
+from replication.report.charts.cells import verdict_look
 from replication.report.charts.figure import PUBLISHED_MARK as PUBLISHED
 from replication.report.notebooks.collection import (
     Collection,
@@ -19,8 +20,8 @@ from replication.report.notebooks.collection import (
     open_collection,
     read_study,
 )
+from replication.report.notebooks.picture import Picture as show  # a chart ends a cell
 from replication.report.notebooks.picture import (
-    Picture,
     levels,
     look,
     mean_interval,
@@ -28,14 +29,10 @@ from replication.report.notebooks.picture import (
     question,
     topology,
     unstated,
-    verdict_look,
     verdicts,
 )
 from replication.report.notebooks.session import design, go_on, interact, prepare, pressure
 from replication.study.files import parse_yaml
-
-#: Show a chart at the end of a cell.
-show = Picture
 
 
 def open(data: str, root: str = "") -> Collection:

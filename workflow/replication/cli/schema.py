@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,7 +11,6 @@ from replication.compare.agreement import EngineDifferences
 from replication.design.config import Config, Sensitivity, Tier
 from replication.explore.modern_kernel import ModernKernel
 from replication.explore.regions.region_model import Region, RegionSettings
-from replication.study.files import write_text
 from replication.study.finding_model import Findings
 from replication.study.scenario import Scenario
 from replication.study.study import Study
@@ -69,10 +67,3 @@ def schema_text(model: type[BaseModel]) -> str:
     )
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(schema.items())]
     return "{\n" + ",\n".join([*lines, f'"$defs": {{\n{definitions}\n}}']) + "\n}\n"
-
-
-def write_study_schema(configs: Path) -> Path:
-    """Write the schema of studies below `configs`; return its path."""
-    path = configs / "schemas" / "study.schema.json"
-    write_text(path, schema_text(Study))
-    return path

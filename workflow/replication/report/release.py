@@ -21,16 +21,14 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import yaml
-from pydantic import ValidationError
 
 from replication.compare.agreement import TABLES, write_agreement
 from replication.design.config import Tier, load_study
 from replication.design.design import design_study, write_scenarios
 from replication.metrics.collect import series_files
 from replication.metrics.results import Results
-from replication.study.errors import InputError, describe
-from replication.study.files import atomic, fetch, file_sha256, read_json, write_text
+from replication.study import files
+from replication.study.errors import InputError
 from replication.study.model import Document
 from replication.study.published import published_path
 from replication.study.storage import table as tables
@@ -55,21 +53,16 @@ CACHE = Path(".cache/release")
 RENDERED_TO = Path("reports/html-release")
 #: Where the archive of series is made or fetched, and where it is unpacked.
 PACKED, SERIES = Path("data"), Path("data/series")
+#: Tables that follow from the results, of all studies.
+JUDGED = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv")
 #: Files that are released unchanged, as patterns below the folder of results.
 PLAIN = (
-    PROVENANCE,
-    "results/*/*.parquet",
-    VERDICTS,
-    *("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv"),
+    *(PROVENANCE, "results/*/*.parquet", VERDICTS, *JUDGED),
     *("agreement_*.csv", "trace_*.csv", "trace_*.parquet"),
     *("regions.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
     "sensitivity/*/*.csv",
     *("sensitivity/*/explanation.json", "sensitivity/*/input_hashes.json"),
 )
-#: Working files of regions, which are not released.
-SCENARIOS = ".scenarios.json"
-#: Tables that `check_release` compares after judging again.
-_JUDGED = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv", *TABLES)
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
 _RESTORE = f"restore it: git checkout -- {RELEASED} {PAGES}; or make it anew: make release"
@@ -100,7 +93,7 @@ def write_released(data: Path, folder: Path) -> None:
     regions = [
         {"file": path.relative_to(data).as_posix(), "document": path.read_text(encoding="utf-8")}
         for path in sorted((data / "regions").glob("*/*.json"))
-        if not path.name.endswith(SCENARIOS)
+        if not path.name.endswith(".scenarios.json")  # a working file
     ]
     if regions:
         _write(pd.DataFrame(regions), folder / REGIONS)
@@ -114,7 +107,7 @@ def manifest(root: Path) -> str:
     """Return the SHA-256 of each file of the release, one line a file, as `sha256sum` prints it."""
     found = (path for folder in (RELEASED, PAGES) for path in (root / folder).rglob("*"))
     return "".join(
-        f"{file_sha256(path)}  {path.relative_to(root).as_posix()}\n"
+        f"{files.file_sha256(path)}  {path.relative_to(root).as_posix()}\n"
         for path in sorted(found)
         if path.is_file()
         and path not in (root / MANIFEST, root / ARCHIVE)
@@ -128,16 +121,13 @@ def released_results(root: Path) -> Path:
     InputError: a file of the release was altered, or a study no longer designs its scenarios.
     """
     path = root / MANIFEST
-    if not path.is_file():
-        raise InputError(f"{path}: no such file: there is no release; `make release` makes one")
-    then, now = path.read_text(encoding="utf-8", errors="replace"), manifest(root)
-    changed = set(then.splitlines()) ^ set(now.splitlines())
+    changed = set(files.read_text(path).splitlines()) ^ set(manifest(root).splitlines())
     if names := sorted({line.partition("  ")[2] for line in changed}):
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise InputError(
             f"release: altered since it was made: {', '.join(names[:5])}{more}; {_RESTORE}"
         )
-    folder = root / CACHE / file_sha256(path)[:16]
+    folder = root / CACHE / files.file_sha256(path)[:16]
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as work:
@@ -150,25 +140,22 @@ def released_results(root: Path) -> Path:
 def restore(root: Path, released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
     shutil.copytree(released, folder, ignore=shutil.ignore_patterns("design", REGIONS))
-    provenance = read_json(folder / PROVENANCE)
+    provenance = files.read_json(folder / PROVENANCE)
     for path in sorted((released / "design").glob("*.parquet")):
         study, table = path.stem, read_parquet(path).to_pandas()
-        write_text(folder / "design" / f"{study}.csv", table.to_csv(index=False))
+        files.write_text(folder / "design" / f"{study}.csv", table.to_csv(index=False))
         _write_scenarios(root, study, table, provenance, folder)
         _write_evaluation(folder, study)
     if (released / REGIONS).is_file():
         for row in read_parquet(released / REGIONS).to_pylist():
-            write_text(folder / row["file"], row["document"])
+            files.write_text(folder / row["file"], row["document"])
 
 
 def _write_scenarios(
     root: Path, name: str, design: pd.DataFrame, provenance: Mapping[str, Any], folder: Path
 ) -> None:
     """Design the scenarios of a study again and write those that the release used."""
-    try:
-        tier = Tier.model_validate(provenance["tier"])
-    except ValidationError as error:
-        raise InputError(f"{RELEASED / PROVENANCE}: {describe(error)}; {_RESTORE}") from None
+    tier = Tier.model_validate(provenance["tier"])
     version = provenance["config"].get("ns3_version")
     options = {} if version is None else {"ns3_version": version}
     engines = list(dict.fromkeys(design["engine"]))
@@ -202,7 +189,7 @@ def results_in(folder: Path) -> tuple[Path, str]:
     for found in (folder, folder / "data" / "reproduced", folder / RELEASED):
         if (found / "cells.csv").is_file():
             path = found / PROVENANCE
-            return found, str(read_json(path)["tier"]["id"]) if path.is_file() else ""
+            return found, str(files.read_json(path)["tier"]["id"]) if path.is_file() else ""
     raise InputError(
         f"{folder}: is no folder with cells.csv; give one, such as data/reproduced or {RELEASED}"
     )
@@ -211,11 +198,11 @@ def results_in(folder: Path) -> tuple[Path, str]:
 def pack_series(root: Path, data: Path, studies: Sequence[str]) -> Archive:
     """Pack the series of every run of the studies into one ZIP file below `PACKED`."""
     work = root / PACKED / "series.zip"
-    with atomic(work) as temporary, zipfile.ZipFile(temporary, "w") as packed:
+    with files.atomic(work) as temporary, zipfile.ZipFile(temporary, "w") as packed:
         for study in studies:
             for path in series_files(data, study):
                 packed.writestr(zipfile.ZipInfo(f"{study}/{path.name}"), path.read_bytes())
-    digest = file_sha256(work)
+    digest = files.file_sha256(work)
     path = work.rename(work.with_name(f"series-{digest[:12]}.zip"))
     return Archive(file=path.name, sha256=digest, bytes=path.stat().st_size)
 
@@ -225,17 +212,14 @@ def fetch_results(root: Path, address: str | None = None) -> str:
 
     InputError: no address is known, it cannot be reached, or it has a different file.
     """
-    path = root / ARCHIVE
-    if not path.is_file():
-        raise InputError(f"{path}: no such file: there is no release; `make release` makes one")
-    archive = Archive.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    archive = files.read_model(root / ARCHIVE, Archive)
     if address is None and archive.address is None:
         raise InputError(
             f"{ARCHIVE}: has no address: {archive.file} is not published yet; give an address as "
             "an argument, or run `make report`, which simulates it"
         )
     packed = root / PACKED / archive.file
-    fetch(address or str(archive.address), packed, archive.sha256)
+    files.fetch(address or str(archive.address), packed, archive.sha256)
     with replacing(root / SERIES) as folder, zipfile.ZipFile(packed) as content:
         content.extractall(folder)
     return f"{SERIES}: the series of every run, a folder of Parquet files for each study"
@@ -251,12 +235,7 @@ def replacing(out: Path) -> Iterator[Path]:
         yield fresh
         if out.exists():
             out.replace(old)
-        try:
-            fresh.replace(out)
-        except OSError:
-            if old.exists():
-                old.replace(out)
-            raise
+        fresh.replace(out)
 
 
 def check_release(root: Path) -> str:
@@ -265,7 +244,7 @@ def check_release(root: Path) -> str:
     Return a sentence that says so. InputError names the files that differ.
     """
     results = released_results(root)
-    provenance = read_json(results / PROVENANCE)
+    provenance = files.read_json(results / PROVENANCE)
     with tempfile.TemporaryDirectory() as work:
         again = shutil.copytree(results, Path(work) / "data")
         studies = sorted(path.stem for path in (again / "design").glob("*.csv"))
@@ -274,9 +253,8 @@ def check_release(root: Path) -> str:
         evaluations = [again / "evaluation" / study for study in studies]
         merge(evaluations, primary_engines(root, again, studies), again)
         write_agreement(root, again, studies)
-        differing = [
-            name for name in _JUDGED if (again / name).read_bytes() != (results / name).read_bytes()
-        ]
+        judged = [(name, again / name, results / name) for name in (*JUDGED, *TABLES)]
+        differing = [name for name, ours, old in judged if ours.read_bytes() != old.read_bytes()]
         if not read_parquet(again / VERDICTS).equals(read_parquet(results / VERDICTS)):
             differing.append(VERDICTS)
     if differing:

@@ -18,6 +18,7 @@ import yaml
 from altair.utils.schemapi import debug_mode
 
 from replication.compare.agreement import TABLES
+from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
 from replication.design.pipeline import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report import release
@@ -35,14 +36,12 @@ from replication.study.errors import InputError
 from replication.study.files import read_json, write_text
 from replication.study.storage.table import read_frame, write_parquet
 from replication.study.study import REGIONS_TABLE, Study
-from replication.verdicts.counts import COUNTS
-from replication.verdicts.self_consistency import SELF_CONSISTENCY
 
 PACKAGE = Path(__file__).parent
 #: Merged tables that a reader can download from the pages.
-DOWNLOADS = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv", "provenance.json")
+DOWNLOADS = (*release.JUDGED, release.PROVENANCE)
 #: Tables that only some folders of results have.
-_OPTIONAL_DOWNLOADS = (REGIONS_TABLE, *evidence.FILES, *TABLES)
+_OPTIONAL_DOWNLOADS = (REGIONS_TABLE, COMPARISON, NEARNESS, SAMPLES, *TABLES)
 #: A report's copy of the tables; pages of the release link to data/release instead.
 _COPIED = "data"
 #: The meaning of each column of the downloads.
@@ -140,28 +139,19 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     primary = source.primary_results(results)
     said = overview.conclusions(source, study, primary)
     chart = next((f"{name}~{one.chart}" for one in said if one.chart), "")
-    cells, traced, figures = (
-        overview.primary_cells(source, study),
-        evidence.figures_of_traces(source, study),
-        {},
-    )
+    judged, figures = overview.primary_cells(source, study), {}
+    traced = evidence.figures_of_traces(source, study)
     for experiment in study.experiments:
         # The chart of a finding comes first, then published traces.
-        found = traced.get(experiment.id, []) + figures_of(primary, cells, study, experiment.id)
+        found = traced.get(experiment.id, []) + figures_of(primary, judged, study, experiment.id)
         found.sort(key=lambda one: one.id != chart)
         figures[experiment.id] = write_figures(found, folder)
     view = study_page(source, study, results, figures)
-    robust = evidence.robust_view(source, study)
-    templates = environment(source)
-    shown = {
-        "page": name,
-        "view": view,
-        "conclusions": said,
-        "why": evidence.why_view(source.root, source.data, study, folder),
-        "notebooks": _write_notebooks(
-            source, study, notebooks, folder, with_sensitivity=bool(robust and not robust["stale"])
-        ),
-    }
+    robust, templates = evidence.robust_view(source, study), environment(source)
+    has_sensitivity = bool(robust and not robust["stale"])
+    linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)
+    why = evidence.why_view(source.root, source.data, study, folder)
+    shown = {"page": name, "view": view, "conclusions": said, "why": why, "notebooks": linked}
     write_text(folder / f"{name}.html", templates.get_template("study.html").render(**shown))
     text = templates.get_template("evidence.html").render(
         **shown,
@@ -174,14 +164,9 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     write_text(folder / f"{name}~evidence.html", text)
     template, numbers = templates.get_template("point.html"), numbers_of_points(view)
     for page in point_pages(source, study, results):
-        text = template.render(
-            page=name,
-            view=page,
-            cells=numbers.get(page["file"], []),
-            up="../",
-            flow_columns=FLOW_COLUMNS,
-        )
-        write_text(folder / page["file"], text)
+        cells = numbers.get(page["file"], [])
+        further = {"cells": cells, "up": "../", "flow_columns": FLOW_COLUMNS}
+        write_text(folder / page["file"], template.render(page=name, view=page, **further))
 
 
 def _write_notebooks(
@@ -236,7 +221,7 @@ def _copy_data(source: Source, folder: Path) -> None:
 
 
 #: Most bytes of released data, and of pages without those of notebooks, which may add 1 MB.
-_LIMITS = {RELEASED: 7_000_000, PAGES: 7_000_000}
+_LIMIT = 7_000_000
 
 
 def make_release(root: Path, data: Path) -> str:
@@ -271,9 +256,9 @@ def make_release(root: Path, data: Path) -> str:
 
 def _size_mb(folder: Path, name: Path) -> float:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    if size > _LIMITS[name]:
+    if size > _LIMIT:
         raise InputError(
-            f"{name}: would have {size / 1e6:.1f} MB, more than {_LIMITS[name] / 1e6:g}; release "
-            "fewer studies or engines (STUDIES=, ENGINES=)"
+            f"{name}: would have {size / 1e6:.1f} MB, more than {_LIMIT / 1e6:g}; release fewer "
+            "studies or engines (STUDIES=, ENGINES=)"
         )
     return size / 1e6

@@ -117,22 +117,19 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
 
     The outline has the colour too, since the symbol for "not testable" is only an outline.
     """
-    shown = [str(verdict) for verdict in Verdict if (present == verdict).any()]
-
-    def levels(channel: type[Any], look: Mapping[Verdict, str]) -> Any:
-        scale = alt.Scale(domain=shown, range=[look[Verdict(name)] for name in shown])
-        return channel("verdict:N", scale=scale, legend=draw.legend_of(shown, "Verdict"))
-
+    shown = [verdict for verdict in Verdict if (present == verdict).any()]
+    order, legend = list(map(str, shown)), draw.legend_of(shown, "Verdict")
+    colours = [draw.VERDICT_COLOURS[verdict] for verdict in shown]
+    symbols = [draw.VERDICT_SYMBOLS[verdict] for verdict in shown]
     return {
-        "color": levels(alt.Color, draw.VERDICT_COLOURS),
-        "stroke": levels(alt.Stroke, draw.VERDICT_COLOURS),
-        "shape": levels(alt.Shape, draw.VERDICT_SYMBOLS),
+        "color": draw.levels_of(alt.Color, "verdict", order, colours, legend),
+        "stroke": draw.levels_of(alt.Stroke, "verdict", order, colours, legend),
+        "shape": draw.levels_of(alt.Shape, "verdict", order, symbols, legend),
     }
 
 
 #: Ratios beyond this factor are drawn at the edge.
 _FURTHEST = 16.0
-_TICKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16)
 _RATIO_COLUMNS = ["study", "table", "row", "column", "group", "row_label", "column_label", "engine"]
 _RATIO_COLUMNS += ["verdict", "layer", "ratio", "shown"]
 DEFAULTS, UNDER = "Documented defaults", "Under the best explanation"
@@ -187,7 +184,9 @@ def _groups(
 def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:
     scale = alt.Scale(type="log", domain=[1 / _FURTHEST, _FURTHEST], nice=False, clamp=True)
     labels = "datum.value < 1 ? '1/' + format(1 / datum.value, 'd') : format(datum.value, 'd')"
-    axis = alt.Axis(values=list(_TICKS), labelExpr=labels, labelSeparation=4)
+    axis = alt.Axis(
+        values=[2.0**power for power in range(-4, 5)], labelExpr=labels, labelSeparation=4
+    )
     title = "Measured divided by published"
 
     def x(field: str) -> alt.X:

@@ -6,21 +6,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow.parquet as pq
 
+from replication.metrics import metric_model
 from replication.metrics.metric import quantity
-from replication.metrics.metric_model import (
-    METRICS,
-    capitalised,
-    display_unit,
-    largest,
-    metric_label,
-)
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import Quantity
@@ -54,35 +47,27 @@ class Display:
 
 def display_metric(metric: str) -> Display:
     """Return how a metric is shown; loss rates in per cent."""
-    label = capitalised(metric_label(metric))
+    label = metric_model.capitalised(metric_model.metric_label(metric))
     if metric == "loss_rate":
-        return Display(label, "%", 100.0, 100.0 * largest(metric))
-    unit, factor = display_unit(METRICS[metric].unit if metric in METRICS else "1")
-    return Display(label, unit, factor, largest(metric))
+        return Display(label, "%", 100.0, 100.0 * metric_model.largest(metric))
+    unit, factor = metric_model.display_unit(metric_model.METRICS[metric].unit)
+    return Display(label, unit, factor, metric_model.largest(metric))
 
 
 def display_factor(factor: Factor) -> Display:
     """Return how a factor's values are shown on an axis."""
-    unit, scale = display_unit(factor.unit) if factor.unit != "1" else ("1", 1.0)
-    return Display(factor.label, unit, scale)
+    return Display(factor.label, *metric_model.display_unit(factor.unit))
 
 
 def axis_factor(experiment: Experiment) -> Factor | None:
     """Return the factor with the most levels among those whose levels are all numbers."""
-    numeric = [
-        factor
-        for factor in experiment.axes
-        if len(factor.levels) > 1 and all(level.value is not None for level in factor.levels)
-    ]
-    return max(numeric, key=lambda factor: len(factor.levels)) if numeric else None
+    numeric = [one for one in experiment.axes if len(one.levels) > 1 and is_numeric(one)]
+    return max(numeric, key=lambda factor: len(factor.levels), default=None)
 
 
-def _series_factors(experiment: Experiment, axis: Factor | None) -> list[Factor]:
-    return [
-        factor
-        for factor in experiment.axes
-        if len(factor.levels) > 1 and (axis is None or factor.id != axis.id)
-    ]
+def is_numeric(factor: Factor) -> bool:
+    """Return whether all levels of a factor are numbers."""
+    return all(level.value is not None for level in factor.levels)
 
 
 def level_label(factor: Factor, key: str) -> str:
@@ -100,7 +85,7 @@ def unsaid_unit(factor: Factor) -> str:
 def levels_in_brief(factor: Factor) -> str:
     """Return the labels of a factor's levels; only the first and last of many numbers."""
     labels = [level.label for level in factor.levels]
-    if len(labels) > MOST_NAMED and all(level.value is not None for level in factor.levels):
+    if len(labels) > MOST_NAMED and is_numeric(factor):
         return f"{labels[0]} to {labels[-1]} ({len(labels)} levels)"
     return ", ".join(labels)
 
@@ -114,16 +99,6 @@ def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
         frame["x"] = scale * frame[axis.id].map(values).astype(float)
     frame["series"] = [series_of(row, experiment, axis) for row in frame.to_dict("records")]
     return frame
-
-
-def series_order(frame: pd.DataFrame, experiment: Experiment, axis: Factor | None) -> list[str]:
-    """Return the series in `frame`, in the order of the study's levels."""
-    present = set(frame["series"])
-    if len(present) == 1:
-        return sorted(present)
-    factors = _series_factors(experiment, axis)
-    labels = product(*([level.label for level in factor.levels] for factor in factors))
-    return [label for label in map(", ".join, labels) if label in present]
 
 
 def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.DataFrame:
@@ -179,7 +154,8 @@ def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
 
 def series_of(levels: Mapping[Any, Any], experiment: Experiment, axis: Factor | None) -> str:
     """Return the labels of the levels that are not on the axis, or the experiment's title."""
-    return _join_labels(levels, _series_factors(experiment, axis)) or experiment.title
+    factors = [one for one in experiment.axes if len(one.levels) > 1 and one is not axis]
+    return _join_labels(levels, factors) or experiment.title
 
 
 def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:
@@ -199,11 +175,8 @@ def read_series(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
-_KINDS = read_yaml(Path(__file__).parents[1] / "names.yaml")
 #: Names of congestion controls and queue disciplines by id.
-ALGORITHMS: dict[str, str] = _KINDS["congestion_controls"]
-QUEUES: dict[str, str] = _KINDS["queue_disciplines"]
-_NAMES = ALGORITHMS | QUEUES | {"sack": "SACK"}
+_NAMES: dict[str, str] = read_yaml(Path(__file__).parents[1] / "names.yaml")
 _NAME = re.compile(rf"\b({'|'.join(_NAMES)})\b")
 
 
@@ -214,10 +187,7 @@ def proper(label: str) -> str:
 
 def flow_algorithm(flow: Mapping[str, object]) -> str:
     """Return the name of a TCP flow's congestion control, or CBR."""
-    if flow["kind"] == "cbr":
-        return "CBR"
-    algorithm = str(flow["congestion_control"])
-    return ALGORITHMS.get(algorithm, algorithm)
+    return "CBR" if flow["kind"] == "cbr" else proper(str(flow["congestion_control"]))
 
 
 def flow_label(flow: Mapping[str, object]) -> str:
@@ -248,26 +218,21 @@ def with_explained(cells: pd.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pd
     return joined
 
 
-@dataclass(frozen=True)
-class PublishedValue:
-    """A published value in display units, and the quantity it is a value of."""
+class PublishedValue(NamedTuple):
+    """A published value in display units, with table, row and column, and its quantity."""
 
-    table: str
-    row: str
-    column: str
+    cell: tuple[str, str, str]
     value: float
     quantity: Quantity
 
 
 def published_values(experiment: Experiment, cells: pd.DataFrame) -> list[PublishedValue]:
     """Return the published values of an experiment, each once for all engines."""
-    if cells.empty:
-        return []
-    found = []
-    drawn = cells[cells["quantities"].map(len) > 0]
-    for cell in drawn.drop_duplicates(["table", "row", "column"]).to_dict("records"):
-        wanted = Quantity.model_validate_json(cell["quantities"][0])
-        if wanted.experiment == experiment.id:
+    found: dict[tuple[str, str, str], PublishedValue] = {}
+    for cell in cells.to_dict("records"):
+        key = (cell["table"], cell["row"], cell["column"])
+        if len(cell["quantities"]) and key not in found:
+            wanted = Quantity.model_validate_json(cell["quantities"][0])
             value = cell["published"] * display_metric(wanted.metric).factor
-            found.append(PublishedValue(cell["table"], cell["row"], cell["column"], value, wanted))
-    return found
+            found[key] = PublishedValue(key, value, wanted)
+    return [one for one in found.values() if one.quantity.experiment == experiment.id]

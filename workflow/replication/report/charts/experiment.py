@@ -13,7 +13,7 @@ from replication.metrics.trace import TABLE_PREFIX
 from replication.report.charts import data
 from replication.report.charts import figure as draw
 from replication.report.charts.cells import column_figures
-from replication.report.charts.data import Display, PublishedValue, axis_factor
+from replication.report.charts.data import Display, PublishedValue, axis_factor, proper
 from replication.report.charts.figure import Drawing, Figure
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
@@ -26,8 +26,6 @@ _DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
 _MANY_FLOWS = 4
 #: Most charts of an experiment whose type defines none.
 _MOST_CHARTS = 4
-#: Width and height of one panel of several, in pixels.
-_PANEL = (200, 165)
 
 
 def figures_of(
@@ -51,10 +49,8 @@ def _figures_of_type(
     results: Results, experiment: Experiment, published: list[PublishedValue], used: list[Quantity]
 ) -> list[Figure]:
     match experiment.type:
-        case "cbr_sweep":
-            return _metric_figures(results, experiment, _SWEEP_METRICS, published, used)
-        case "pairwise_fairness":
-            flows = data.flow_ids(results, experiment)
+        case "cbr_sweep" | "pairwise_fairness":
+            flows = data.flow_ids(results, experiment) if experiment.type != "cbr_sweep" else []
             return _metric_figures(results, experiment, _SWEEP_METRICS, published, used, flows)
         case "queuing":
             return time_figures(results, experiment)
@@ -70,12 +66,10 @@ def _figures_of_type(
             )
         case "cwnd_traces":
             return _share_figures(results, experiment, published)
-        case "throughput_tables":
+        case kind:
             further = _without_table(used, published)
-            return published_figures(results, experiment, published, further)
-        case _:
-            further = _without_table(used, published)
-            return published_figures(results, experiment, [], further)
+            drawn = published if kind == "throughput_tables" else []
+            return published_figures(results, experiment, drawn, further)
 
 
 def _without_table(used: Sequence[Quantity], published: Sequence[PublishedValue]) -> list[Quantity]:
@@ -124,14 +118,11 @@ def _metric_figures(
         windows = {_window(used, metric, flow) for flow in flows or ["tcp"]}
         window_s = windows.pop() if len(windows) == 1 else None
         wanted = Quantity(experiment=experiment.id, metric=metric, window_s=window_s)
-        parts = []
-        for flow in flows:
-            own = wanted.model_copy(update={"flows": [flow]})
-            both = _measured_and_published(results, experiment, own, published)
-            parts.append([f.assign(pair=f["series"], series=f"flow {flow}") for f in both])
-        if not flows:
-            parts.append(_measured_and_published(results, experiment, wanted, published))
-        frame, marks = (pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True))
+        frame, marks = _measured_and_published(results, experiment, wanted, published, flows)
+        if flows:
+            frame, marks = (
+                f.assign(pair=f["series"], series="flow " + f["flow"]) for f in (frame, marks)
+            )
         panels_by = "pair" if flows else ""
         figures += _figure(experiment, [metric], _named(wanted), frame, marks, panels_by)
     return figures
@@ -146,10 +137,20 @@ def _window(used: Sequence[Quantity], metric: str, flows: str) -> tuple[float, f
 
 
 def _measured_and_published(
-    results: Results, experiment: Experiment, wanted: Quantity, published: Sequence[PublishedValue]
+    results: Results,
+    experiment: Experiment,
+    wanted: Quantity,
+    published: Sequence[PublishedValue],
+    flows: Sequence[str] = (),
 ) -> list[pd.DataFrame]:
-    own = [value for value in published if _at_all_points(value.quantity) == wanted]
-    return [data.estimates(results, experiment, wanted), _published_frame(experiment, own)]
+    """Return a quantity at each point and its published values, for each of `flows` if given."""
+    parts = []
+    for flow in flows or [""]:
+        one = wanted.model_copy(update={"flows": [flow]}) if flow else wanted
+        own = [value for value in published if _at_all_points(value.quantity) == one]
+        found = data.estimates(results, experiment, one), _published_frame(experiment, own)
+        parts.append([frame.assign(flow=flow) for frame in found])
+    return [pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True)]
 
 
 def _at_all_points(quantity: Quantity) -> Quantity:
@@ -205,22 +206,20 @@ def _figure(
         return []
     axis = axis_factor(experiment)
     if axis is None:
-        frame = frame.assign(x=frame["series"])
-    cells, marks = frozenset(marks["cell"]), marks.drop(columns="cell")
+        frame, marks = (one.assign(x=one["series"]) for one in (frame, marks))
+    cells, marks = frozenset(marks["cell"]), marks.drop(columns=["cell", "flow"])
     drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
-    known = data.series_order(drawn, experiment, axis)
-    order = list(dict.fromkeys(frame["series"])) if panels_by == "pair" else known
+    order = list(dict.fromkeys(drawn["series"]))
     if axis is None:
-        x = draw.axis_x(" and ".join(factor.label for factor in experiment.axes), names=known)
+        x = draw.axis_x(" and ".join(factor.label for factor in experiment.axes), names=order)
     else:
         values = sorted({float(value) for value in drawn["x"].dropna()})
         x = draw.axis_x(data.display_factor(axis).title, values)
     if panels_by:
         panels, words = [], ""
-        for name in order if panels_by == "series" else dict.fromkeys(frame[panels_by]):
-            ours = frame[frame[panels_by] == name]
-            theirs = marks[marks[panels_by] == name] if len(marks) else marks
-            panel = draw.lines_panel(ours, order, x, display, theirs, _PANEL)
+        for name in order if panels_by == "series" else frame[panels_by].unique():
+            ours, theirs = (one[one[panels_by] == name] for one in (frame, marks))
+            panel = draw.lines_panel(ours, order, x, display, theirs, (200, 165))
             panels.append(panel.properties(title=str(name)))
             words += f"{name}. {_describe_lines(ours, order, x['title'], display)} "
         chart = alt.concat(*panels, columns=2)
@@ -239,52 +238,36 @@ def _published_frame(experiment: Experiment, published: list[PublishedValue]) ->
     """Return series, x, value, source and cell of values that belong to a single point."""
     axis = axis_factor(experiment)
     rows = []
-    for value in published:
-        where = value.quantity.where
-        keys = {factor: keys[0] for factor, keys in where.items() if len(keys) == 1}
+    for cell, value, quantity in published:
+        keys = {factor: keys[0] for factor, keys in quantity.where.items() if len(keys) == 1}
         if axis is None or axis.id in keys:
-            source = f"table {value.table}, row {value.row}, column {value.column}"
-            cell = (value.table, value.row, value.column)
-            rows.append({**keys, "value": value.value, "source": source, "cell": cell})
-    columns = ["series", "x", "value", "source", "cell"]
-    if not rows:
-        return pd.DataFrame(columns=columns)
+            source = "table {}, row {}, column {}".format(*cell)
+            rows.append({**keys, "value": value, "source": source, "cell": cell})
     frame = data.label_points(pd.DataFrame(rows), experiment, axis)
-    return (frame if axis else frame.assign(x=frame["series"]))[columns]
+    return frame.reindex(columns=["series", "x", "value", "source", "cell"])
 
 
 def _share_figures(
     results: Results, experiment: Experiment, published: Sequence[PublishedValue]
 ) -> list[Figure]:
     """Return the throughput of each flow, a row for each condition; none if all flows are alike."""
-    rates = ("throughput_bps", "goodput_bps")
-    printed = [v for v in published if v.quantity.metric in rates and _one_flow(v)]
-    metric = printed[0].quantity.metric if printed else rates[0]
-    parts = []
-    for flow in data.flow_ids(results, experiment):
-        wanted = Quantity(experiment=experiment.id, metric=metric, flows=[flow])
-        if len(part := data.estimates(results, experiment, wanted)):
-            parts.append(part.assign(flow=flow))
-    if len({part["series"].iloc[0] for part in parts}) < 2:
+    printed = {value.quantity.metric for value in published}
+    metric = "goodput_bps" if "goodput_bps" in printed else "throughput_bps"
+    wanted = Quantity(experiment=experiment.id, metric=metric)
+    flows = data.flow_ids(results, experiment)
+    both = _measured_and_published(results, experiment, wanted, published, flows)
+    frame, marks = (f.assign(condition=f["series"], series=f["flow"].map(proper)) for f in both)
+    if frame.groupby("flow")["condition"].first().nunique() < 2:
         return []
-    frame = pd.concat(parts, ignore_index=True)
-    frame = frame.assign(condition=frame["series"], series=frame["flow"].replace(data.ALGORITHMS))
-    rows = []
-    for value in printed:
-        keys = {factor: keys[0] for factor, keys in value.quantity.where.items()}
-        labels = [data.level_label(f, keys[f.id]) for f in experiment.axes if f.id in keys]
-        flow = _one_flow(value)
-        rows.append((", ".join(labels), data.ALGORITHMS.get(flow, flow), value.value))
-    marks = pd.DataFrame(rows, columns=["condition", "series", "value"])
     display = data.display_metric(metric)
-    chart = _share_chart(frame, marks, display)
+    chart = _share_chart(frame, marks[["condition", "series", "value"]], display)
     words = f"{display.title} of each flow, one row for each pair."
     for row in frame.to_dict("records"):
         words += f" {row['condition']}, {row['series']}: {draw.three_digits(row['mean'])}."
     words += " Hollow diamonds are published." if len(marks) else ""
     title = f"{experiment.title}: {display.label.lower()} of each flow"
     figure = draw.make_figure([experiment.id, "shares"], title, chart, words, frame)
-    return [replace(figure, published=frozenset((v.table, v.row, v.column) for v in printed))]
+    return [replace(figure, published=frozenset(marks["cell"]))]
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
@@ -293,23 +276,16 @@ def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> 
     axis, _ = draw.wrapped(frame["condition"])
     y = alt.Y("condition:N", title=None, sort=None, axis=axis)
     offset = alt.YOffset("series:N", sort=order)
-    base = alt.Chart(frame).encode(y=y, yOffset=offset, color=draw.colours("series", order))
+    base, looks = alt.Chart(frame).encode(y=y, yOffset=offset), draw.look("series", order)
     tooltip = [*draw.tips("N", condition="Pair", series="Flow"), *draw.interval_tips(display.title)]
-    bars = base.transform_calculate(zero="0").mark_rule(strokeWidth=1.6).encode(x=x, x2="zero:Q")
-    points = base.mark_point(filled=True, size=60).encode(
-        x=x, shape=draw.symbols("series", order), tooltip=tooltip
-    )
-    layers: list[Drawing] = [bars, points]
+    bars = base.transform_calculate(zero="0").mark_rule(strokeWidth=1.6)
+    points = base.mark_point(filled=True, size=60).encode(x=x, **looks, tooltip=tooltip)
+    layers: list[Drawing] = [bars.encode(x=x, x2="zero:Q", color=looks["color"]), points]
     if len(marks):
         theirs = alt.Chart(marks.assign(kind=draw.PUBLISHED)).mark_point(**draw.PUBLISHED_MARK)
         value = alt.X("value:Q", title=display.title)
         layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=draw.published_legend()))
     return alt.layer(*layers).properties(width=draw.WIDTH, height=46 * frame["condition"].nunique())
-
-
-def _one_flow(value: PublishedValue) -> str:
-    flows = value.quantity.flows
-    return flows[0] if isinstance(flows, list) and len(flows) == 1 else ""
 
 
 def _describe_lines(

@@ -35,11 +35,8 @@ def name_of(*parts: str) -> str:
     Names of figures and runs begin with study and experiment, empty if a figure belongs to none.
     The charts' script makes the same name of a number's table, row and column.
     """
-
-    def quote(sign: re.Match[str]) -> str:
-        return "".join(f"+{byte:02x}" for byte in sign[0].encode())
-
-    return "~".join(_QUOTED.sub(quote, part) for part in parts)
+    quoted = (_QUOTED.sub(lambda sign: f"+{sign[0].encode().hex('+')}", part) for part in parts)
+    return "~".join(quoted)
 
 
 def file_of(name: str) -> str:
@@ -100,8 +97,7 @@ def to_png(specification: dict[str, Any]) -> bytes:
     import oxipng
     import vl_convert
 
-    drawn = specification | {"background": "white"}
-    rendered = vl_convert.vegalite_to_png(drawn)
+    rendered = vl_convert.vegalite_to_png(specification | {"background": "white"})
     # Notebooks are kept in git, so size matters more than speed.
     return oxipng.optimize_from_memory(bytes(rendered), level=2)
 
@@ -146,26 +142,25 @@ def legend_of(order: Sequence[str], title: str | None = None, lines: bool = Fals
     return alt.Legend(title=title, orient="top", columns=min(4, max(1, len(order))), **strokes)
 
 
-def colours(field: str, order: Sequence[str], lines: bool = False) -> Any:
-    """Return the colour encoding of `field`."""
-    return levels_of(alt.Color, field, order, PALETTE, legend_of(order, lines=lines))
-
-
-def symbols(field: str, order: Sequence[str]) -> Any:
-    """Return the symbol encoding of `field`, which shares the legend of its colours."""
-    return levels_of(alt.Shape, field, order, SYMBOLS, legend_of(order))
-
-
-def dashes(field: str, order: Sequence[str], legend: bool = True) -> Any:
-    """Return the dash encoding of `field`, in the legend of its colours or in none."""
-    shown = legend_of(order, lines=True) if legend else None
-    return levels_of(alt.StrokeDash, field, order, DASHES, shown)
+def look(field: str, order: Sequence[str], lines: bool = False) -> dict[str, Any]:
+    """Return the encodings of a field: colours with symbols, or with dashes for `lines`."""
+    legend = legend_of(order, lines=lines)
+    second = ("strokeDash", alt.StrokeDash, DASHES) if lines else ("shape", alt.Shape, SYMBOLS)
+    both = (("color", alt.Color, PALETTE), second)
+    return {key: levels_of(one, field, order, values, legend) for key, one, values in both}
 
 
 def tips(kind: str, format: Any = alt.Undefined, **titles: str) -> list[alt.Tooltip]:
     """Return tooltips for fields of one type (N or Q), given their titles."""
     fields = titles.items()
     return [alt.Tooltip(f"{field}:{kind}", title=title, format=format) for field, title in fields]
+
+
+def round_step(span: float, most: int) -> float:
+    """Return 1, 2 or 5 times a power of ten, at most `most` of which fit into `span`."""
+    least = span / most * 0.999
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= least)
 
 
 def three_digits(value: float) -> str:
@@ -229,13 +224,13 @@ def lines_panel(
     `order` lists the series.
     """
     y = alt.Y("mean:Q", title=display.title, scale=alt.Scale(zero=True))
-    base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=colours("series", order))
-    lines = base.mark_line(strokeWidth=1.8).encode(
-        y=y, strokeDash=dashes("series", order, legend=False)
-    )
+    looks = look("series", order)
+    base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=looks["color"])
+    dashes = levels_of(alt.StrokeDash, "series", order, DASHES, None)
+    lines = base.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dashes)
     points = base.mark_point(filled=True, size=55).encode(
         y=y,
-        shape=symbols("series", order),
+        shape=looks["shape"],
         tooltip=[
             *tips("N", series="Series", x=x["title"]),
             *interval_tips(f"Mean ({display.unit})"),
@@ -247,7 +242,11 @@ def lines_panel(
         layers.append(bars.encode(y=alt.Y("low:Q", title=display.title), y2="high:Q"))
     layers += [lines, points]
     if len(published):
-        layers.append(_published_layer(published, x, display))
+        tooltip = tips("N", source="Published", series="Series")
+        tooltip += tips("Q", ".6g", value=f"Value ({display.unit})")
+        theirs = alt.Chart(published.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
+        value = alt.Y("value:Q", title=display.title)
+        layers.append(theirs.encode(x=x, y=value, fill=published_legend(), tooltip=tooltip))
     return alt.layer(*layers).properties(width=size[0], height=size[1])
 
 
@@ -257,22 +256,6 @@ def interval_tips(mean: str) -> list[alt.Tooltip]:
     return [*values, *tips("Q", n="Replicates")]
 
 
-def _published_layer(published: pd.DataFrame, x: alt.X, display: Display) -> Drawing:
-    return (
-        alt.Chart(published.assign(kind=PUBLISHED))
-        .mark_point(**PUBLISHED_MARK)
-        .encode(
-            x=x,
-            y=alt.Y("value:Q", title=display.title),
-            fill=published_legend(),
-            tooltip=[
-                *tips("N", source="Published", series="Series"),
-                *tips("Q", ".6g", value=f"Value ({display.unit})"),
-            ],
-        )
-    )
-
-
 def published_legend() -> alt.Fill:
     """Return an encoding that puts the published diamond into the legend."""
     return alt.Fill(
@@ -280,8 +263,3 @@ def published_legend() -> alt.Fill:
         scale=alt.Scale(domain=[PUBLISHED], range=["transparent"]),
         legend=alt.Legend(title=None, orient="top", symbolType="diamond", symbolStrokeColor=INK),
     )
-
-
-def short(value: Any) -> Any:
-    """Return a whole number as an int, which is shorter in JSON."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value

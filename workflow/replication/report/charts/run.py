@@ -5,59 +5,41 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from replication.metrics.sampled import kept_samples
-from replication.report.charts.data import QUEUES, flow_algorithm, flow_label
-from replication.report.charts.figure import DASHES, PALETTE
+from replication.report.charts.data import flow_algorithm, flow_label, proper
+from replication.report.charts.figure import DASHES, PALETTE, round_step
 from replication.report.charts.time import bin_ends
 
 _Floats = npt.NDArray[np.float64]
-
-
-class _Panel(NamedTuple):
-    """Title of the vertical axis, height (pixels) and number of samples to keep."""
-
-    title: str
-    height: int
-    samples: int
-
-
-_PANELS = {
-    "cwnd": _Panel("Window (segments)", 150, 200),
-    "rtt": _Panel("Round-trip time (ms)", 90, 80),
-    "throughput": _Panel("Throughput (Mbit/s)", 90, 80),
-    "queue": _Panel("Queue (packets)", 90, 60),
-}
+#: Times, values in display units, and the stroke of one quantity of one flow.
+_Line = tuple[_Floats, _Floats, str]
+#: Column of each panel, its title, height (pixels) and number of samples to keep.
+_PANELS = (
+    ("cwnd_bytes", "Window (segments)", 150, 200),
+    ("rtt_s", "Round-trip time (ms)", 90, 80),
+    ("throughput_bps", "Throughput (Mbit/s)", 90, 80),
+    ("queue_packets", "Queue (packets)", 90, 60),
+)
 _EVENTS = {"retransmissions": "Sent again", "drops": "Dropped"}
 #: Most marks of an event for each flow, and most flows that are drawn.
 _MARKS, _FLOWS = 40, 6
 _PANEL_WIDTH, _LEFT, _GAP = 560, 76, 26
 #: Coordinates of paths are whole numbers of half a pixel.
 _FINE = 2
-#: Distances between ticks are one of these times a power of ten.
-_ROUND = (1, 2, 2.5, 5, 10)
+#: Most distances between ticks on an axis.
+_STEPS = 4
 #: Fields of a queue's limit, and their units in words.
 _LIMITS = {
     "limit_packets": "packets",
     "memory_limit_bytes": "bytes of memory",
     "limit_bytes": "bytes",
 }
-#: Longer lists of similar hosts are shortened to the first and the last.
-_MOST_ALIKE = 3
-
-
-class _Line(NamedTuple):
-    """One quantity of one flow in display units, with its stroke."""
-
-    time_s: _Floats
-    value: _Floats
-    stroke: str
-    steps: bool = False
 
 
 def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str, Any]:
@@ -67,29 +49,29 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
     samples = samples.sort_values("time_s", kind="stable")
     own = {flow["id"]: samples[samples["flow"] == flow["id"]] for flow in chosen}
     flows = sorted((flow for flow in chosen if len(own[flow["id"]])), key=flow_label)
-    looks = zip(flows, cycle(PALETTE), cycle(DASHES), strict=False)
-    strokes = {flow["id"]: _stroke(colour, dash) for flow, colour, dash in looks}
+    solid = {f["id"]: f'stroke="{c}"' for f, c in zip(flows, cycle(PALETTE), strict=False)}
+    dashes = {f["id"]: _dashed(dash) for f, dash in zip(flows, cycle(DASHES), strict=False)}
     end_s = float(scenario["duration_s"])
     top, panels, events = 42 + 18 * ((len(flows) - 1) // 3), [], []
-    for name, panel in _PANELS.items():
-        lines = [_Line(*_known(samples, "queue_packets"), "")] if name == "queue" else []
-        for flow in flows if name != "queue" else []:
-            lines += _lines(name, own[flow["id"]], flow, strokes[flow["id"]], end_s)
-        lines = list(_thinned(lines, panel.samples))
-        if lines:
-            panels.append(_panel(lines, panel, top, end_s))
-            top += panel.height + _GAP
+    for column, title, height, limit in _PANELS:
+        lines = [(*_known(samples, column), "")] if column == "queue_packets" else []
+        for flow in flows if not lines else []:
+            stroke = solid[flow["id"]], dashes[flow["id"]]
+            lines += _lines(column, own[flow["id"]], flow, stroke, end_s)
+        if lines := list(_thinned(lines, limit)):
+            panels.append({"title": title, "top": top, **_panel(lines, height, end_s)})
+            top += height + _GAP
     for event, words in _EVENTS.items():
-        ticks = [(_ticks(own[f["id"]], event, top, end_s), strokes[f["id"]]) for f in flows]
+        ticks = [(_ticks(own[flow["id"]], event, top, end_s), solid[flow["id"]]) for flow in flows]
         if any(path for path, _ in ticks):
-            events.append((top, words, [(path, _solid(stroke)) for path, stroke in ticks if path]))
+            events.append((top, words, [one for one in ticks if one[0]]))
             top += 22
-    _, step = _rounded_up(end_s)
+    step = round_step(end_s, _STEPS)
     return {
         "left": _LEFT,
         "width": _PANEL_WIDTH,
         "scale": 1 / _FINE,
-        "legend": [(strokes[flow["id"]], flow_label(flow)) for flow in flows],
+        "legend": [(solid[f["id"]] + dashes[f["id"]], flow_label(f)) for f in flows],
         "panels": panels,
         "events": events,
         "below": top,
@@ -101,82 +83,75 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
     }
 
 
+def _dashed(dash: Sequence[int]) -> str:
+    return "" if dash == [1, 0] else f' stroke-dasharray="{" ".join(map(str, dash))}"'
+
+
 def _lines(
-    panel: str, rows: pd.DataFrame, flow: Mapping[str, Any], stroke: str, end_s: float
+    column: str, rows: pd.DataFrame, flow: Mapping[str, Any], stroke: tuple[str, str], end_s: float
 ) -> Iterator[_Line]:
     """Yield the lines of a flow in a panel; the window comes with its dotted threshold."""
-    if panel == "rtt":
-        yield _Line(*_known(rows, "rtt_s", 1e3), stroke)
-    elif panel == "throughput":
-        times, values = _known(rows, "throughput_bps", 1e-6)
+    solid, looks = stroke[0], "".join(stroke)
+    if column == "rtt_s":
+        yield *_known(rows, column, 1e3), looks
+    elif column == "throughput_bps":
+        times, values = _known(rows, column, 1e-6)
         # About 100 bins for each flow keep the line readable.
         ends, which = np.unique(bin_ends(times, max(0.5, end_s / 100)), return_inverse=True)
-        yield _Line(ends, np.bincount(which, weights=values) / np.bincount(which), stroke)
+        yield ends, np.bincount(which, weights=values) / np.bincount(which), looks
     elif "segment_bytes" in flow:
-        times, values = _known(rows, "cwnd_bytes", 1 / flow["segment_bytes"])
-        yield _Line(times, values, stroke)
-        largest = values.max() if values.size else 0.0
+        times, values = _known(rows, column, 1 / flow["segment_bytes"])
+        yield times, values, looks
+        largest = values.max(initial=0.0)
         times, values = _known(rows, "ssthresh_bytes", 1 / flow["segment_bytes"])
         # An infinite threshold is a huge number, which would flatten the window.
         low = values <= 1.5 * largest
-        yield _Line(times[low], values[low], f'{_solid(stroke)} stroke-dasharray="1 3"', steps=True)
+        yield times[low], values[low], solid + _dashed([1, 3])
 
 
 def _known(rows: pd.DataFrame, column: str, factor: float = 1.0) -> tuple[_Floats, _Floats]:
-    times, values = (rows[name].to_numpy(dtype=float) for name in ("time_s", column))
-    known = np.isfinite(values)
-    return times[known], values[known] * factor
+    known = rows[rows[column].notna()]
+    times, values = (known[name].to_numpy(dtype=float) for name in ("time_s", column))
+    return times, values * factor
 
 
 def _thinned(lines: Sequence[_Line], limit: int) -> Iterator[_Line]:
     """Yield the lines that have samples, thinned to about `limit` samples in total."""
-    lines = [line for line in lines if line.time_s.size]
+    lines = [line for line in lines if line[0].size]
     bins = max(1, limit // (4 * max(1, len(lines))))
-    for line in lines:
-        kept: Any = slice(None)
-        if sum(line.time_s.size for line in lines) > limit:
-            kept = kept_samples(line.time_s, line.value, bins)
-        yield line._replace(time_s=line.time_s[kept], value=line.value[kept])
+    is_long = sum(times.size for times, *_ in lines) > limit
+    for times, values, stroke in lines:
+        kept: Any = kept_samples(times, values, bins) if is_long else slice(None)
+        yield times[kept], values[kept], stroke
 
 
-def _stroke(colour: str, dash: Sequence[int]) -> str:
-    dashed = "" if dash == [1, 0] else f' stroke-dasharray="{" ".join(map(str, dash))}"'
-    return f'stroke="{colour}"{dashed}'
-
-
-def _solid(stroke: str) -> str:
-    return stroke.partition(" ")[0]
-
-
-def _panel(lines: Sequence[_Line], panel: _Panel, top: float, end_s: float) -> dict[str, Any]:
-    high, step = _rounded_up(max(float(line.value.max()) for line in lines))
-    x, y = _FINE * _PANEL_WIDTH / end_s, _FINE * panel.height / high
+def _panel(lines: Sequence[_Line], height: int, end_s: float) -> dict[str, Any]:
+    largest = max(float(values.max()) for _, values, _ in lines) or 1.0
+    step = round_step(largest, _STEPS)
+    steps = np.ceil(largest / step - 1e-9)
+    x, y = _FINE * _PANEL_WIDTH / end_s, _FINE * height / (step * steps)
     return {
-        "title": panel.title,
-        "top": top,
-        "height": panel.height,
+        "height": height,
         "ticks": [
-            (f"{panel.height - tick * y / _FINE + 4:g}", f"{tick:g}")
-            for tick in np.arange(0, high + step / 2, step)
+            (f"{height * (1 - number / steps) + 4:g}", f"{number * step:g}")
+            for number in range(int(steps) + 1)
         ],
         "paths": [
-            (_path(line.time_s * x, _FINE * panel.height - line.value * y, line.steps), line.stroke)
-            for line in lines
+            (_path(times * x, _FINE * height - values * y), stroke)
+            for times, values, stroke in lines
         ],
     }
 
 
-def _path(x: _Floats, y: _Floats, steps: bool) -> str:
-    """Return an SVG path through points; with `steps` a value lasts until the next one."""
+def _path(x: _Floats, y: _Floats) -> str:
+    """Return an SVG path through points."""
     xs, ys = (np.rint(values).astype(int) for values in (x, y))
-    found = [f"M{xs[0]} {ys[0]}"]
     # Only the ends of a constant stretch are needed.
     kept = np.ones(ys.size, dtype=bool)
     kept[1:-1] = (ys[1:-1] != ys[:-2]) | (ys[1:-1] != ys[2:])
-    for dx, dy in zip(np.diff(xs[kept]), np.diff(ys[kept]), strict=True):
-        if dx or dy:
-            found.append(f"h{dx}v{dy}" if steps else f"l{dx} {dy}")
-    return "".join(found).replace(" -", "-")
+    moves = zip(np.diff(xs[kept]), np.diff(ys[kept]), strict=True)
+    lines = (f"l{dx} {dy}" for dx, dy in moves if dx or dy)
+    return "".join([f"M{xs[0]} {ys[0]}", *lines]).replace(" -", "-")
 
 
 def _ticks(rows: pd.DataFrame, event: str, top: float, end_s: float) -> str:
@@ -188,61 +163,38 @@ def _ticks(rows: pd.DataFrame, event: str, top: float, end_s: float) -> str:
     return f"M{_LEFT} {top + 6}{moves}" if moves else ""
 
 
-def _rounded_up(value: float) -> tuple[float, float]:
-    """Return a round bound at or above a value, and the distance of about four ticks."""
-    value = value or 1.0
-    power = 10.0 ** np.floor(np.log10(value / 4))
-    step = next(power * one for one in _ROUND if power * one * 4 >= value * 0.999)
-    return float(step * np.ceil(value / step - 1e-9)), float(step)
-
-
 def topology_lines(scenario: Mapping[str, Any]) -> list[str]:
     """Return one line for each link with its monitored queues, and for each congestion control.
 
     Hosts with similar links to one node share a line. A monitored link has double strokes.
     """
     degree = Counter(end for link in scenario["links"] for end in (link["a"], link["b"]))
-    queues: defaultdict[str, list[str]] = defaultdict(list)
-    known = {link["id"]: link for link in scenario["links"]}
-    for monitor in scenario["monitors"]:
-        link = known[monitor["link"]]
-        queues[link["id"]].append(_queue(link[f"queue_{monitor['direction']}"]))
-    alike: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    watched = {(monitor["link"], monitor["direction"]) for monitor in scenario["monitors"]}
+    alike: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for link in scenario["links"]:
-        words = ", ".join([_rate(link["rate_bps"]), _delay(link["delay_s"]), *queues[link["id"]]])
-        stroke = "══" if queues[link["id"]] else "──"
+        ways = [way for way in ("ab", "ba") if (link["id"], way) in watched]
+        queues = [_queue(link[f"queue_{way}"]) for way in ways]
+        rate, ms = f"{link['rate_bps'] / 1e6:g} Mbit/s", link["delay_s"] * 1e3
+        delay = f"{ms:g} ms" if ms >= 0.1 or not ms else f"{ms * 1e3:g} µs"
+        stroke = "══" if queues else "──"
+        words = f" {stroke} {', '.join([rate, delay, *queues])} {stroke} "
         if degree[link["a"]] == 1:
-            alike["left", link["b"], words, stroke].append(link["a"])
+            alike["", words + link["b"]].append(link["a"])
         else:
-            alike["right", link["a"], words, stroke].append(link["b"])
-    links = []
-    for (side, node, words, stroke), hosts in alike.items():
-        left, right = (_named(hosts), node) if side == "left" else (node, _named(hosts))
-        links.append(f"{left} {stroke} {words} {stroke} {right}")
-    flows: defaultdict[str, list[str]] = defaultdict(list)
+            alike[link["a"] + words, ""].append(link["b"])
+    flows: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for flow in scenario["flows"]:
-        flows[flow_algorithm(flow)].append(f"{flow['source']} to {flow['destination']}")
+        flows[flow_algorithm(flow)][f"{flow['source']} to {flow['destination']}"] = None
     return [
-        *links,
-        *(f"{kind}: {_named(list(dict.fromkeys(ends)))}" for kind, ends in flows.items()),
+        *(f"{before}{_named(hosts)}{after}" for (before, after), hosts in alike.items()),
+        *(f"{kind}: {_named(list(ends))}" for kind, ends in flows.items()),
     ]
 
 
 def _named(names: Sequence[str]) -> str:
-    if len(names) <= _MOST_ALIKE:
-        return ", ".join(names)
-    return f"{names[0]} … {names[-1]} ({len(names)})"
-
-
-def _rate(bps: float) -> str:
-    return f"{bps / 1e6:g} Mbit/s" if bps >= 1e5 else f"{bps / 1e3:g} kbit/s"
-
-
-def _delay(seconds: float) -> str:
-    return f"{seconds * 1e3:g} ms" if seconds >= 1e-4 or not seconds else f"{seconds * 1e6:g} µs"
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]} ({len(names)})"
 
 
 def _queue(document: Mapping[str, Any]) -> str:
-    kind = str(document["kind"])
     field = next(name for name in _LIMITS if document.get(name) is not None)
-    return f"{QUEUES.get(kind, kind)} {document[field]:,} {_LIMITS[field]}"
+    return f"{proper(document['kind'])} {document[field]:,} {_LIMITS[field]}"

@@ -87,9 +87,8 @@ def _binned(results: Results, runs: pd.DataFrame, at_least_s: float = 0.0) -> pd
         wanted = max(duration / _BINS, min(at_least_s, duration / 20))
         widths[name] = step * max(1, round(wanted / step))
         kinds = [flow["kind"].upper() for flow in scenario["flows"]]
-        alike = len(set(kinds)) == len(
-            kinds
-        )  # With one flow of each kind, the panel's title names it.
+        # With one flow of each kind, the panel's title names it.
+        alike = len(set(kinds)) == len(kinds)
         for flow, kind in zip(scenario["flows"], kinds, strict=True):
             flows.append((name, flow["id"], flow["kind"], kind if alike else data.flow_label(flow)))
     facts = pd.DataFrame(flows, columns=["scenario", "flow", "kind", "series"])
@@ -119,12 +118,12 @@ def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
 
 
 def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.Scale) -> Drawing:
-    base = alt.Chart(frame.drop(columns="panel")).encode(
-        x=alt.X("time_s:Q", title="Time (s)"), color=draw.colours("series", order, lines=True)
-    )
+    looks = draw.look("series", order, lines=True)
+    x = alt.X("time_s:Q", title="Time (s)")
+    base = alt.Chart(frame.drop(columns="panel")).encode(x=x, color=looks["color"])
     line = base.mark_line(strokeWidth=1.5).encode(
         y=alt.Y("mean:Q", title=display.title, scale=scale),
-        strokeDash=draw.dashes("series", order),
+        strokeDash=looks["strokeDash"],
         tooltip=[
             *draw.tips("N", series="Series"),
             *draw.tips("Q", ".3g", time_s="Time (s)"),
@@ -137,32 +136,20 @@ def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.S
     return alt.layer(base.mark_area(opacity=0.18).encode(y=low, y2="high:Q"), line)
 
 
-def trace_figures(
-    windows: pd.DataFrame, comparison: pd.DataFrame, traces: Sequence[str], engine: str
-) -> list[Figure]:
-    """Return one figure of the first flow of each trace, published and on one engine.
-
-    Without a raw trace the published mean is drawn. Without windows there is no figure.
-    """
+def trace_figures(windows: pd.DataFrame, traces: Sequence[str], engine: str) -> list[Figure]:
+    """Return one figure of the first flow of each trace, published (if it is there) and ours."""
     sources = [PUBLISHED_SOURCE, engine]
     own = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]
     panels, parts, words = [], [], "Congestion window of the first flow of each published trace."
-    for trace in [trace for trace in traces if (own["trace"] == trace).any()]:
-        part = own[own["trace"] == trace]
+    for name, part in own.drop(columns="study").groupby("trace", sort=False):
+        trace = data.proper(str(name))
         part = part[part["flow"] == part["flow"].iloc[0]].round({"time_s": 3, "cwnd_segments": 2})
         part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, draw.PUBLISHED))
-        mean = None
-        if draw.PUBLISHED not in set(part["source"]):
-            named = {"trace": trace, "flow": str(part["flow"].iloc[0]), "metric": "cwnd_mean"}
-            row = comparison[(comparison[list(named)].astype(str) == pd.Series(named)).all(axis=1)]
-            mean = float(row["published"].iloc[0])
-            words += f" {data.proper(trace)}: published mean {draw.three_digits(mean)}."
-        parts.append(part[["trace", "flow", "source", "time_s", "cwnd_segments"]])
-        panels.append(_window_panel(parts[-1], data.proper(trace), [draw.PUBLISHED, engine], mean))
-        for source, run in part.groupby("source", sort=False):
-            low, high = run["cwnd_segments"].min(), run["cwnd_segments"].max()
-            ends = f"{draw.three_digits(low)} to {draw.three_digits(high)}"
-            words += f" {data.proper(trace)}, {source}: {ends}."
+        parts.append(part)
+        panels.append(_window_panel(part, trace, [draw.PUBLISHED, engine]))
+        for source, run in part.groupby("source", sort=False)["cwnd_segments"]:
+            ends = f"{draw.three_digits(run.min())} to {draw.three_digits(run.max())}"
+            words += f" {trace}, {source}: {ends}."
     if not panels:
         return []
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
@@ -170,27 +157,16 @@ def trace_figures(
     return [draw.make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
 
 
-def _window_panel(data: pd.DataFrame, title: str, order: list[str], mean: float | None) -> Drawing:
-    y = alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True))
+def _window_panel(data: pd.DataFrame, title: str, order: list[str]) -> Drawing:
     legend = draw.legend_of(order, lines=True)
     lines = alt.Chart(data).mark_line(strokeWidth=1.5)
-    chart: Drawing = lines.encode(
+    return lines.encode(
         x=alt.X("time_s:Q", title="Time since the flow's start (s)"),
-        y=y,
+        y=alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True)),
         color=draw.levels_of(alt.Color, "source", order, [draw.INK, draw.PALETTE[0]], legend),
         strokeDash=draw.levels_of(alt.StrokeDash, "source", order, draw.DASHES, legend),
         tooltip=[
             *draw.tips("N", source="Source"),
             *draw.tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
         ],
-    )
-    layers = [chart]
-    if mean is not None:
-        base = alt.Chart(pd.DataFrame({"cwnd_segments": [mean], "word": ["published mean"]}))
-        base = base.encode(y=y)
-        words = base.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=10)
-        layers += [
-            base.mark_rule(color=draw.INK, strokeDash=[6, 3], strokeWidth=1.4),
-            words.encode(text="word:N", x=alt.value(0)),
-        ]
-    return alt.layer(*layers).properties(title=title, width=250, height=130)
+    ).properties(title=title, width=250, height=130)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+from IPython.display import Markdown
 from pydantic import ValidationError
 
 from replication.design.config import load_study, study_ids
-from replication.engines.catalogue import ENGINES
+from replication.design.pipeline import run_single
 from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current as region_is_current
 from replication.explore.regions.region_result import region_results
@@ -25,11 +27,10 @@ from replication.explore.regions.space import Point, Space
 from replication.explore.regions.surface import middles
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
-from replication.report.charts.data import read_cells, read_series, runs_of
+from replication.report.charts import data as report_data
 from replication.report.notebooks import session
-from replication.report.notebooks.picture import NOT_CONCLUDED, Text
-from replication.report.notebooks.session import LiveRun
-from replication.report.pages.regions import Axis, panel_title
+from replication.report.notebooks.picture import NOT_CONCLUDED
+from replication.report.pages.regions import panel_title, range_of
 from replication.report.release import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
@@ -37,11 +38,10 @@ from replication.study.scenario import Scenario
 from replication.study.storage.table import read_frame, read_parquet
 from replication.study.study import Experiment, Study
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import read_table
+from replication.verdicts.verdict_table import primary_engines, read_table
 
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
-_RUN = ("experiment", "engine", "replicate", "scenario")
 #: Significant digits that keep a number exact.
 _EXACT = 17
 
@@ -61,6 +61,13 @@ class RegionData(NamedTuple):
     surface: pd.DataFrame
 
 
+class LiveRun(NamedTuple):
+    """Results of one run: the tables of `Collection.flows` and `.series` without factors."""
+
+    flows: pd.DataFrame
+    series: pd.DataFrame
+
+
 @dataclass(frozen=True)
 class Collection:
     """The studies of the project in `root`, and a folder of results."""
@@ -69,14 +76,14 @@ class Collection:
     data: Path
     is_release: bool = False
 
-    def conclude(self, *conclusions: tuple[bool, str]) -> Text:
+    def conclude(self, *conclusions: tuple[bool, str]) -> Markdown:
         """Return the conclusions whose condition holds; RunError if the release fails one."""
         lines = []
         for place, (holds, sentence) in enumerate(conclusions, start=1):
             if not holds and self.is_release:
                 raise RunError(f"the release no longer supports this conclusion: {sentence}")
             lines.append(f"{place}. {sentence if holds else NOT_CONCLUDED}")
-        return Text("\n".join(lines) or NOT_CONCLUDED)
+        return Markdown("\n".join(lines) or NOT_CONCLUDED)
 
     @property
     def studies(self) -> list[str]:
@@ -89,50 +96,42 @@ class Collection:
 
     def experiment(self, study: str, experiment: str) -> Experiment:
         """Return an experiment of a study."""
-        return session.experiment_of(self.study(study), experiment)
+        return self.study(study).experiment(experiment)
 
     def engine(self, study: str) -> str:
-        """Return the engine whose results charts show: that of the paper if it ran, else ns3."""
-        ran = set(self._results(study).flows["engine"])
-        own = self.study(study).original_system.engine
-        found = next((name for name in (own, "ns3", *ENGINES) if name in ran), None)
-        if found is None:
-            raise InputError(f"{self.data}: study {study} ran on no engine; run `make report`")
-        return found
+        """Return the primary engine of a study: that of the paper if it ran, else ns3."""
+        return primary_engines(self.root, self.data, [study])[study]
 
     def flows(self, study: str) -> pd.DataFrame:
         """Return one row for each flow of each run: factors, replicate, engine, measurements."""
-        results = self._results(study)
+        results = Results.load(self.data, study)
         parts = [self._runs(study, e) for e in self.study(study).experiments]
         runs = pd.concat(parts, ignore_index=True)
         flows = runs.merge(results.flows, on=["scenario", "engine"])
-        return _ordered(_with_flow_facts(results, flows), self.study(study).experiments)
+        facts = _flow_facts(results.scenarios)
+        return _ordered(flows.merge(facts, how="left"), self.study(study).experiments)
 
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, for one replicate or all."""
-        results, found = self._results(study), self.experiment(study, experiment)
-        runs, wanted = self._runs(study, found), runs_of(results, found)
+        results, found = Results.load(self.data, study), self.experiment(study, experiment)
+        runs, wanted = self._runs(study, found), report_data.runs_of(results, found)
         if replicate is not None:
             runs, wanted = (one[one["replicate"] == replicate] for one in (runs, wanted))
-        series = runs.merge(read_series(results, wanted), on=["scenario", "engine"])
-        return _ordered(_with_flow_facts(results, series), [found])
+        series = runs.merge(report_data.read_series(results, wanted), on=["scenario", "engine"])
+        return _ordered(series.merge(_flow_facts(results.scenarios), how="left"), [found])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return published and measured means with their factors' levels, in SI units."""
-        cells = read_cells(self.data, study)
+        cells = report_data.read_cells(self.data, study)
         cells = cells[cells["quantities"].map(len) > 0]
         if cells.empty:
             return cells.assign(experiment=None)
         experiments = {e.id: e for e in self.study(study).experiments}
-        asked = [json.loads(quantities[0]) for quantities in cells["quantities"]]
         facts = []
-        for quantity in asked:
-            # Several levels are a list; they belong to no single row.
-            where = quantity.get("where", {}).items()
-            levels = {name: key for name, key in where if isinstance(key, str)}
-            owner = experiments[quantity["experiment"]]
-            named = {"experiment": owner.id, "metric": quantity["metric"]}
-            facts.append(named | _levels(owner, levels))
+        for quantity in map(json.loads, cells["quantities"].str[0]):
+            owner, named = experiments[quantity["experiment"]], {"metric": quantity["metric"]}
+            # Several levels are a list, which is no level's key.
+            facts.append({"experiment": owner.id} | named | _levels(owner, quantity["where"]))
         found = pd.concat([cells.reset_index(drop=True), pd.DataFrame(facts)], axis=1)
         if experiment is not None:
             found = found[found["experiment"] == experiment].reset_index(drop=True)
@@ -154,9 +153,6 @@ class Collection:
     def table(self, name: str) -> pd.DataFrame:
         """Return a CSV or Parquet table of the results by its path below their folder."""
         path = self.data / name
-        if not path.is_file():
-            made = "make explain" if name.startswith("sensitivity/") else "make report"
-            raise InputError(f"{path}: no such file; run `{made}` first")
         if path.suffix == ".parquet":
             found: pd.DataFrame = read_parquet(path).to_pandas()
             return found
@@ -193,13 +189,13 @@ class Collection:
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
         """Return the scenario of an experiment's first run as a JSON document."""
-        results = self._results(study)
+        results = Results.load(self.data, study)
         runs = results.runs(self.experiment(study, experiment).id, {})
         return results.scenarios[str(runs["scenario"].iloc[0])]
 
     def points(self, study: str, experiment: str) -> Iterator[tuple[str, str, Scenario]]:
         """Yield levels, engine and scenario of the first replicate of each point that was run."""
-        results = self._results(study)
+        results = Results.load(self.data, study)
         runs = results.design[results.design["experiment"] == experiment]
         first = runs[runs["supported"] & (runs["replicate"] == 0)]
         for row in first.to_dict("records"):
@@ -217,24 +213,36 @@ class Collection:
 
         InputError: the engine is not built or refuses it; RunError: the run failed.
         """
-        return session.run_live(self.root, scenario, engine)
-
-    def _results(self, study: str) -> Results:
-        load_study(self.root, study)  # InputError for an unknown study
-        return Results.load(self.data, study)
+        with tempfile.TemporaryDirectory(prefix="live-") as folder:
+            built = Path("data/reproduced")
+            _, tables = run_single(self.root, built, scenario, engine, Path(folder) / "run")
+        facts = _flow_facts({"": scenario.model_dump()}).drop(columns="scenario")
+        flows, series = (
+            tables[name].to_pandas().assign(engine=engine).merge(facts, on="flow", how="left")
+            for name in ("flows.csv", "series.csv")
+        )
+        return LiveRun(flows, series)
 
     def _runs(self, study: str, experiment: Experiment) -> pd.DataFrame:
-        results = self._results(study)
+        results = Results.load(self.data, study)
         rows = results.runs(experiment.id, {})
         rows = rows[rows["supported"]]
         names = [factor.id for factor in experiment.axes]
         facts = [_levels(experiment, row) for row in rows[names].to_dict("records")]
-        runs = rows.assign(experiment=experiment.id)[list(_RUN)].reset_index(drop=True)
+        runs = rows.assign(experiment=experiment.id).reset_index(drop=True)
+        runs = runs[["experiment", "engine", "replicate", "scenario"]]
         return pd.concat([runs, pd.DataFrame(facts)], axis=1)
 
 
-def _with_flow_facts(results: Results, frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.merge(session.flow_facts(results.scenarios), on=["scenario", "flow"], how="left")
+def _flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the congestion control and segment size of each TCP flow."""
+    rows = [
+        (name, flow["id"], report_data.flow_algorithm(flow), float(flow["segment_bytes"]))
+        for name, scenario in scenarios.items()
+        for flow in scenario["flows"]
+        if flow["kind"] == "tcp"
+    ]
+    return pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])
 
 
 def _region_data(document: Mapping[str, Any]) -> RegionData:
@@ -245,13 +253,13 @@ def _region_data(document: Mapping[str, Any]) -> RegionData:
         frame["panel"] = [panel_title(document, panel) for panel in frame["panel"]]
         return frame.rename(columns=dict(zip("xy", names, strict=True)))
 
-    axes, cells = [Axis.of(axis) for axis in document["axes"]], []
+    spans, cells = [range_of(axis) for axis in document["axes"]], []
     for panel in document["panels"]:
         places, title = middles(len(panel["quantity"])), panel_title(document, panel["panel"])
         for y, *rows in zip(places, panel["quantity"], panel["probability"], strict=True):
             for x, *found in zip(places, *rows, strict=True):
-                own = zip(axes, (x, y), strict=True)
-                cells.append((title, *(a.at(at, _EXACT) / a.factor for a, at in own), *found))
+                own = zip(spans, (x, y), strict=True)
+                cells.append((title, *(span.at(share, _EXACT) for span, share in own), *found))
     return RegionData(
         document,
         list(document["axes"]),
@@ -291,14 +299,10 @@ def open_collection(data: str, root: str) -> Collection:
 
 def column_of(factor: Factor) -> str:
     """Return the name of the column of a factor's levels, with the unit if they are numbers."""
-    if not _is_number(factor) or factor.unit in ("1", factor.id, "flows"):
+    if not report_data.is_numeric(factor) or factor.unit in ("1", factor.id, "flows"):
         return factor.id
     unit = _UNITS.get(factor.unit, re.sub(r"\W+", "_", factor.unit.lower()).strip("_"))
     return f"{factor.id}_{unit}"
-
-
-def _is_number(factor: Factor) -> bool:
-    return all(level.value is not None for level in factor.levels)
 
 
 def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
@@ -306,7 +310,9 @@ def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
     for factor in experiment.factors:
         level = next((level for level in factor.levels if level.key == keys.get(factor.id)), None)
         if level is not None:
-            found[column_of(factor)] = level.value if _is_number(factor) else level.label
+            found[column_of(factor)] = (
+                level.value if report_data.is_numeric(factor) else level.label
+            )
     return found
 
 
@@ -314,7 +320,7 @@ def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame
     """Make labels ordered categories, in the order of the study."""
     labels: dict[str, dict[str, None]] = {}
     for factor in (factor for e in experiments for factor in e.factors):
-        if not _is_number(factor):
+        if not report_data.is_numeric(factor):
             known = labels.setdefault(column_of(factor), {})
             known |= dict.fromkeys(level.label for level in factor.levels)
     for name in labels.keys() & set(frame.columns):

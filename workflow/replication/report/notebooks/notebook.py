@@ -7,7 +7,6 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -48,7 +47,7 @@ def read_notebook(path: Path) -> NotebookNode:
     """Read and validate a notebook; InputError if it is missing or invalid."""
     text = read_text(path)
     try:
-        notebook: NotebookNode = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+        notebook: NotebookNode = nbformat.reads(text, as_version=4)
         nbformat.validate(notebook)
     # nbformat raises several types on JSON that is no notebook.
     except (nbformat.ValidationError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -65,17 +64,14 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
     import papermill
 
     read_notebook(notebook)
+    known = papermill.inspect_notebook(str(notebook))
     # Papermill only logs unknown parameters.
-    try:
-        known = papermill.inspect_notebook(str(notebook))
-    except ValueError as error:
-        raise InputError(f"{notebook}: {error}") from None
-    for name in parameters:
-        if name not in known:
-            raise InputError(
-                f"{notebook}: has no parameter {name!r}; it has {', '.join(known) or 'none'}"
-            )
-    relative = {name: _relative(value) for name, value in parameters.items()}
+    if unknown := [name for name in parameters if name not in known]:
+        has = ", ".join(known) or "none"
+        raise InputError(f"{notebook}: has no parameter {unknown[0]!r}; it has {has}")
+    here, texts = Path.cwd(), {k: v for k, v in parameters.items() if isinstance(v, str)}
+    below = {name: Path(text) for name, text in texts.items() if Path(text).is_relative_to(here)}
+    paths = {name: path.relative_to(here).as_posix() for name, path in below.items()}
     with tempfile.TemporaryDirectory(prefix="notebook-") as folder:
         executed = Path(folder) / "executed.ipynb"
         try:
@@ -84,7 +80,7 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
                 papermill.execute_notebook(
                     str(notebook),
                     str(executed),
-                    parameters=relative,
+                    parameters={**parameters, **paths},
                     kernel_name=_KERNEL,
                     language="python",
                     progress_bar=False,
@@ -107,16 +103,8 @@ def write_notebook(path: Path, notebook: NotebookNode) -> None:
         tags = cell.metadata.get("tags", [])
         cell.metadata = {"tags": tags} if tags else {}
         cell.id = f"cell-{number:02d}"
-    text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+    text: str = nbformat.writes(notebook)
     write_text(path, text.rstrip("\n") + "\n")
-
-
-def _relative(value: Any) -> Any:
-    if isinstance(value, str) and Path(value).is_absolute():
-        path, here = Path(value).resolve(), Path.cwd().resolve()
-        if path.is_relative_to(here):
-            return path.relative_to(here).as_posix()
-    return value
 
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:
@@ -131,14 +119,14 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     pictures = _pictures(document)
     # By default the sanitiser shows table heads and paragraphs as text.
     heads = {"th": ["rowspan", "colspan"]}
-    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes=heads)  # type: ignore[no-untyped-call]
-    document, _ = sanitizer.preprocess(document, {})  # type: ignore[no-untyped-call]
+    sanitizer = SanitizeHTML(tags=list(_ALLOWED_TAGS), attributes=heads)
+    document, _ = sanitizer.preprocess(document, {})
     for cell in document.cells:
         if cell.cell_type == "markdown":
             cell.source = _QUOTED.sub(">", cell.source)
     for place, picture in pictures.items():
         _outputs(document)[place].data = {"image/svg+xml": picture}
-    exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])  # type: ignore[no-untyped-call]
+    exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     prose = (cell.source for cell in document.cells if cell.cell_type == "markdown")
     titles = (found[1].strip() for source in prose if (found := re.match(r"#\s+(.+)", source)))

@@ -44,10 +44,10 @@ def _entries(study: Study) -> Iterator[_Entry]:
             yield experiment.title, name, levels_in_brief(factor), unsaid_unit(factor), factor
 
 
-def plausible(tag: Assumed, unit: str = "") -> str:
+def plausible(tag: Assumed) -> str:
     """Return the plausible range or the choices of an assumption."""
     if tag.range is not None:
-        return f"{plain(tag.range[0])} to {plain(tag.range[1])} {unit}".strip()
+        return f"{plain(tag.range[0])} to {plain(tag.range[1])}"
     return ", ".join(plain(choice) for choice in tag.choices or [])
 
 
@@ -62,10 +62,9 @@ def plain(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-#: Verdicts that have an order, worst first.
-_ORDER = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.REPRODUCED)
+#: Verdicts that have an order, and their ranks.
+_RANK = {Verdict.NOT_REPRODUCED: 0, Verdict.DIRECTION_ONLY: 1, Verdict.REPRODUCED: 2}
 MOVES = ("up", "down", "stayed", "became testable", "no longer testable")
-_UP, _DOWN, _STAYED, _TESTABLE, _UNTESTABLE = MOVES
 
 
 def changes_view(study: Study) -> dict[str, Any]:
@@ -78,11 +77,12 @@ def changes_view(study: Study) -> dict[str, Any]:
 
 def _moved(before: str, after: str) -> str:
     """Return the way a verdict moved; `impossible` counts as not testable."""
-    ranks = [_ORDER.index(Verdict(v)) if v in _ORDER else None for v in (before, after)]
-    old, new = ranks
+    old, new = (_RANK.get(Verdict(verdict)) for verdict in (before, after))
+    if old == new:
+        return "stayed"
     if old is None or new is None:
-        return _STAYED if old == new else _TESTABLE if old is None else _UNTESTABLE
-    return _STAYED if old == new else _UP if new > old else _DOWN
+        return "became testable" if old is None else "no longer testable"
+    return "up" if new > old else "down"
 
 
 def _change(study: Study, change: StudyChange) -> dict[str, Any]:

@@ -21,7 +21,6 @@ HOLDS = Badge("within tolerance", "reproduced", "the tolerance was set before an
 NAMED = Badge("outside, cause named", "direction", "outside the tolerance for a known reason")
 DEVIATES = Badge("outside, cause unknown", "failed", "outside the tolerance for an unknown reason")
 REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs")
-OUTCOMES = (HOLDS, NAMED, DEVIATES, REFUSED)
 
 
 def engines_page(source: Source) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def engines_page(source: Source) -> dict[str, Any]:
         "conformance": _conformance(source.root),
         "flows": _flow_differences(source.root),
         "known": known,
-        "outcomes": OUTCOMES,
+        "outcomes": (HOLDS, NAMED, DEVIATES, REFUSED),
         "downloads": [name for name in TABLES if (source.data / name).is_file()],
     }
 
@@ -79,11 +78,10 @@ def differences_of(root: Path, results: Results) -> list[EngineDifference]:
 
 def _engine(source: Source, name: str) -> dict[str, Any]:
     ran = source.provenance.get("engines", {}).get(name, {})
-    known = ENGINES[name].version if name in ENGINES else ""
     return {
         "name": name,
         "family": family_of(name),
-        "version": str(ran.get("version", known)),
+        "version": str(ran.get("version", ENGINES[name].version)),
         "warning": package_warning(ran.get("package") or {}),
         "installed": ran.get("installed"),
         "ran": name in source.engines,

@@ -11,28 +11,24 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from replication.compare.trace_comparison import COMPARISON, NEARNESS, RAW, SAMPLES, WINDOWS
+from replication.compare.trace_comparison import COMPARISON, RAW, SAMPLES, WINDOWS
 from replication.design.config import load_sensitivity
 from replication.explore import explanation, robustness
 from replication.explore.finding import holding
 from replication.metrics.cwnd import LABELS
-from replication.metrics.metric_model import display_unit
 from replication.report.charts import figure as draw
 from replication.report.charts.figure import Figure
 from replication.report.charts.time import trace_figures
 from replication.report.pages.page import write_figures
-from replication.report.pages.shown import significant
+from replication.report.pages.shown import amount
 from replication.report.pages.source import Source, grouped, of_study
 from replication.study.files import read_json
 from replication.study.storage import table
-from replication.study.storage.table import Row, read_frame, read_rows
+from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, load_explanations
 from replication.verdicts.wording import table_names
-
-#: Tables of the trace comparison that a reader can download.
-FILES = (COMPARISON, NEARNESS, SAMPLES)
 
 
 def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | None:
@@ -86,8 +82,7 @@ def number_of(cause: Cause, level: str) -> str:
     named, _, end = found[1].rpartition("_") if found else ("", "", "")
     if not named:
         return f"{end} {level}".strip()
-    unit, factor = display_unit({"bps": "bit/s"}.get(end, end))
-    return f"{significant(float(level) * factor)} {unit}"
+    return amount(float(level), {"bps": "bit/s"}.get(end, end))
 
 
 def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:
@@ -97,9 +92,8 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
         return None
     leaving, figures = found["leaving"], []
     if found["is_found"] and leaving:
-        causes = [(one["cause"], one["level"]) for one in found["causes"]]
-        titles = dict(zip(causes, found["titles"], strict=True))
-        named = [titles[one["cause"], one["level"]] for one in leaving]
+        titles = {one["cause"]: t for one, t in zip(found["causes"], found["titles"], strict=True)}
+        named = [titles[one["cause"]] for one in leaving]
         figures = write_figures([_waterfall(study.id, leaving, named)], out)
     return {"found": found, "figures": figures}
 
@@ -108,17 +102,11 @@ def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     """Return the robustness of the claims that count and can be tested, and the other claims."""
     rows = robustness.robustness_table(source.data / "sensitivity" / study.id, "claims")
     counted = {claim.id for claim in study.claims if claim.is_counted}
-    untested = {
-        (row["claim"], row["engine"])
-        for row in of_study(source.claims, study.id)
-        if row["verdict"] == Verdict.NOT_TESTABLE
-    }
-    kept = [
-        row
-        for row in rows
-        if row["claim"] in counted
-        and not untested & {(row["claim"], engine) for engine in ("", row["engine"])}
-    ]
+    judged = of_study(source.claims, study.id)
+    untested = [row for row in judged if row["verdict"] == Verdict.NOT_TESTABLE]
+    keys = {(row["claim"], row["engine"]) for row in untested}
+    tested = [r for r in rows if not keys & {(r["claim"], ""), (r["claim"], r["engine"])}]
+    kept = [row for row in tested if row["claim"] in counted]
     return kept, [row["claim"] for row in rows if row not in kept]
 
 
@@ -135,19 +123,12 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     scale = settings.of(study.id).exploration
     engine = points[0]["engine"]
     claims = {claim.id: claim for claim in study.claims}
-    needs = {c.id: {quantity.experiment for quantity in c.quantities()} for c in study.claims}
     return {
         "stale": False,
         "engine": engine,
         # Why this is not the paper's system; empty if it is.
         "engine_note": settings.engine_note(study, engine),
         "points": list(Counter(row["kind"] for row in points).items()),
-        # Experiments that were not explored, with the claims that need them.
-        "left_out": [
-            (one.title, [claim for claim in needs if one.id in needs[claim]])
-            for one in study.experiments
-            if scale.experiments is not None and one.id not in scale.experiments
-        ],
         "apart": apart,
         "scale": scale,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
@@ -157,13 +138,8 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
 
 def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
     """Return the chart of the bits that the description gets longer without each change."""
-    rows = pd.DataFrame(
-        {
-            "change": list(titles),
-            "bits": [float(one["bits"]) for one in leaving],
-            "matches_without_it": [int(one["matches"]) for one in leaving],
-        }
-    ).sort_values("bits", ascending=False, ignore_index=True, kind="stable")
+    rows = pd.DataFrame(leaving).assign(change=titles)[["change", "bits", "matches"]]
+    rows = rows.sort_values("bits", ascending=False, ignore_index=True, kind="stable")
     bars = alt.Chart(rows).mark_bar(color=draw.PALETTE[0])
     labels = alt.Axis(labelLimit=380)
     chart = bars.encode(
@@ -172,7 +148,7 @@ def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequenc
         tooltip=[
             *draw.tips("N", change="Change"),
             *draw.tips("Q", ".3g", bits="Bits"),
-            *draw.tips("Q", matches_without_it="Matches without it"),
+            *draw.tips("Q", matches="Matches without it"),
         ],
     ).properties(width=draw.WIDTH, height=34 * len(rows))
     worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
@@ -185,49 +161,45 @@ def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequenc
     )
 
 
-def _trace_rows(source: Source, study: Study) -> list[Row]:
-    path = source.data / COMPARISON
-    return of_study(read_rows(path, table.TRACE_COLUMNS), study.id) if path.is_file() else []
+def _rows(source: Source, study: Study, name: str, columns: Sequence[str]) -> list[Row]:
+    path = source.data / name
+    return of_study(read_rows(path, columns), study.id) if path.is_file() else []
 
 
 def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     """Return the figure of a study's traces by experiment; none if nothing was compared."""
-    rows = _trace_rows(source, study)
+    rows = _rows(source, study, COMPARISON, table.TRACE_COLUMNS)
     if not rows:
         return {}
     windows = table.read_parquet(source.data / WINDOWS).to_pandas()
-    comparison = read_frame(source.data / COMPARISON)
-    windows, comparison = (one[one["study"] == study.id] for one in (windows, comparison))
+    windows = windows[windows["study"] == study.id]
     engine = source.primary_engines[study.id].engine
     found = {}
     for (experiment,), own in grouped(rows, "experiment").items():
-        traces = list(dict.fromkeys(row["trace"] for row in own))
-        drawn = trace_figures(windows, comparison, traces, engine)
+        drawn = trace_figures(windows, [row["trace"] for row in own], engine)
         found[experiment] = draw.with_prefix(drawn, study.id, experiment)
     return found
 
 
 def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
     """Return the section on published traces; None if nothing was compared."""
-    rows = _trace_rows(source, study)
+    rows = _rows(source, study, COMPARISON, table.TRACE_COLUMNS)
     if not rows:
         return None
     ran = {row["engine"] for row in rows}
     shown = source.shown_engines(study.id)
     by_trace = {name: own for (name,), own in grouped(rows, "trace").items()}
-    path = source.data / SAMPLES
-    samples = read_rows(path, table.TRACE_SAMPLE_COLUMNS) if path.is_file() else []
+    samples = _rows(source, study, SAMPLES, table.TRACE_SAMPLE_COLUMNS)
     traces = []
     for name, own in by_trace.items():
-        numbers = [
-            {row["engine"]: row for row in same} for same in grouped(own, "flow", "metric").values()
-        ]
-        traces.append((name, f"compared={draw.name_of(name)}", numbers))
+        numbers = grouped(own, "flow", "metric").values()
+        by_engine = [{row["engine"]: row for row in same} for same in numbers]
+        traces.append((name, f"compared={draw.name_of(name)}", by_engine))
     return {
         "engines": [engine for engine in shown if engine in ran],
         "traces": traces,
         # First samples on the primary engine.
-        "samples": [row for row in of_study(samples, study.id) if row["engine"] in shown[:1]],
+        "samples": [row for row in samples if row["engine"] in shown[:1]],
         "missing": [name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
         "labels": LABELS,
     }

@@ -34,9 +34,6 @@ from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import lower, wording
 
-#: Most deviations, and most studies whose engines disagree, that the page names.
-_LARGEST, _DIVIDED = 5, 4
-
 
 def overview(source: Source) -> dict[str, Any]:
     """Return what the first page shows except its findings and charts."""
@@ -110,7 +107,7 @@ def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, st
     sized = [row for row in tested if shown.parse(row["relative_deviation"]) is not None]
     worst = [max(own, key=_factor) for own in grouped(sized, "study").values()]
     worst.sort(key=_factor, reverse=True)
-    return [(source.studies[row["study"]], source.table_name(row), row) for row in worst[:_LARGEST]]
+    return [(source.studies[row["study"]], source.table_name(row), row) for row in worst]
 
 
 def _factor(row: Judged) -> float:
@@ -133,7 +130,7 @@ def _divided(source: Source) -> list[dict[str, Any]]:
             first = sorted(apart[0], key=lambda row: engines.index(row["engine"]))
             share = Share(len(apart), len(several))
             found.append({"study": study, "share": share, "first": first})
-    return found[:_DIVIDED]
+    return found
 
 
 #: What a finding rests on, in words.
@@ -152,22 +149,15 @@ class _Conclusion(NamedTuple):
     chart: str | None
 
 
-class _NotRunError(Exception):
-    """A finding needs a search or a region that was not run."""
-
-
 def conclusions(source: Source, study: Study, results: Results) -> list[_Conclusion]:
     """Return a study's findings, except those that need a search or region that was not run."""
     facts, found = _Facts(source, study, results), []
     for finding in load_findings(source.root, study.id):
-        try:
-            known = {name: facts.number(fact) for name, fact in finding.facts.items()}
-        except _NotRunError:
-            continue
-        holds = all(held for _, held in known.values())
-        words = {name: text for name, (text, _) in known.items()}
-        text = finding.text.format_map(words) if holds else ""
-        found.append(_Conclusion(text, _RESTS_ON[finding.rests_on], finding.chart))
+        known = {name: one for name, fact in finding.facts.items() if (one := facts.number(fact))}
+        if len(known) == len(finding.facts):
+            text = finding.text.format_map({name: words for name, (words, _) in known.items()})
+            text = text if all(holds for _, holds in known.values()) else ""
+            found.append(_Conclusion(text, _RESTS_ON[finding.rests_on], finding.chart))
     return found
 
 
@@ -176,18 +166,24 @@ class _Facts:
         self.source, self.study, self.results = source, study, results
         self.engine = source.primary_engines[study.id].engine
 
-    def number(self, fact: Fact) -> tuple[str, bool]:
-        """Return a fact's number in words, and whether its condition holds."""
-        if fact.ours:
-            return self._statistic(fact.ours, self._measured)
-        if fact.paper:
-            return self._statistic(fact.paper, lambda wanted: _some(self._printed(wanted)))
-        if fact.cause:
-            changes = zip(self._explained["causes"], self._explained["titles"], strict=True)
-            titles = [title for one, title in changes if one["cause"] == fact.cause]
-            return "; ".join(map(lower, titles)), bool(titles)
-        value = self._count(fact.explanation) if fact.explanation else self._share(fact)
-        words = f"{value:.0f}" if fact.explanation else f"{100 * value:.0f}\u00a0%"
+    def number(self, fact: Fact) -> tuple[str, bool] | None:
+        """Return a number in words and whether its condition holds; None if it was not run."""
+        if test := fact.ours or fact.paper:
+            return self._statistic(test, self._measured if fact.ours else self._printed)
+        if fact.region:
+            if (share := self._share(fact)) is None:
+                return None
+            words, value = f"{100 * share:.0f}\u00a0%", share
+        else:
+            found = explanation_of(self.source.root, self.source.data, self.study)
+            if found is None or not found["is_found"]:
+                return None
+            if fact.cause:
+                changes = zip(found["causes"], found["titles"], strict=True)
+                titles = [title for one, title in changes if one["cause"] == fact.cause]
+                return "; ".join(map(lower, titles)), bool(titles)
+            value = _count(found, str(fact.explanation))
+            words = f"{value:.0f}"
         return words, (fact.expect or Condition(at_least=0)).holds(value)
 
     def _statistic(
@@ -196,6 +192,8 @@ class _Facts:
         expect, _ = conditions(test)
         try:
             frames = [look_up(wanted) for wanted in sides(test)]
+            if any(frame.empty for frame in frames):
+                return "", False
             value = float(compare(self.study, test, frames).values.mean())
         except (UntestableError, MetricError):
             return "", False
@@ -206,50 +204,41 @@ class _Facts:
     def _measured(self, wanted: Quantity) -> pd.DataFrame:
         frame = quantity(self.results, wanted)
         frame = frame[frame["engine"] == self.engine].drop(columns="engine")
-        return _some(frame[frame["value"].notna()])
+        return frame[frame["value"].notna()]
 
     @cached_property
     def _printed(self) -> Callable[[Quantity], pd.DataFrame]:
         path = published_path(self.source.root, self.study.id)
         return printed_numbers(self.study, map_cells(self.study, read_published(path)))
 
-    @cached_property
-    def _explained(self) -> Mapping[str, Any]:
-        found = explanation_of(self.source.root, self.source.data, self.study)
-        if found is None or not found["is_found"]:
-            raise _NotRunError
-        return found
-
-    def _count(self, what: str) -> float:
-        total = self._explained["total"]
-        counts = {"matches_before": total["before"], "matches_after": total["after"]}
-        names = ("claims_before", "claims_after", "claims")
-        counts |= dict(zip(names, self._explained["holding"], strict=True))
-        gain = sum(
-            counts[f"{one}_after"] - counts[f"{one}_before"] for one in ("matches", "claims")
-        )
-        return float((counts | {"numbers": total["cells"], "gain": gain})[what])
-
-    def _share(self, fact: Fact) -> float:
+    def _share(self, fact: Fact) -> float | None:
+        """Return the share of a region's area where its claim holds."""
         path = self.source.data / REGIONS_TABLE
         for row in read_frame(path).to_dict("records") if path.is_file() else []:
             if (row["region"], row["engine"]) == (fact.region, fact.engine):
                 return float(row["holds"])
-        raise _NotRunError
+        return None
 
 
-def _some(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame; UntestableError if it is empty."""
-    if frame.empty:
-        raise UntestableError("nothing was run or printed.")
-    return frame
+def _count(explained: Mapping[str, Any], what: str) -> float:
+    before, after, claims = explained["holding"]
+    total = explained["total"]
+    counts: dict[str, float] = {
+        "matches_before": total["before"],
+        "matches_after": total["after"],
+        "numbers": total["cells"],
+        "claims_before": before,
+        "claims_after": after,
+        "claims": claims,
+        "gain": total["after"] - total["before"] + after - before,
+    }
+    return counts[what]
 
 
 def _rounded(value: float) -> str:
     """Return a number with two digits, as for a sentence."""
-    if value == 0 or math.isinf(value):
-        return f"{value:g}"
     # Shares and indices near 1 need one more digit.
     digits = 2 if 0.9 < value < 1 else 1
-    decimals = max(0, digits - math.floor(math.log10(abs(value))))
+    known = value and math.isfinite(value)
+    decimals = max(0, digits - math.floor(math.log10(abs(value)))) if known else 0
     return f"{value:,.{decimals}f}".replace("-", "−")

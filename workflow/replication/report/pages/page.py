@@ -13,6 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from markupsafe import Markup
 from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
 from replication.report.charts.data import proper, unsaid_unit
-from replication.report.charts.figure import Figure, short
+from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.assumptions import plausible
 from replication.report.pages.source import Source
@@ -36,34 +37,23 @@ from replication.verdicts.wording import lower
 
 def ran(provenance: dict[str, Any]) -> dict[str, Any]:
     """Return what provenance.json says was run."""
-    tier, config = provenance.get("tier", {}), provenance.get("config", {})
-    tier_id = str(tier.get("id") or config.get("tier") or "unknown")
-    known = provenance.get("engines", {})
-    engines = [(name, str(one.get("version", "unknown version"))) for name, one in known.items()]
-    written = str(provenance.get("written", ""))
-    if written:
-        moment = datetime.datetime.fromisoformat(written)
-        written = f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()
-    versions = ", ".join(f"{one} {version.partition('+')[0]}" for one, version in engines)
-    whose = f"Results{f' of {written}' if written else ''}: tier {tier_id}"
-    chosen = ",".join(engine for engine, _ in engines)
-    selected = config.get("studies", "all")
-    again = [f"TIER={tier_id}", f"ENGINES={chosen}" if chosen else ""]
-    again += [] if selected == "all" else [f"STUDIES={','.join(selected)}"]
+    tier, engines = provenance["tier"], provenance["engines"]
+    moment = datetime.datetime.fromisoformat(provenance["written"])
+    written = f"{moment:%Y-%m-%d %H:%M %Z}"
+    versions = [f"{name} {one['version'].partition('+')[0]}" for name, one in engines.items()]
+    studies = provenance["config"].get("studies", "all")
+    chosen = "" if studies == "all" else f" STUDIES={','.join(studies)}"
     return {
-        "tier": tier_id,
-        "tier_title": str(tier.get("title", "")),
-        "quick": tier_id == "quick" or tier.get("levels") == "quick",
-        "engines": engines,
+        "tier": tier["id"],
+        "quick": "quick" in (tier["id"], tier["levels"]),
         "written": written,
         "provenance": provenance,
         # Engines whose packages differ from the locked ones.
-        "warnings": [w for one in known.values() if (w := package_warning(one.get("package")))],
-        "stages": provenance.get("stages", {}),
+        "warnings": [w for one in engines.values() if (w := package_warning(one.get("package")))],
         # Arguments of make that repeat the run.
-        "again": " ".join(filter(None, again)),
+        "again": f"TIER={tier['id']} ENGINES={','.join(engines)}{chosen}",
         # For the footer of every page.
-        "whose": f"{whose}; engines {versions}." if versions else f"{whose}.",
+        "whose": f"Results of {written}: tier {tier['id']}; engines {', '.join(versions)}.",
     }
 
 
@@ -92,10 +82,12 @@ def environment(source: Source | None = None) -> jinja2.Environment:
     )
     # Templates format the fields of rows by these, so that views need no copies.
     functions: list[Callable[..., Any]] = [metric_label, plausible, proper, short_title]
-    functions += [unsaid_unit, shown.count, shown.duration, shown.interval, shown.number]
-    functions += [shown.percent, shown.published, shown.shade, shown.span, shown.times]
+    functions += [unsaid_unit, shown.amount, shown.interval, shown.number, shown.percent]
+    functions += [shown.published, shown.shade]
     made.filters.update({function.__name__: function for function in functions})
     made.filters.update(
+        count="{:,}".format,
+        duration=lambda seconds: str(datetime.timedelta(seconds=round(seconds))),
         picture=lambda figure: svg_of(figure.specification(), figure.id),
         phrase=lower,
         unit=shown.display_unit,
@@ -128,37 +120,32 @@ _STUDY_DOWNLOADS = {
 
 def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
     """Return name, file and meaning of a study's downloads that exist in `data`."""
-    found = []
-    for stem, meaning in _STUDY_DOWNLOADS.items():
-        name = stem.format(study)
-        files = (data / f"{name}.parquet", data / f"{name}.csv")
-        found += [(f"{name}.parquet", path, meaning) for path in files if path.is_file()]
-    return found
+    return [
+        (f"{stem.format(study)}.parquet", path, meaning)
+        for stem, meaning in _STUDY_DOWNLOADS.items()
+        for path in (data / f"{stem.format(study)}.{kind}" for kind in ("parquet", "csv"))
+        if path.is_file()
+    ]
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
     """Write the scripts of figures below the report's folder `out`; return the figures."""
     for figure in figures:
         spec = {key: part for key, part in figure.specification().items() if key != "$schema"}
-        if datasets := spec.get("datasets"):
-            spec["datasets"] = {key: _columns(records) for key, records in datasets.items()}
+        # Columns with each text stored once are at most half as large as records.
+        datasets = spec.get("datasets", {})
+        for key, records in datasets.items():
+            names = records[0] if records else {}
+            datasets[key] = {n: _column([one[n] for one in records]) for n in names} or records
         document = json.dumps(spec, separators=(",", ":"), allow_nan=False, default=str)
         chart = f"(window.replicationCharts ??= {{}})[{json.dumps(figure.id)}]"
         write_text(out / figure.script, f"{chart} = {document};\n")
     return list(figures)
 
 
-def _columns(records: list[dict[str, Any]]) -> Any:
-    """Return records as columns with each text stored once, at most half as large."""
-    names = list(records[0]) if records else []
-    if not records or any(list(record) != names for record in records):
-        return records
-    return {name: _column([record[name] for record in records]) for name in names}
-
-
 def _column(values: list[Any]) -> Any:
     if not all(isinstance(value, str) for value in values):
-        return [short(value) for value in values]
+        return [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
     words = {word: number for number, word in enumerate(dict.fromkeys(values))}
     runs = [(words[word], len(list(same))) for word, same in groupby(values)]
     if 2 * len(runs) < len(values):
@@ -166,7 +153,11 @@ def _column(values: list[Any]) -> Any:
     return {"of": list(words), "at": [words[value] for value in values]}
 
 
-_MARK = re.compile(r"<(path|line)((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></\1>)")
+#: A mark that is moved to a place: name, attributes before, x, y, attributes after.
+_MARK = re.compile(
+    r"<(path|line)((?: [\w:-]+=\"[^\"]*\")*?) transform=\"translate\(([^,]*),([^)]*)\)\""
+    r"((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></\1>)"
+)
 #: Attributes that a static picture does not need, or that the style sheet sets.
 _NOISE = re.compile(
     r" (?:class|role|aria-[a-z-]+|pointer-events|stroke-miterlimit)=\"[^\"]*\""
@@ -176,14 +167,11 @@ _NOISE = re.compile(
 #: A path without colours is invisible, since its group has no fill.
 _UNSEEN = re.compile(r"<path d=\"[^\"]*\"(?: display=\"none\")?/>")
 _INKED = re.compile(r"(<text[^>]*?) fill=\"currentColor\"")
-_PLACE = re.compile(r" transform=\"translate\(([^,]*),([^)]*)\)\"")
 _TAG = re.compile(r"<[^>]*>")
 _FRACTION = re.compile(r"(\.\d)\d+")
 _FRACTION_DIGIT = re.compile(r"-?\d+\.\d")
 _LONG = re.compile(r" d=\"[^\"]{600,}\"")
 _SIZE = re.compile(r"<svg[^>]*? width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
-#: Marks of the same shape are defined once if there are at least as many.
-_SHARED = 4
 
 
 def svg_of(specification: dict[str, Any], name: str) -> Markup:
@@ -198,7 +186,8 @@ def svg_of(specification: dict[str, Any], name: str) -> Markup:
     # Coordinates need one decimal; texts, such as ticks of 0.01 and 0.02, keep theirs.
     text = _TAG.sub(lambda tag: _FRACTION.sub(r"\1", tag[0]).replace(".0,", ","), text)
     # Lines through hundreds of points need no fractions of a pixel.
-    text = _LONG.sub(lambda path: _FRACTION_DIGIT.sub(_rounded, path[0]), text)
+    whole = partial(_FRACTION_DIGIT.sub, lambda number: f"{round(float(number[0]))}")
+    text = _LONG.sub(lambda path: whole(path[0]), text)
     # Ids of clips must be unique in the page.
     text = text.replace('id="clip', f'id="{name}clip').replace("url(#clip", f"url(#{name}clip")
     width, height = _SIZE.search(text).groups()  # type: ignore[union-attr]
@@ -206,28 +195,15 @@ def svg_of(specification: dict[str, Any], name: str) -> Markup:
     return Markup(_with_shared(_SIZE.sub(head, text, count=1), name))
 
 
-def _rounded(number: re.Match[str]) -> str:
-    return f"{round(float(number[0]))}"
-
-
 def _with_shared(text: str, name: str) -> str:
     """Define repeated marks of an SVG once, which makes it a third as large."""
-
-    def looks(mark: re.Match[str]) -> str:
-        return mark[1] + _PLACE.sub("", mark[2])
-
-    counted = Counter(looks(mark) for mark in _MARK.finditer(text) if _PLACE.search(mark[2]))
-    shared = {
-        look: f"{name}m{number}"
-        for number, (look, count) in enumerate(counted.items())
-        if count >= _SHARED
-    }
+    counted = Counter(mark[1] + mark[2] + mark[5] for mark in _MARK.finditer(text))
+    repeated = [look for look, count in counted.items() if count >= 4]
+    shared = {look: f"{name}m{number}" for number, look in enumerate(repeated)}
 
     def used(mark: re.Match[str]) -> str:
-        place = _PLACE.search(mark[2])
-        if place is None or looks(mark) not in shared:
-            return mark[0]
-        return f'<use href="#{shared[looks(mark)]}" x="{place[1]}" y="{place[2]}"/>'
+        key = shared.get(mark[1] + mark[2] + mark[5])
+        return f'<use href="#{key}" x="{mark[3]}" y="{mark[4]}"/>' if key else mark[0]
 
     definitions = "".join(f'<{look[:4]} id="{key}"{look[4:]}/>' for look, key in shared.items())
     text = _MARK.sub(used, text)

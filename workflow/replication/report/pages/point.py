@@ -10,7 +10,7 @@ import pandas as pd
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_series, runs_of
 from replication.report.charts.run import run_picture
-from replication.report.pages.shown import MISSING, significant
+from replication.report.pages.shown import number
 from replication.report.pages.source import Source, grouped, point_links
 from replication.study.storage.table import Row
 from replication.study.study import Study
@@ -97,10 +97,7 @@ def _flows(
         total += len(found)
         for row, flow in found[:SHOWN_ROWS]:
             known = {one["id"]: one for one in results.scenarios[row["scenario"]]["flows"]}
-            number, algorithm = int(row["replicate"]) + 1, flow_algorithm(known[flow["flow"]])
-            values = [
-                MISSING if pd.isna(flow[name]) else significant(float(flow[name]) * factor)
-                for name, _, factor in FLOW_COLUMNS
-            ]
-            shown.append((row["engine"], number, flow["flow"], algorithm, values))
+            replicate, algorithm = int(row["replicate"]) + 1, flow_algorithm(known[flow["flow"]])
+            values = [number(flow[name] * factor).shown for name, _, factor in FLOW_COLUMNS]
+            shown.append((row["engine"], replicate, flow["flow"], algorithm, values))
     return shown, total - len(shown)

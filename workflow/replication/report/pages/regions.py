@@ -18,19 +18,18 @@ from replication.explore.regions.region_model import load_region, load_settings,
 from replication.explore.regions.region_result import is_current, region_results
 from replication.explore.regions.surface import SURE
 from replication.metrics.metric_model import display_unit
-from replication.report.pages.source import Source, of_study
+from replication.report.charts.figure import round_step
+from replication.report.pages.shown import display_unit as shown_unit
+from replication.report.pages.source import Source, grouped, of_study
 from replication.study.study import REGIONS_TABLE
 from replication.study.variation import Range
 from replication.study.verdict import Verdict
 from replication.verdicts.counts import Tally
-from replication.verdicts.wording import lower
 
 _Result = Mapping[str, Any]
 
 #: Every run of every region, in the folder of the pages.
 RUNS = "region_runs.parquet"
-#: Parts of the area, in the order of bars.
-_SIDES = ("holds", "undecided", "fails")
 #: Ratios of the quantity to its threshold at which the colour deepens.
 _STEPS = (1.1, 1.5, 3.0)
 #: Share of the area from which a claim holds, or fails, nearly everywhere.
@@ -41,21 +40,15 @@ def regions_page(source: Source) -> dict[str, Any] | None:
     """Return what the templates show; None if `make regions` did not run."""
     if not (source.data / REGIONS_TABLE).is_file():
         return None
-    found = [
-        one
-        for one in region_results(source.data)
-        if region_path(source.root, one["region"]).is_file()
-    ]
+    every = region_results(source.data)
+    found = [one for one in every if region_path(source.root, one["region"]).is_file()]
     stale = [one for one in found if not is_current(source.root, source.data, one)]
     return {
         "found": found,
         "summary": summary(found) if found else None,
         # The regions of each study, each with its results by engine.
         "by_study": {
-            study: [
-                _region(source, list(own))
-                for _, own in groupby(of, key=lambda one: str(one["region"]))
-            ]
+            study: [_region(source, own) for own in grouped(of, "region").values()]
             for study in source.studies
             if (of := of_study(found, study))
         },
@@ -65,21 +58,17 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         "entries": load_differences(source.root).by_id if found else {},
         "modern": modern_views(source),
         "picture": picture,
-        "sides": _SIDES,
         "steps": _STEPS,
         "runs": RUNS,
         **WORDS,
     }
 
 
-def _region(source: Source, engines: list[_Result]) -> dict[str, Any]:
-    panels = [panel for one in engines for panel in one["panels"]]
-    laws = [
-        (law["title"], law["source"], law["condition"]) for one in panels for law in one["laws"]
-    ]
+def _region(source: Source, engines: Sequence[_Result]) -> dict[str, Any]:
+    laws = [law for one in engines for panel in one["panels"] for law in panel["laws"]]
     return {
         "first": engines[0],
-        "laws": list(dict.fromkeys(laws)),
+        "laws": dict.fromkeys((law["title"], law["source"], law["condition"]) for law in laws),
         "engines": engines,
         "changes": load_region(source.root, engines[0]["region"]).changed,
     }
@@ -151,38 +140,6 @@ def modern_views(source: Source) -> list[dict[str, Any]]:
     return views
 
 
-class Axis(Range):
-    """One axis of a region in display units."""
-
-    title: str
-    unit: str
-    factor: float
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Axis:
-        """Convert an axis of a result to display units."""
-        unit, factor = display_unit(document["unit"])
-        low, high = (float(document[end]) * factor for end in ("low", "high"))
-        title, log = document["title"], document["log"]
-        return cls(low=low, high=high, log=log, title=title, unit=unit, factor=factor)
-
-    @property
-    def label(self) -> str:
-        """The title with the unit."""
-        return f"{self.title}, {self.unit}" if self.unit else self.title
-
-
-def _short(value: float) -> str:
-    shown = f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return shown.replace("-", "\u2212")
-
-
-def axes_of(found: _Result) -> tuple[Axis, Axis]:
-    """Return the axes x and y."""
-    x, y = map(Axis.of, found["axes"])
-    return x, y
-
-
 def panel_title(found: _Result, panel: Sequence[str]) -> str:
     """Return a panel in words; empty if the region has no axes with levels."""
     titles = [axis["levels"][key] for axis, key in zip(found["level_axes"], panel, strict=True)]
@@ -190,25 +147,18 @@ def panel_title(found: _Result, panel: Sequence[str]) -> str:
 
 
 #: Functions and values that `region_words.html` uses.
-WORDS = {
-    "axes_of": axes_of,
-    "panel_title": panel_title,
-    "phrase": lower,
-    "short": _short,
-    "sure": SURE,
-}
+WORDS = {"panel_title": panel_title, "sure": SURE}
 #: Side of the area and margins for labels, in units of the picture.
 _SIDE, _LEFT, _BELOW, _ABOVE, _RIGHT = 300, 58, 46, 8, 14
 #: Coordinates of lines and dots are whole numbers of half a unit.
 _FINE = 2
-_TICK_STEPS = (1, 2, 5)
 _MOST_TICKS = 6
 _DASHES = ("14 8", "4 6", "18 6 4 6")
 
 
 def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
     """Return the picture of a panel; paths of the surface are in cells, others in half units."""
-    x, y = axes_of(found)
+    x, y = found["axes"]
     paper, own = panel["paper"], None
     if paper is not None and None not in paper["at"]:
         # A point outside of the area is drawn on the nearest edge.
@@ -243,8 +193,8 @@ def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
         "beyond": paper is not None and paper["probability"] is None,
         "x_ticks": [(round(_LEFT + _SIDE * at, 1), label) for at, label in ticks(x)],
         "y_ticks": [(round(_ABOVE + _SIDE * (1 - at), 1), label) for at, label in ticks(y)],
-        "x_label": x.label,
-        "y_label": y.label,
+        "x_label": _label(x),
+        "y_label": _label(y),
     }
 
 
@@ -287,27 +237,36 @@ def _path(segments: Sequence[Sequence[float]]) -> str:
     return path.replace(" -", "-")
 
 
-def _dots(points: Sequence[Mapping[str, Any]], x: Axis, y: Axis) -> str:
-    at = [(x.position(one["x"] * x.factor), y.position(one["y"] * y.factor)) for one in points]
-    return "".join(f"M{a} {b}h0" for a, b in dict.fromkeys(_point(*one) for one in at))
+def _dots(points: Sequence[Mapping[str, Any]], *axes: Mapping[str, Any]) -> str:
+    x, y = map(range_of, axes)
+    at = [_point(x.position(one["x"]), y.position(one["y"])) for one in points]
+    return "".join(f"M{a} {b}h0" for a, b in dict.fromkeys(at))
 
 
 def _point(x: float, y: float) -> tuple[int, int]:
     return round(_FINE * _SIDE * x), round(_FINE * _SIDE * (1 - y))
 
 
-def ticks(axis: Axis) -> list[tuple[float, str]]:
+def _label(axis: Mapping[str, Any]) -> str:
+    return ", ".join(filter(None, [axis["title"], shown_unit(axis["unit"])]))
+
+
+def range_of(axis: Mapping[str, Any], factor: float = 1.0) -> Range:
+    """Return the range of an axis times a factor."""
+    return Range(low=axis["low"] * factor, high=axis["high"] * factor, log=axis["log"])
+
+
+def ticks(axis: Mapping[str, Any]) -> list[tuple[float, str]]:
     """Return the ticks of an axis at round numbers: positions from 0 to 1, and labels."""
-    if not axis.log:
-        rough = (axis.high - axis.low) / (_MOST_TICKS - 1)
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = next(s * power for s in (*_TICK_STEPS, 10) if s * power >= rough)
-        numbers = range(math.ceil(axis.low / step), math.floor(axis.high / step) + 1)
-        return [(axis.position(n * step), f"{n * step:g}") for n in numbers]
-    powers = range(math.floor(math.log10(axis.low)), math.ceil(math.log10(axis.high)) + 1)
-    for steps in (_TICK_STEPS, (1, 3), (1,)):
+    span = range_of(axis, display_unit(axis["unit"])[1])
+    if not span.log:
+        step = round_step(span.high - span.low, _MOST_TICKS - 1)
+        numbers = range(math.ceil(span.low / step), math.floor(span.high / step) + 1)
+        return [(span.position(n * step), f"{n * step:g}") for n in numbers]
+    powers = range(math.floor(math.log10(span.low)), math.ceil(math.log10(span.high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
         values = [step * 10.0**power for power in powers for step in steps]
-        values = [value for value in values if -1e-9 <= axis.position(value) <= 1 + 1e-9]
+        values = [value for value in values if -1e-9 <= span.position(value) <= 1 + 1e-9]
         if len(values) <= _MOST_TICKS:
             break
-    return [(axis.position(value), f"{value:g}") for value in values]
+    return [(span.position(value), f"{value:g}") for value in values]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -14,9 +13,9 @@ from replication.study.storage.table import written
 from replication.study.verdict import Verdict
 from replication.verdicts.counts import tallies
 from replication.verdicts.verdict_table import Judged
+from replication.verdicts.wording import figure
 
 MISSING = "–"
-_DIGITS = 4
 #: Relative deviations at which the shade of a cell gets one step stronger.
 _SHADES = (0.05, 0.2, 0.5)
 
@@ -24,8 +23,7 @@ _SHADES = (0.05, 0.2, 0.5)
 Field = str | float | None
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(NamedTuple):
     """A number on a page: `raw` as in the CSV file, `shown` as a reader sees it."""
 
     raw: str
@@ -48,10 +46,13 @@ def parse(field: Field) -> float | None:
 
 def number(field: Field, unit: str = "1") -> Number:
     """Return a field in display units, with four significant digits."""
-    value, raw = parse(field), written(field)
-    if value is None:
-        return Number(raw, MISSING)
-    return Number(raw, significant(value * unit_of(unit)[1]))
+    value = parse(field)
+    return Number(written(field), MISSING if value is None else figure(value * unit_of(unit)[1]))
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a number with its display unit, for a sentence."""
+    return f"{number(value, unit).shown} {display_unit(unit)}".rstrip()
 
 
 def published(field: Field, half_ulp: Field, unit: str) -> Number:
@@ -61,7 +62,7 @@ def published(field: Field, half_ulp: Field, unit: str) -> Number:
         return Number(raw, MISSING)
     factor = unit_of(unit)[1]
     if not half:
-        return Number(raw, significant(value * factor))
+        return number(value, unit)
     decimals = round(-math.log10(2 * half * factor))
     # Results keep ten significant digits; more would be invented zeros.
     kept = 9 - math.floor(math.log10(abs(value * factor))) if value else 12
@@ -88,59 +89,10 @@ def shade(deviation: Field) -> str:
     return f"{'high' if value > 0 else 'low'}-{step}" if step else "near"
 
 
-def times(ratio: float) -> str:
-    """Return a ratio in words: "3.4 times", "a third of", "0.24 times"."""
-    words = {2: "half of", 3: "a third of", 4: "a quarter of"}
-    for number, word in words.items():
-        if abs(ratio * number - 1) < 0.03:
-            return word
-    return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:,.0f} times"
-
-
 def interval(low: Field, high: Field, unit: str = "1") -> str:
     """Return "low to high" in display units, or a dash if there is no interval."""
     ends = [number(end, unit).shown for end in (low, high)]
     return MISSING if MISSING in ends else " to ".join(ends)
-
-
-def span(low: str, unit: float, high: str = "") -> str:
-    """Return a number or a range with three digits, in a unit; a dash for none."""
-    known = [f"{float(number) / unit:.3g}" for number in (low, high) if number]
-    return " to ".join(dict.fromkeys(known)) or MISSING
-
-
-def significant(value: float) -> str:
-    """Return `value` with four significant digits, without exponent if that is readable."""
-    if value == 0:
-        return "0"
-    # The exponent of the rounded value: 9.9996 is shown as 10.00.
-    mantissa, exponent = f"{value:.{_DIGITS - 1}e}".split("e")
-    magnitude = int(exponent)
-    if not -5 <= magnitude < 9:
-        return _signed(f"{mantissa}×10^{magnitude}")
-    decimals = max(0, _DIGITS - 1 - magnitude)
-    text = f"{value:,.{decimals}f}"
-    if "." in text and value == round(value):
-        text = text.partition(".")[0]
-    return _signed(text)
-
-
-def count(value: float) -> str:
-    """Return a whole number with thousands separated."""
-    return f"{round(value):,}"
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in words: 0.8 s, 42 s, 3 min 05 s, 2 h 10 min."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 60:
-        return f"{round(seconds)} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min"
 
 
 def _signed(text: str) -> str:

@@ -22,7 +22,7 @@ from replication.verdicts import verdict_table
 from replication.verdicts.audit import CONSISTENT
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import EngineCoverage, Judged, is_supported, read_verdicts
-from replication.verdicts.wording import table_name, table_names
+from replication.verdicts.wording import table_names
 
 AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 
@@ -97,9 +97,8 @@ class Source:
         return [r for r in rows if r["engine"] in ("", self.primary_engines[r["study"]].engine)]
 
     def table_name(self, row: Mapping[str, Any]) -> str:
-        """Return the name of the table that a number's row belongs to."""
-        known = table_names(self.studies[row["study"]])
-        return known.get(row["table"]) or table_name(row["table"])
+        """Return the name of the table that a number's row belongs to; empty for a claim."""
+        return table_names(self.studies[row["study"]]).get(row["table"], "")
 
     @cached_property
     def findings(self) -> list[Row]:

@@ -20,13 +20,12 @@ from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import conditions
-from replication.verdicts.counts import Numbers, tallies
+from replication.verdicts.counts import Numbers
 from replication.verdicts.verdict_table import Judged, is_supported
 from replication.verdicts.wording import table_name, table_names, wording
 
-#: A published number with ours, as `_cells` makes it, and a table, as `_table` makes it.
-_CellView = dict[str, Any]
-_TableView = dict[str, Any]
+#: A published number with ours, as `_cells` makes it, or a table, as `_table` makes it.
+_View = dict[str, Any]
 
 
 def study_page(
@@ -38,7 +37,7 @@ def study_page(
     claims = [row for row in of_study(source.claims, study.id) if row["engine"] in engines]
     design = source.design(study.id)
     links = sources.point_links(study, design)
-    tables: dict[str, list[_TableView]] = {}
+    tables: dict[str, list[_View]] = {}
     for number, table in enumerate(study.tables, start=1):
         if rows := [row for row in cells if row["table"] == table.id]:
             shown_table = _table(f"table-{number}", table, rows, source, links)
@@ -48,10 +47,7 @@ def study_page(
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
     of_primary, experiments = source.on_primary(claims), []
     for e in study.experiments:
-        own, shown_tables = (
-            [row for row in design if row["experiment"] == e.id],
-            tables.get(e.id, []),
-        )
+        own, shown_tables = grouped(design, "experiment").get((e.id,), []), tables.get(e.id, [])
         ran = [row for row in own if is_supported(row)]
         judged = [row for row in of_primary if homes.get(row["claim"]) == e.id]
         experiments.append(
@@ -67,27 +63,27 @@ def study_page(
             }
         )
     failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
-    counted = tallies(source.on_primary(cells), of_primary).values()
+    answer = _answer([t for own in tables.values() for t in own], of_primary)
+    counted = answer["counted"].values()
     ours = [row for row in design if is_supported(row)]
     return {
         "study": study,
         "primary": source.primary_engines[study.id],
         "failing": sum(tally.count(word) for tally in counted for word in failing),
-        "changes": len(study.changes),
         "experiments": experiments,
         "other_claims": [card for card in cards if card["claim"].id not in homes],
         "audit": of_study(source.findings, study.id),
         "checks": len(of_study(source.audit, study.id)),
         "table_names": table_names(study),
-        "answer": _answer([t for own in tables.values() for t in own], of_primary),
+        "answer": answer,
         "runs": len(ours),
         "scenarios": len({(row["engine"], row["scenario"]) for row in ours}),
     }
 
 
-def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_TableView, _CellView]]]:
+def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_View, _View]]]:
     """Return the numbers on the primary engine that rest on each point, by the point's page."""
-    found: dict[str, list[tuple[_TableView, _CellView]]] = {}
+    found: dict[str, list[tuple[_View, _View]]] = {}
     for table in [table for e in view["experiments"] for table in e["tables"]]:
         for cell in table["cells"]:
             if cell["row"]["engine"] == view["primary"].engine:
@@ -96,7 +92,7 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_TableVie
     return found
 
 
-def _answer(tables: Sequence[_TableView], claims: Iterable[Judged]) -> dict[str, Any]:
+def _answer(tables: Sequence[_View], claims: Iterable[Judged]) -> dict[str, Any]:
     cells = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
     return shown.answer([cell["row"] for cell in cells], claims)
 
@@ -162,7 +158,7 @@ def _measured(study: Study, claim: Claim, row: Judged) -> str:
 
 def _table(
     html_id: str, table: Table, rows: list[Judged], source: Source, links: PointLinks
-) -> _TableView:
+) -> _View:
     """Return a published table; `html_id` is a safe id, which the paper's name may not be."""
     study = rows[0]["study"]
     engines = source.shown_engines(study)
@@ -190,7 +186,7 @@ def _table(
     }
 
 
-def _grid(cells: Sequence[_CellView]) -> dict[str, Any]:
+def _grid(cells: Sequence[_View]) -> dict[str, Any]:
     """Return the paper's columns, each with the unit of its numbers if they share one, and rows."""
     at = {(cell["row"]["row"], cell["row"]["column"]): cell for cell in cells}
     columns = grouped((cell["row"] for cell in cells), "column", "column_label")
@@ -208,7 +204,7 @@ def _grid(cells: Sequence[_CellView]) -> dict[str, Any]:
 
 def _cells(
     rows: Sequence[Judged], notes: Sequence[str], source: Source, links: PointLinks, table: Table
-) -> Iterator[_CellView]:
+) -> Iterator[_View]:
     path = published_path(source.root, rows[0]["study"])
     published = read_published(path) if path.is_file() else []
     printed = {(number.table, number.row, number.column): number for number in published}
@@ -259,8 +255,7 @@ def _tolerances(table: Table) -> list[str]:
         if tolerance.relative is not None:
             width = f"tolerance ±{100 * tolerance.relative:g} % of the published value"
         elif tolerance.absolute is not None:
-            size = shown.number(tolerance.absolute, unit).shown
-            width = f"tolerance ±{size} {shown.display_unit(unit)}".rstrip()
+            width = f"tolerance ±{shown.amount(tolerance.absolute, unit)}"
         elif tolerance.spread is not None:
             width = f"by the printed standard deviation of {tolerance.spread.runs} published runs"
         else:
