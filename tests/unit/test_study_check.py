@@ -53,8 +53,11 @@ def test_a_slip_in_the_file_is_named_by_its_line(tmp_path, rows, message):
     ("rows", "message"),
     [
         (ROWS[:2], "table 1, row fast, column throughput: has no number"),
-        ((*ROWS, ROWS[0].replace("1,", "l,", 1)), "line 5: table l.*has no table 'l'; it has 1"),
-        ((*ROWS, ROWS[0].replace("slow", "slower")), "line 5: .*no such row"),
+        (
+            (*ROWS, ROWS[0].replace("1,", "l,", 1)),
+            "line 5: table l.*table: 'l' is unknown; there are 1",
+        ),
+        ((*ROWS, ROWS[0].replace("slow", "slower")), "line 5: .*row: 'slower' is unknown"),
     ],
 )
 def test_a_number_too_few_or_too_many_is_named(world, tmp_path, rows, message):

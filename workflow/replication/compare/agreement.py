@@ -24,6 +24,7 @@ from replication.metrics.metric_model import CONTRASTED, METRICS
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import Quantity, Where, covers
+from replication.study.errors import check_known
 from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.parameter import unique
@@ -90,8 +91,7 @@ class EngineDifference(Document):
 
     @model_validator(mode="after")
     def _known_metrics(self) -> EngineDifference:
-        if unknown := set(self.shows_in) - set(CONTRASTED):
-            raise ValueError(f"shows_in: {min(unknown)!r} is not one of {', '.join(CONTRASTED)}")
+        check_known("shows_in", self.shows_in, CONTRASTED)
         if len(set(self.engines.values())) < 2:
             raise ValueError(f"difference {self.id}: all its engines do the same")
         return self

@@ -7,9 +7,8 @@ with fewer both ends are NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -154,19 +153,10 @@ def ranked(values: npt.ArrayLike, tie: float) -> npt.NDArray[np.int64]:
 
 def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """Return Spearman's rank correlation; 0 where either side is constant (no trend)."""
-    return _correlation(scipy.stats.spearmanr, x, y)
-
-
-def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Return Kendall's tau-b; 0 where either side is constant (no order)."""
-    return _correlation(scipy.stats.kendalltau, x, y)
-
-
-def _correlation(of: Callable[..., Any], x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if left.size < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return 0.0
-    return float(of(left, right).statistic)
+    return float(scipy.stats.spearmanr(left, right).statistic)
 
 
 def relative_deviation(reproduced: float, published: float) -> float:

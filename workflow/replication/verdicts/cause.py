@@ -22,7 +22,7 @@ from replication.design.config import explanations_path
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Flows
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_model
 from replication.study.model import Document, Identifier, PositiveSeconds, Text, Window
 from replication.study.parameter import unique
@@ -343,10 +343,9 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
     parts += [(f"stages[{number}]", stage) for number, stage in enumerate(found.stages)]
     for place, part in parts:
         for table, keys in part.rows.items():
-            _check_known(
-                f"{where}: {place}.rows.{table}: study", "row", keys, rows.get(table, set())
-            )
-        _check_known(f"{where}: study", "claim", part.claims, {claim.id for claim in study.claims})
+            check_known(f"{where}: {place}.rows.{table}: row", keys, rows.get(table, ()))
+        claims = {claim.id for claim in study.claims}
+        check_known(f"{where}: {place}.claims: claim", part.claims, claims)
     if found.score == "cells" and not found.held_out.rows:
         raise InputError(f"{where}: held_out.rows: name the rows that the search must not score")
     for cause in found.causes:
@@ -377,8 +376,8 @@ def _check_variation(named: str, cause: Cause, variation: Variation, study: Stud
     links = {str(link["id"]) for e in study.experiments for link in e.topology.links} | {"*"}
     flows = {str(flow["id"]) for e in study.experiments for flow in e.flows} | {"*"}
     changed = [*variation.links, *variation.rate_factor, *variation.delay_factor]
-    _check_known(f"{named}: the study", "link", changed, links)
-    _check_known(f"{named}: the study", "flow", variation.flows, flows)
+    check_known(f"{named}: link", changed, links)
+    check_known(f"{named}: flow", variation.flows, flows)
     assumed = {assumption.key: assumption for assumption in assumptions(study)}
     for key, value in variation.values.items():
         plausible = key in assumed and assumed[key].allows(value)
@@ -387,9 +386,3 @@ def _check_variation(named: str, cause: Cause, variation: Variation, study: Stud
                 f"{named}: {key} = {value!r} is not plausible by the study's assumptions; widen "
                 "the range there, or say under outside_ledger why it may be tried"
             )
-
-
-def _check_known(named: str, what: str, given: Iterable[str], known: set[str]) -> None:
-    for name in given:
-        if name not in known:
-            raise InputError(f"{named} has no {what} {name!r}; it has {', '.join(sorted(known))}")

@@ -147,7 +147,7 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
 
 def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     study, results = coverage.study, coverage.results
-    expect, direction = conditions(test)
+    expect, direction = test.expect, test.direction
     compared, words = sides(test), wording(study, test)
     untestable = partial(Judgement, words.statistic, words.condition(expect), Verdict.NOT_TESTABLE)
     congested = compared_points(study, test, results, engine)
@@ -295,11 +295,3 @@ def _finding(comparison: Comparison, mean: float, words: Wording) -> str:
 
 def _runs(count: int) -> str:
     return f"{count} run{'s' if count > 1 else ''}"
-
-
-def conditions(test: SimpleTest) -> tuple[Condition | PublishedRun, Condition | None]:
-    """Return what a test expects of its statistic, and what counts as the right direction."""
-    if not isinstance(test, EquivalenceTest):
-        return test.expect, test.direction
-    wider = test.direction_margin
-    return Condition(at_most=test.margin), None if wider is None else Condition(at_most=wider)
