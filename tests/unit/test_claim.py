@@ -438,7 +438,7 @@ def test_undefined_values_are_left_out_and_counted(world):
 
 
 def part(name):
-    return Judgement("s", ">= 1", name, [f"It is {name}."], observed=1.0)
+    return Judgement(name, [f"It is {name}."], observed=1.0)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ RUNS = np.arange(51.0, 150.0)
 def judged(value, values=RUNS, factor=1.5, counts=False, half_ulp=0.0, runs=None):
     published = Published(value, half_ulp, factor, counts)
     ruling = judge_published(published, values, runs or list(values), "{:g}".format)
-    return ruling.verdict, ruling.code, ruling.compatible
+    return ruling.verdict, ruling.reason_code, ruling.compatible
 
 
 REPRODUCED, OUTSIDE = (Verdict.REPRODUCED, None, True), (Verdict.NOT_REPRODUCED, None, False)
@@ -184,7 +184,7 @@ def test_a_value_between_two_groups_of_runs_is_named():
     groups = [*np.linspace(80, 81, 60), *np.linspace(120, 121, 60)]
     ruling = judge_published(Published(100.0, 0.0, 1.5, False), groups, groups, "{:g}".format)
     assert ruling.verdict == Verdict.REPRODUCED
-    assert "The published value lies between 81 and 120, where no run does." in ruling.sentences
+    assert "The published value lies between 81 and 120, where no run does." in ruling.reasons
 
 
 # -- tables ---------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import Comparison, UntestableError, compare
 from replication.verdicts.congestion import compared_points
 from replication.verdicts.counts import Share
-from replication.verdicts.published_run import Published, fingerprints, judge_published
+from replication.verdicts.published_run import Published, Ruling, fingerprints, judge_published
 from replication.verdicts.sample import (
     UNDEFINED,
     Coverage,
@@ -71,25 +71,16 @@ INTERVAL_DECIDES = (RatioTest, ValueTest, EquivalenceTest)
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """The verdict on one claim on one engine, with the statistic and the reason."""
+class Judgement(Ruling):
+    """The verdict on one claim on one engine, with the statistic."""
 
-    statistic: str
-    margin: str
-    verdict: Verdict
-    #: The reason in sentences.
-    reasons: list[str]
-    reason_code: ReasonCode | str = ""
+    statistic: str = "none"
+    margin: str = "none"
     observed: float = math.nan
     low: float = math.nan
     high: float = math.nan
     #: How many single runs pass; for several parts, the smallest share of any part.
     passing: Share | None = None
-
-    @property
-    def reason(self) -> str:
-        """The reason as one text."""
-        return " ".join(self.reasons)
 
 
 def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]:
@@ -98,8 +89,8 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
     coverage = Coverage(study, results)
     for engine in results.engines:
         if isinstance(claim.test, NotTestable):
-            code, why = ReasonCode.PAPER_GIVES_TOO_LITTLE, [claim.test.reason]
-            judgement = Judgement("none", "none", Verdict.NOT_TESTABLE, why, code)
+            code = ReasonCode.PAPER_GIVES_TOO_LITTLE
+            judgement = Judgement(Verdict.NOT_TESTABLE, [claim.test.reason], code)
         else:
             parts = [_judge(test, coverage, engine) for test in claim.tests()]
             judgement = judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
@@ -149,7 +140,8 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     study, results = coverage.study, coverage.results
     expect, direction = test.expect, test.direction
     compared, words = sides(test), wording(study, test)
-    untestable = partial(Judgement, words.statistic, words.condition(expect), Verdict.NOT_TESTABLE)
+    named = {"statistic": words.statistic, "margin": words.condition(expect)}
+    untestable = partial(Judgement, Verdict.NOT_TESTABLE, **named)
     congested = compared_points(study, test, results, engine)
     if congested.too_few:
         why = (
@@ -264,8 +256,8 @@ def _judge_run(
         measured,
         margin=words.condition(expect),
         verdict=verdict,
-        reasons=[f"{_finding(comparison, measured.observed, words)}.", *ruling.sentences],
-        reason_code=ruling.code or "",
+        reasons=[f"{_finding(comparison, measured.observed, words)}.", *ruling.reasons],
+        reason_code=ruling.reason_code,
         passing=Share(near, len(comparison.values)),
     )
 
@@ -284,13 +276,13 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
 
 
 def _finding(comparison: Comparison, mean: float, words: Wording) -> str:
-    over = f" over {comparison.points} point{'s' if comparison.points != 1 else ''}"
+    value = words.value(mean, comparison.points)
     if math.isnan(mean):
-        return f"{words.statistic}: undefined in {_runs(len(comparison.values))}{over}"
-    if words.is_share:
-        # A share of points is written with their number.
-        return f"{words.statistic}: {words.value(mean, comparison.points)}"
-    return f"{words.statistic}: {words.value(mean)}{over}"
+        value = f"undefined in {_runs(len(comparison.values))}"
+    elif words.is_share:
+        return f"{words.statistic}: {value}"
+    over = f" over {comparison.points} point{'s' if comparison.points != 1 else ''}"
+    return f"{words.statistic}: {value}{over}"
 
 
 def _runs(count: int) -> str:

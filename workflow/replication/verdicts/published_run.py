@@ -16,7 +16,7 @@ There is no correction for the number of numbers, since it would make agreement 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -40,21 +40,26 @@ _COUNTED = ("packets_sent", "packets_dropped", "retransmissions", "timeouts")
 
 @dataclass(frozen=True)
 class Ruling:
-    """A verdict, its code if it is `not testable`, and the reason in sentences.
+    """A verdict, the reasons in sentences, and its code if it is `not testable`.
 
     `compatible` is whether a number of one published run lies in the central 95 % of ours; None
     if that was not tested.
     """
 
     verdict: Verdict
-    code: ReasonCode | None
-    sentences: tuple[str, ...]
+    reasons: list[str]
+    reason_code: ReasonCode | str = ""
     compatible: bool | None = None
 
-    @classmethod
-    def not_testable(cls, code: ReasonCode, *sentences: str) -> Ruling:
-        """Return that a number is not testable, and why."""
-        return cls(Verdict.NOT_TESTABLE, code, sentences)
+    @property
+    def reason(self) -> str:
+        """The reasons as one text."""
+        return " ".join(self.reasons)
+
+
+def not_testable(code: ReasonCode, *reasons: str) -> Ruling:
+    """Return that a number is not testable, and why."""
+    return Ruling(Verdict.NOT_TESTABLE, list(reasons), code)
 
 
 @dataclass(frozen=True)
@@ -96,29 +101,28 @@ def judge_published(
     )
     if len(runs) < LEAST_RUNS:
         few = f"Their spread takes {LEAST_RUNS} runs; there are {len(runs)}."
-        return Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, few, distance)
+        return not_testable(ReasonCode.TOO_FEW_RUNS, few, distance)
     if distinct < LEAST_DISTINCT * len(runs):
         alike = f"The {len(runs)} runs give only {distinct} distinct results"
         alike += ", so they are not independent."
         if near:
-            return Ruling.not_testable(ReasonCode.RUNS_DO_NOT_VARY, alike, distance)
-        return Ruling(Verdict.NOT_REPRODUCED, None, (alike, distance))
+            return not_testable(ReasonCode.RUNS_DO_NOT_VARY, alike, distance)
+        return Ruling(Verdict.NOT_REPRODUCED, [alike, distance])
     low, high = (float(end) for end in np.quantile(sample, CENTRAL, method="weibull"))
     spread = f"95 % of {len(sample)} runs lie between {show(low)} and {show(high)}"
     if not low - published.half_ulp <= published.value <= high + published.half_ulp:
         outside = f"{spread}; the published value does not."
-        return Ruling(Verdict.NOT_REPRODUCED, None, (outside, distance), compatible=False)
+        return Ruling(Verdict.NOT_REPRODUCED, [outside, distance], compatible=False)
     gap = []
     if (groups := two_outcomes(sample)) is not None:
         below, above = (float(end) for end in sample[groups.low_count - 1 :][:2])
         if below < published.value < above:
             between = f"between {show(below)} and {show(above)}"
             gap = [f"The published value lies {between}, where no run does."]
-    sentences = (f"{spread}.", *gap, distance)
+    reasons = [f"{spread}.", *gap, distance]
     if near:
-        return Ruling(Verdict.REPRODUCED, None, sentences, compatible=True)
-    code = ReasonCode.RUNS_SPREAD_TOO_WIDELY
-    return Ruling(Verdict.NOT_TESTABLE, code, sentences, compatible=True)
+        return Ruling(Verdict.REPRODUCED, reasons, compatible=True)
+    return replace(not_testable(ReasonCode.RUNS_SPREAD_TOO_WIDELY, *reasons), compatible=True)
 
 
 def fingerprints(
