@@ -124,7 +124,7 @@ RUNS = np.arange(51.0, 150.0)
 def judged(value, values=RUNS, factor=1.5, counts=False, half_ulp=0.0, runs=None):
     published = Published(value, half_ulp, factor, counts)
     ruling = judge_published(published, values, runs or list(values), "{:g}".format)
-    return ruling.verdict, ruling.reason_code, ruling.compatible
+    return ruling.verdict, ruling.reason_code or None, ruling.compatible
 
 
 REPRODUCED, OUTSIDE = (Verdict.REPRODUCED, None, True), (Verdict.NOT_REPRODUCED, None, False)
