@@ -104,15 +104,15 @@ def test_groups_far_apart_are_found_whatever_their_order(values, count):
     sample = [*values, *np.linspace(9.9, 10.1, count)]
     found = two_outcomes(np.random.default_rng(1).permutation(sample))
     assert found is not None
-    assert (found.low_count, found.high_count) == (len(values), count)
-    assert found.high_mean == pytest.approx(10)
+    assert (found[0].size, found[1].size) == (len(values), count)
+    assert found[1].mean() == pytest.approx(10)
     assert two_outcomes(values) is None or max(values) - min(values) > 0
 
 
 def test_counts_a_packet_apart_are_one_outcome():
     assert two_outcomes([0.0] * 15 + [1.0] * 15, least_width=1.0) is None
     found = two_outcomes([0.0] * 15 + [9.0, math.nan] * 15, least_width=1.0)
-    assert found is not None and (found.low_count, found.high_count) == (15, 15)
+    assert found is not None and (found[0].size, found[1].size) == (15, 15)
 
 
 # -- numbers of one published run -----------------------------------------------------------------

@@ -200,7 +200,7 @@ def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
     rested_on = [
         (pair.kind, Quantity.model_validate_json(text))
         for pair in pairs
-        for text in (pair.before or {})["quantities"]
+        for text in pair.before["quantities"]
     ]
     wheres = [wanted.where for _, wanted in rested_on]
     shared = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -89,17 +88,10 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-class TwoOutcomes(NamedTuple):
-    """Mean and size of the two groups of a sample."""
-
-    low_mean: float
-    low_count: int
-    high_mean: float
-    high_count: int
-
-
-def two_outcomes(values: npt.ArrayLike, least_width: float = 0.0) -> TwoOutcomes | None:
-    """Return the two groups of a sample; None if it is one group, or has fewer than 20 values.
+def two_outcomes(
+    values: npt.ArrayLike, least_width: float = 0.0
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+    """Return both groups of a sample, each rising; None for one group or fewer than 20 values.
 
     There are two if the largest gap between sorted values is at least five times as wide as the
     wider group, and each group has a tenth of the values. A group counts as at least `least_width`
@@ -119,7 +111,7 @@ def two_outcomes(values: npt.ArrayLike, least_width: float = 0.0) -> TwoOutcomes
     width = max(float(np.ptp(low)), float(np.ptp(high)), floor)
     if gaps[first - 1] <= 0 or gaps[first - 1] < WIDEST_GAP * width:
         return None
-    return TwoOutcomes(float(low.mean()), low.size, float(high.mean()), high.size)
+    return low, high
 
 
 def jain_index(values: npt.ArrayLike) -> float:

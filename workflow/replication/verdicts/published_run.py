@@ -115,7 +115,7 @@ def judge_published(
         return Ruling(Verdict.NOT_REPRODUCED, [outside, distance], compatible=False)
     gap = []
     if (groups := two_outcomes(sample)) is not None:
-        below, above = (float(end) for end in sample[groups.low_count - 1 :][:2])
+        below, above = float(groups[0][-1]), float(groups[1][0])
         if below < published.value < above:
             between = f"between {show(below)} and {show(above)}"
             gap = [f"The published value lies {between}, where no run does."]

@@ -198,17 +198,15 @@ def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[s
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     least = 1.0 if wanted.metric in COUNTS else 0.0
     for _, group in values.groupby(keys, sort=False) if keys else [((), values)]:
-        found = two_outcomes(group["value"].to_numpy(dtype=float), least)
-        if found is None:
+        if (found := two_outcomes(group["value"].to_numpy(dtype=float), least)) is None:
             continue
-        total = found.low_count + found.high_count
-        low, high = (100 * end for end in wilson_interval(found.high_count, total))
+        (low, below), (high, above) = ((amount(wanted, one.mean()), one.size) for one in found)
+        start, end = (100 * share for share in wilson_interval(above, below + above))
         at = levels_in_words(study, wanted.experiment, _levels(group.head(1))[0])
-        ends = amount(wanted, found.high_mean), amount(wanted, found.low_mean)
         yield (
-            f"There are two outcomes for the {metric_label(wanted.metric)} of {at}: {ends[0]} "
-            f"({found.high_count} of {total}, Wilson interval {low:.0f} to {high:.0f} %) and "
-            f"{ends[1]} ({found.low_count} of {total})."
+            f"There are two outcomes for the {metric_label(wanted.metric)} of {at}: {high} "
+            f"({above} of {below + above}, Wilson interval {start:.0f} to {end:.0f} %) and "
+            f"{low} ({below} of {below + above})."
         )
 
 
