@@ -248,7 +248,7 @@ def _contrasts(
             **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
             **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},
             **{"low": found.low, "high": found.high, "n": found.n},
-            "differs": not found.low <= 0 <= found.high if found.has_interval else None,
+            "differs": None if pd.isna(found.low) else not found.low <= 0 <= found.high,
         }
 
 

@@ -62,8 +62,7 @@ def check_quantities(study: Study, cells: Sequence[MappedCell] = ()) -> None:
             _check_flows(quantity, runs)
             _check_metric(quantity, runs)
         except InputError as error:
-            experiment = quantity.experiment
-            where = f"configs/studies/{study.id}: {name}, experiment {experiment}"
+            where = f"configs/studies/{study.id}: {name}, experiment {quantity.experiment}"
             raise InputError(f"{where}: {error}") from None
 
 

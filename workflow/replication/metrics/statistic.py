@@ -31,11 +31,6 @@ class Estimate:
     high: float
     n: int
 
-    @property
-    def has_interval(self) -> bool:
-        """Whether there were enough replicates for an interval."""
-        return not math.isnan(self.low)
-
 
 def _known(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     sample = np.asarray(values, dtype=np.float64)

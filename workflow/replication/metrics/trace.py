@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -115,20 +116,13 @@ _GITHUB = "https://raw.githubusercontent.com"
 TRACE_SUFFIX = ".sender-ss.csv"
 
 
-class TraceFile(Document):
-    """Where a trace is in its authors' repository, and its hash."""
-
-    path: str
-    sha256: str
-
-
 class TraceSource(Document):
-    """The published traces of a study: a public repository on GitHub at a commit."""
+    """The published traces of a study: path and hash of each in a GitHub repository at a commit."""
 
     repository: str
     commit: str
     licence: str
-    files: dict[str, TraceFile]
+    files: dict[str, dict[Literal["path", "sha256"], str]]
 
 
 def has_traces(study: Study) -> bool:
@@ -160,15 +154,15 @@ def fetch_traces(root: Path, source: Path | None = None) -> str:
         published = TraceSource.model_validate(document)
         for name, file in published.files.items():
             target = root / FOLDER / study / f"{name}{TRACE_SUFFIX}"
-            address = f"{_GITHUB}/{published.repository}/{published.commit}/{file.path}"
+            address = f"{_GITHUB}/{published.repository}/{published.commit}/{file['path']}"
             if source is not None:
-                places = (source / study / target.name, source / file.path)
+                places = (source / study / target.name, source / file["path"])
                 found = next((place for place in places if place.is_file()), None)
                 if found is None:
                     raise InputError(f"--from: has neither {places[0]} nor {places[1]}")
                 address = found.resolve().as_uri()
             try:
-                fetch(address, target, file.sha256)
+                fetch(address, target, file["sha256"])
             except InputError as error:
                 raise InputError(
                     f"{error}; without a network: `replicate fetch-traces --from FOLDER`, a clone "

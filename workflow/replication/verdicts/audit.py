@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replication.metrics.cell_map import MappedCell
-from replication.metrics.metric_model import COUNTS
+from replication.metrics.metric_model import COUNTS, largest
 from replication.study.published import DERIVED, significant_digits
 from replication.study.scenario import Flow, Scenario
 from replication.study.study import Study
@@ -37,8 +37,6 @@ CONSISTENT = "consistent"
 DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
 ROUND_TRIPS = {"rtt_mean_s", "rtt_s"}
 RATES = {"throughput_bps", "goodput_bps"}
-RATIOS = {"delivery_ratio", "loss_rate"}
-FAIRNESS = {"jain_mean"}
 #: Numbers with fewer digits repeat by chance.
 TELLING_DIGITS = 4
 #: A repetition is suspicious if chance predicts fewer than this many.
@@ -195,12 +193,9 @@ def _check_range(one: _Audited) -> Iterator[Finding]:
     """A ratio lies in 0 to 1, Jain's index in 1/n to 1; no other value is negative."""
     wanted = one.cell.quantity
     low, high = one.cell.band
-    least, most = 0.0, math.inf
-    if wanted.aggregate == "jain" or wanted.metric in FAIRNESS:
-        numbers = [len(one.flows(point)) for point in one.points]
-        least, most = 1 / max([1, *numbers]), 1.0
-    elif wanted.metric in RATIOS and wanted.aggregate != "sum":
-        most = 1.0
+    least, most = 0.0, largest(wanted.metric, wanted.aggregate)
+    if wanted.aggregate == "jain" or wanted.metric == "jain_mean":
+        least = 1 / max([1, *(len(one.flows(point)) for point in one.points)])
     if high < least - _ROUNDING or low > most + _ROUNDING:
         bound, span = least if high < least else most, f"{least:g} to {most:g}"
         reason = f"{one.cell.value:.6g} lies outside {span}, the range of the metric."

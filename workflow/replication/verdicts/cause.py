@@ -53,12 +53,6 @@ class Interpretation(Document):
     less_propagation: bool = False
     """The printed delay excludes the path's propagation delay."""
 
-    @model_validator(mode="after")
-    def _changes_something(self) -> Interpretation:
-        if self == Interpretation.model_construct():
-            raise ValueError("a reading must change something: metric, aggregate, factor, ...")
-        return self
-
     def of(self, cell: MappedCell) -> MappedCell:
         """Return the cell under this interpretation, its number as a value of our quantity."""
         parts = {"metric", "aggregate", "flows", "window_s"}
@@ -336,14 +330,11 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
     InputError names what the study lacks, or an implausible value without a reason.
     """
     where = explanations_path(Path(), study.id)
-    rows: dict[str, set[str]] = {}
-    for cell in cells:
-        rows.setdefault(cell.table, set()).add(cell.row)
-    parts: list[tuple[str, Part]] = [("held_out", found.held_out)]
-    parts += [(f"stages[{number}]", stage) for number, stage in enumerate(found.stages)]
-    for place, part in parts:
+    stages = ((f"stages[{number}]", stage) for number, stage in enumerate(found.stages))
+    for place, part in (("held_out", found.held_out), *stages):
         for table, keys in part.rows.items():
-            check_known(f"{where}: {place}.rows.{table}: row", keys, rows.get(table, ()))
+            rows = {cell.row for cell in cells if cell.table == table}
+            check_known(f"{where}: {place}.rows.{table}: row", keys, rows)
         claims = {claim.id for claim in study.claims}
         check_known(f"{where}: {place}.claims: claim", part.claims, claims)
     if found.score == "cells" and not found.held_out.rows:

@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pandas as pd
 import scipy
@@ -140,8 +139,11 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     study, results = coverage.study, coverage.results
     expect, direction = test.expect, test.direction
     compared, words = sides(test), wording(study, test)
-    named = {"statistic": words.statistic, "margin": words.condition(expect)}
-    untestable = partial(Judgement, Verdict.NOT_TESTABLE, **named)
+    margin = words.condition(expect)
+
+    def untestable(why: str, code: ReasonCode) -> Judgement:
+        return Judgement(Verdict.NOT_TESTABLE, [why], code, None, words.statistic, margin)
+
     congested = compared_points(study, test, results, engine)
     if congested.too_few:
         why = (
@@ -149,7 +151,7 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
             "window limits every flow or the queue is empty, so the alternatives cannot differ. "
             "They could with more flows, a larger window or a smaller buffer."
         )
-        return untestable([why], ReasonCode.NO_CONGESTION)
+        return untestable(why, ReasonCode.NO_CONGESTION)
     measured = [congested.of(values_on(results, engine, wanted)) for wanted in compared]
     defined = [values[values["value"].notna()] for values in measured]
     try:
@@ -158,7 +160,7 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
                 raise UntestableError(coverage.no_value(engine, wanted))
         comparison = compare(study, test, defined)
     except UntestableError as error:
-        return untestable([f"Not testable on {engine}: {error}"], coverage.lack(engine, compared))
+        return untestable(f"Not testable on {engine}: {error}", coverage.lack(engine, compared))
     if isinstance(expect, PublishedRun):
         runs = fingerprints(results, engine, compared, coverage.replicates(engine, compared))
         counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
@@ -214,7 +216,7 @@ def judge_statistic(
     interval = f"95 % interval {words.interval(found.low, found.high)}; "
     passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
     gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
-    spread = f" ({interval if found.has_interval else ''}{passes}{gaps})" if found.n else ""
+    spread = f" ({interval if not math.isnan(found.low) else ''}{passes}{gaps})" if found.n else ""
     points = comparison.points if words.is_share else 0
     needed = words.condition(expect, points)
     if direction and found.n:
