@@ -104,13 +104,9 @@ class _Audited:
         """
         strict, full = bounds
         low, high = self.cell.band
-
-        def is_beyond(bound: float) -> bool:
-            if check == "propagation":
-                return high < bound * (1 - _ROUNDING)
-            return low > bound * (1 + _ROUNDING)
-
-        place = 0 if is_beyond(strict) else 1 if is_beyond(full) else 2
+        value, sign = (high, -1) if check == "propagation" else (low, 1)
+        beyond = [sign * value > sign * end * (1 + sign * _ROUNDING) for end in (strict, full)]
+        place = [*beyond, True].index(True)
         finding = (Verdict.IMPOSSIBLE, SUSPICIOUS, CONSISTENT)[place]
         numbers = {"value": self.cell.value, "strict": strict, "full": full}
         shown = {name: f"{scale * number:.6g} {unit}" for name, number in numbers.items()}

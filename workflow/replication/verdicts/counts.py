@@ -57,13 +57,9 @@ class Tally:
         self.total = sum(self.by_verdict.values())
         self.tested = self.total - self.by_verdict[Verdict.NOT_TESTABLE]
 
-    def count(self, word: str) -> int:
-        """Return how many are of the verdict `word`."""
-        return self.by_verdict[Verdict(word)]
-
     def share(self, word: str) -> Share:
         """Return how many of those tested are of the verdict `word`."""
-        return Share(self.count(word), self.tested)
+        return Share(self.by_verdict[Verdict(word)], self.tested)
 
 
 class Numbers(Tally):

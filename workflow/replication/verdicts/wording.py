@@ -200,9 +200,8 @@ def window_in_words(wanted: Quantity) -> str:
 
 def _sides(study: Study, left: Quantity, right: Quantity) -> tuple[str, str, str]:
     """Return two quantities in words and, once, the levels that both have."""
-    shared = {k: v for k, v in left.where.items() if right.where.get(k) == v}
-    if left.experiment != right.experiment:
-        shared = {}
+    other = right.where if left.experiment == right.experiment else {}
+    shared = {k: v for k, v in left.where.items() if other.get(k) == v}
     levels = levels_in_words(study, left.experiment, shared)
     first, second = _noun(study, left), _noun(study, right)
     ours, theirs = _of(study, left, shared), _of(study, right, shared)

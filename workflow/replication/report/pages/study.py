@@ -71,7 +71,7 @@ def study_page(
     return {
         "study": study,
         "primary": source.primary_engines[study.id],
-        "failing": sum(tally.count(word) for tally in counted for word in failing),
+        "failing": sum(tally.by_verdict[word] for tally in counted for word in failing),
         "changes": len(study.changes),
         "experiments": experiments,
         "other_claims": [card for card in cards if card["claim"].id not in homes],
