@@ -63,42 +63,42 @@ def evaluate_cells(
     deviations = {cell.key: cell.value for cell in cells if cell.is_spread}
     for cell in cells:
         spread = cell.cell.tolerance.spread
-        deviation = deviations.get((cell.table, cell.row, spread.column)) if spread else None
+        column = spread.column if spread else ""
+        deviation = deviations.get((cell.table, cell.row, column), math.nan)
         for engine in results.engines:
             yield _judge_on(coverage, engine, cell, deviation, impossible.get(cell.key))
 
 
 def _judge_on(
-    coverage: Coverage, engine: str, cell: MappedCell, deviation: float | None, broken: str | None
+    coverage: Coverage, engine: str, cell: MappedCell, deviation: float, broken: str | None
 ) -> Judged:
-    """Judge a cell on an engine; `deviation` is the printed one of the published runs."""
+    """Judge a cell on an engine; `deviation` is the printed one of the published runs, or NaN."""
     wanted, tolerance = cell.quantity, cell.cell.tolerance
     ours = values_on(coverage.results, engine, wanted)
     means = replicate_means(ours)
     sample = means.to_numpy(dtype=float)
     most = largest(wanted.metric, wanted.aggregate)
     found = deviation_estimate(sample) if cell.is_spread else estimate(sample, highest=most)
-    gone = left_out(coverage, engine, [wanted], means.index)
+    gone, too_many = left_out(coverage, engine, [wanted], means.index)
     ruling = untestable(coverage, engine, cell, found.n)
-    if ruling is None and tolerance.spread and deviation is None:
+    if ruling is None and tolerance.spread and math.isnan(deviation):
         why = "No standard deviation of the published runs is printed."
         ruling = not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
-    if ruling is None and gone.too_many:
-        ruling = not_testable(ReasonCode.TOO_FEW_RUNS, gone.sentence)
+    if ruling is None and too_many:
+        ruling = not_testable(ReasonCode.TOO_FEW_RUNS, gone)
     if ruling is None and tolerance.factor is not None:
         ruling = judge_published(
             Published(cell.value, cell.half_ulp, tolerance.factor, wanted.metric in COUNTS),
             means,
-            fingerprints(coverage.results, engine, [wanted], coverage.replicates(engine, [wanted])),
+            fingerprints(coverage, engine, [wanted]),
             lambda value: amount(wanted, value),
         )
     notes = [
-        *([gone.sentence] if gone.sentence and not gone.too_many else []),
+        *([gone] if gone and not too_many else []),
         *outcomes(coverage.study, wanted, ours),
         *coverage.notes(engine, wanted),
     ]
     if tolerance.spread:
-        deviation = math.nan if deviation is None else deviation
         cell = _with_tolerance(cell, deviation, tolerance.spread.runs, found.n)
     row = judge_cell(coverage.study.id, cell, engine, found, ruling, broken, notes)
     return {**row, "points": coverage.points(engine, [wanted])}

@@ -162,20 +162,20 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     except UntestableError as error:
         return untestable(f"Not testable on {engine}: {error}", coverage.lack(engine, compared))
     if isinstance(expect, PublishedRun):
-        runs = fingerprints(results, engine, compared, coverage.replicates(engine, compared))
+        runs = fingerprints(coverage, engine, compared)
         counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
         judgement = _judge_run(comparison, expect, direction, words, runs, counts)
     else:
         decides = isinstance(test, INTERVAL_DECIDES)
         judgement = judge_statistic(comparison, expect, direction, words, decides)
-    gone = left_out(coverage, engine, compared, comparison.values.index)
+    gone, too_many = left_out(coverage, engine, compared, comparison.values.index)
     verdict = judgement.verdict
-    if gone.too_many and verdict == Verdict.REPRODUCED:
+    if too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
     only = f"There is congestion at only {congested}; the others are left out."
     notes = [
         only if congested.left_out else "",
-        gone.sentence,
+        gone,
         *sorted(set(_notes(coverage, engine, compared, measured))),
         starved_note(starved(results, engine, compared)),
     ]

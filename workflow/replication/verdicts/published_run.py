@@ -15,17 +15,17 @@ There is no correction for the number of numbers, since it would make agreement 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from replication.metrics.results import Results
 from replication.metrics.statistic import two_outcomes
 from replication.study.claim_model import Quantity
 from replication.study.model import reaches
 from replication.study.verdict import ReasonCode, Verdict
+from replication.verdicts.sample import Coverage
 
 #: The fewest runs whose central 95 % exclude any of them.
 LEAST_RUNS = 99
@@ -125,14 +125,13 @@ def judge_published(
     return replace(not_testable(ReasonCode.RUNS_SPREAD_TOO_WIDELY, *reasons), compatible=True)
 
 
-def fingerprints(
-    results: Results, engine: str, quantities: Sequence[Quantity], replicates: Collection[int]
-) -> list[Hashable]:
+def fingerprints(coverage: Coverage, engine: str, quantities: Sequence[Quantity]) -> list[Hashable]:
     """Return the totals of each replicate's flows at the points of the quantities.
 
     They do not depend on the metric, so runs are independent or not in every table alike.
     """
-    found: dict[int, list[tuple[object, ...]]] = {number: [] for number in sorted(replicates)}
+    replicates, results = sorted(coverage.replicates(engine, quantities)), coverage.results
+    found: dict[int, list[tuple[object, ...]]] = {number: [] for number in replicates}
     names = ["replicate", "point", "flow", *_COUNTED]
     for wanted in quantities:
         runs = results.runs(wanted.experiment, wanted.where, engine)

@@ -16,7 +16,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -135,32 +135,25 @@ class Coverage:
         return set.intersection(*found)
 
 
-class LeftOut(NamedTuple):
-    """The replicates that a statistic leaves out: a sentence on which and why, empty for none."""
-
-    sentence: str
-    #: Whether they are so many that the paper's number or claim cannot be reproduced.
-    too_many: bool
-
-
 def left_out(
     coverage: Coverage, engine: str, quantities: Sequence[Quantity], used: Collection[int]
-) -> LeftOut:
-    """Return which replicates of the quantities' points on `engine` are not among those `used`.
+) -> tuple[str, bool]:
+    """Say which replicates of the quantities' points on `engine` are not among those `used`.
 
-    A replicate that the design has at some of the points only does not count as left out.
+    Return the sentence, empty for none, and whether they are too many for `reproduced`. A replicate
+    that the design has at some of the points only does not count as left out.
     """
     designed = coverage.replicates(engine, quantities)
     missing = designed - set(used)
     if not missing:
-        return LeftOut("", too_many=False)
+        return "", False
     found = (_causes(coverage, engine, wanted, missing) for wanted in quantities)
     causes = list(dict.fromkeys(itertools.chain(*found)))
     more = len(causes) - _NAMED
     named = causes[:_NAMED] + ([f"{more} more"] if more > 0 else [])
     why = "; ".join(named) or "a run without a result"
     sentence = f"{len(missing)} of {len(designed)} replicates are left out: {why}."
-    return LeftOut(sentence, len(missing) > MOST_LEFT_OUT * len(designed))
+    return sentence, len(missing) > MOST_LEFT_OUT * len(designed)
 
 
 def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]) -> Iterator[str]:
