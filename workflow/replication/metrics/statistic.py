@@ -34,8 +34,7 @@ class Estimate:
 
 def _known(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     sample = np.asarray(values, dtype=np.float64)
-    known: npt.NDArray[np.float64] = sample[~np.isnan(sample)]
-    return known
+    return sample[~np.isnan(sample)]
 
 
 def estimate(
