@@ -14,7 +14,7 @@ from replication.verdicts.audit import (
     check_decimals,
     expected_groups,
 )
-from replication.verdicts.bound import StatedLink, StatedPoint
+from replication.verdicts.bound import StatedPoint
 
 from tests.unit.conftest import ROOT, minimal_scenario, tolerance
 
@@ -244,7 +244,7 @@ def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
     shaper = {"kind": "token_bucket", "burst_bytes": 2000, "line_rate_bps": 1e8}
     document["links"][0]["shaper_ab"] = shaper
     scenario = Scenario.model_validate(document)
-    point = StatedPoint(scenario, {"ab": StatedLink(rate=True, delay=True)})
+    point = StatedPoint(scenario, {("ab", "rate_bps"), ("ab", "delay_s")})
     flow = scenario.flows[0]
     assert point.delay_s(flow, strict=False) == pytest.approx(0.01 + 8 * 500 / 1e8)
     # 125000 bytes of tokens, the burst, and one packet on credit.

@@ -116,7 +116,7 @@ def test_a_flow_that_is_there_twice_or_without_a_scenario_is_refused(loaded):
     table = pd.read_parquet(path)
     with atomic(path) as target:
         pd.concat([table, table.iloc[[3]]]).to_parquet(target)
-    with pytest.raises(InputError, match=r"flow tcp2 .* occurs twice"):
+    with pytest.raises(InputError, match="flow tcp2 occurs twice"):
         load(loaded)
     path = loaded / "design/scenarios/synthetic.json"
     scenarios = json.loads(path.read_text())

@@ -38,13 +38,11 @@ def alike(left, right, margin=0.2):
 TWICE = ratio(**sides(), at_least=1.5)
 #: Comparisons of alternatives at one place, all met by `unequal`.
 FLOWS = [quantity(variant="reno") | {"flows": [flow]} for flow in ("tcp1", "tcp2")]
-ORDER = [{"variant": "vegas"}, {"variant": "reno"}]
 ALTERNATIVES = {
     "ratio": TWICE,
     "ratio of means": {**TWICE, "reduce": "ratio_of_means"},
     "equivalence": alike(quantity(variant="vegas"), quantity(variant="cubic")),
     "share": {"kind": "share", **sides(), "relation": "above", "expect": ATLEAST},
-    "ordering": {"kind": "ordering", "of": quantity(), "order": ORDER, "expect": ATLEAST},
     "crossover": {"kind": "crossover", **sides("goodput_bps"), "over": "access"}
     | {"before": "left", "expect": {"at_least": 20, "at_most": 25}},
     "flows of a run": ratio(*FLOWS, at_most=1.1),

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.design.study_check import check_quantities
 from replication.metrics.feature import WINDOW_FEATURES, FlowSeries, feature
 from replication.metrics.metric import quantity
-from replication.metrics.metric_model import METRICS, MetricError, validate_study_metrics
+from replication.metrics.metric_model import METRICS, MetricError
 from replication.study.claim_model import Quantity
+from replication.study.errors import InputError
 
 from tests.unit.conftest import claim, sampled, study_document
 
@@ -210,8 +212,8 @@ def test_what_has_no_meaning_is_an_error(world, ramp, metric, changes, message):
         only(ramp, metric, **changes)
     of = {"experiment": "sweep", "metric": metric, **changes}
     study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1}})
-    with pytest.raises(MetricError, match=f"synthetic: claim c1: .*{message}"):
-        validate_study_metrics(study)
+    with pytest.raises(InputError, match=f"synthetic: claim c1, .*{message}"):
+        check_quantities(study)
 
 
 # -- features ----------------------------------------------------------------------------------

@@ -104,15 +104,15 @@ def test_groups_far_apart_are_found_whatever_their_order(values, count):
     sample = [*values, *np.linspace(9.9, 10.1, count)]
     found = two_outcomes(np.random.default_rng(1).permutation(sample))
     assert found is not None
-    assert (found.low_count, found.high_count) == (len(values), count)
-    assert found.high_mean == pytest.approx(10)
+    assert (found[0].size, found[1].size) == (len(values), count)
+    assert found[1].mean() == pytest.approx(10)
     assert two_outcomes(values) is None or max(values) - min(values) > 0
 
 
 def test_counts_a_packet_apart_are_one_outcome():
     assert two_outcomes([0.0] * 15 + [1.0] * 15, least_width=1.0) is None
     found = two_outcomes([0.0] * 15 + [9.0, math.nan] * 15, least_width=1.0)
-    assert found is not None and (found.low_count, found.high_count) == (15, 15)
+    assert found is not None and (found[0].size, found[1].size) == (15, 15)
 
 
 # -- numbers of one published run -----------------------------------------------------------------
@@ -124,7 +124,7 @@ RUNS = np.arange(51.0, 150.0)
 def judged(value, values=RUNS, factor=1.5, counts=False, half_ulp=0.0, runs=None):
     published = Published(value, half_ulp, factor, counts)
     ruling = judge_published(published, values, runs or list(values), "{:g}".format)
-    return ruling.verdict, ruling.code, ruling.compatible
+    return ruling.verdict, ruling.reason_code or None, ruling.compatible
 
 
 REPRODUCED, OUTSIDE = (Verdict.REPRODUCED, None, True), (Verdict.NOT_REPRODUCED, None, False)
@@ -184,7 +184,7 @@ def test_a_value_between_two_groups_of_runs_is_named():
     groups = [*np.linspace(80, 81, 60), *np.linspace(120, 121, 60)]
     ruling = judge_published(Published(100.0, 0.0, 1.5, False), groups, groups, "{:g}".format)
     assert ruling.verdict == Verdict.REPRODUCED
-    assert "The published value lies between 81 and 120, where no run does." in ruling.sentences
+    assert "The published value lies between 81 and 120, where no run does." in ruling.reasons
 
 
 # -- tables ---------------------------------------------------------------------------------------

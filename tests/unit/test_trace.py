@@ -22,7 +22,6 @@ from replication.metrics.trace import (
     FOLDER,
     TABLE_PREFIX,
     TRACE_SUFFIX,
-    TraceFormatError,
     read_flows,
     read_trace,
     split_data_flows,
@@ -141,7 +140,7 @@ def test_pair_trace_is_read_in_si_units(tmp_path: Path):
     # The control connection is left out.
     assert set(read_trace(trio)["port"]) == {500, 501, 502}
     assert list(read_flows(trio, ["one", "two"])) == ["one", "two"]
-    with pytest.raises(TraceFormatError, match="2 data flows for 3 names"):
+    with pytest.raises(InputError, match="2 data flows for 3 names"):
         read_flows(trio, ["one", "two", "three"])
     flow = split_data_flows(read_trace(pair))[902]
     assert flow["delivery_rate_bps"].unique().tolist() == [480_000.0]

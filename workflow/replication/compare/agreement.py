@@ -24,6 +24,7 @@ from replication.metrics.metric_model import CONTRASTED, METRICS
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import Quantity, Where, covers
+from replication.study.errors import check_known
 from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.parameter import unique
@@ -90,8 +91,7 @@ class EngineDifference(Document):
 
     @model_validator(mode="after")
     def _known_metrics(self) -> EngineDifference:
-        if unknown := set(self.shows_in) - set(CONTRASTED):
-            raise ValueError(f"shows_in: {min(unknown)!r} is not one of {', '.join(CONTRASTED)}")
+        check_known("shows_in", self.shows_in, CONTRASTED)
         if len(set(self.engines.values())) < 2:
             raise ValueError(f"difference {self.id}: all its engines do the same")
         return self
@@ -200,7 +200,7 @@ def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
     rested_on = [
         (pair.kind, Quantity.model_validate_json(text))
         for pair in pairs
-        for text in (pair.before or {})["quantities"]
+        for text in pair.before["quantities"]
     ]
     wheres = [wanted.where for _, wanted in rested_on]
     shared = {
@@ -248,7 +248,7 @@ def _contrasts(
             **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
             **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},
             **{"low": found.low, "high": found.high, "n": found.n},
-            "differs": not found.low <= 0 <= found.high if found.has_interval else None,
+            "differs": None if pd.isna(found.low) else not found.low <= 0 <= found.high,
         }
 
 

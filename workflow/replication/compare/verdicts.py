@@ -34,16 +34,16 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Compared:
-    """A claim or a cell in two tables of verdicts; None for a table that lacks it."""
+    """A claim or a cell in two tables of verdicts; a table that lacks it has an empty row."""
 
     item: tuple[str, ...]
-    before: Row | None
-    after: Row | None
+    before: Row
+    after: Row
 
     @property
     def known(self) -> Row:
         """The row of the second table, or of the first where the second has none."""
-        return self.after or self.before or {}
+        return self.after or self.before
 
     @property
     def kind(self) -> str:
@@ -53,26 +53,18 @@ class Compared:
     @property
     def engines(self) -> tuple[str, str]:
         """Both engines; empty where there is none."""
-        before, after = self.before or {}, self.after or {}
-        return str(before.get("engine", "")), str(after.get("engine", ""))
+        return self.before.get("engine", ""), self.after.get("engine", "")
 
     @property
     def verdicts(self) -> tuple[str, str]:
         """Both verdicts; empty where there is none."""
-        before, after = self.before or {}, self.after or {}
-        return str(before.get("verdict", "")), str(after.get("verdict", ""))
+        return self.before.get("verdict", ""), self.after.get("verdict", "")
 
     @property
     def values(self) -> tuple[float, float]:
         """Both values: a claim's statistic or a cell's mean; NaN where there is none."""
         name = "observed" if self.kind == CLAIM else "reproduced_mean"
         return _number(self.before, name), _number(self.after, name)
-
-    @property
-    def relative_change(self) -> float:
-        """The change divided by the first value; NaN where that is zero or missing."""
-        first, second = self.values
-        return (second - first) / abs(first) if first else math.nan
 
     @property
     def beyond_noise(self) -> str:
@@ -110,7 +102,8 @@ class Compared:
         first, second = self.verdicts
         item = {"study": known["study"], "kind": self.kind, "item": ", ".join(self.item)}
         values = {"before": before, "after": after, "change": after - before}
-        size = {"relative_change": self.relative_change, "beyond_noise": self.beyond_noise}
+        relative = (after - before) / abs(before) if before else math.nan
+        size = {"relative_change": relative, "beyond_noise": self.beyond_noise}
         verdicts = {"verdict_before": first, "verdict_after": second}
         of = {"engine": known["engine"], "unit": known.get("unit", "")}
         return {**item, **of, **values, **size, **verdicts}
@@ -122,15 +115,15 @@ def compare_verdicts(
     """Match the claims and cells of two tables by the columns `same`, in the second's order."""
     old, new = ({_key(row, same): row for row in rows} for rows in (before, after))
     keys = dict.fromkeys([*new, *old])
-    return [Compared(key[len(same) :], old.get(key), new.get(key)) for key in keys]
+    return [Compared(key[len(same) :], old.get(key, {}), new.get(key, {})) for key in keys]
 
 
 def _key(row: Row, same: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in (*same, *(_CLAIM_KEY if "claim" in row else _CELL_KEY)))
 
 
-def _number(row: Row | None, name: str) -> float:
-    value = row.get(name) if row else None
+def _number(row: Row, name: str) -> float:
+    value = row.get(name)
     return math.nan if value is None or value == "" else float(value)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from replication.design.design import combinations, scenario_at
 from replication.metrics.cell_map import MappedCell, check_complete, map_cells
-from replication.metrics.metric_model import METRICS, is_total, validate_study_metrics
+from replication.metrics.metric_model import check_metric, is_total
 from replication.study.claim_model import Quantity, StartOrder, covers, sides
 from replication.study.errors import InputError, check_known
 from replication.study.published import read_published
@@ -25,36 +26,23 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
     if not study.tables and not study.claims:
         raise InputError(f"{where}: has neither tables nor claims, so nothing to judge; add one")
     check_parameters_used(study)
-    validate_study_metrics(study)
-    check_claims(study)
     cells = map_cells(study, read_published(published))
     check_complete(study, cells, str(published))
-    _check_quantities(study, cells, where)
+    check_quantities(study, cells)
     return cells
 
 
-def check_claims(study: Study) -> None:
-    """Raise InputError unless the axes of trends and crossovers are factors of numbers."""
+def check_quantities(study: Study, cells: Sequence[MappedCell] = ()) -> None:
+    """Raise InputError for a quantity of a claim or cell that the study's runs cannot have.
+
+    The axes of trends and crossovers must be factors of numbers.
+    """
     for claim in study.claims:
         for test in claim.tests():
             if over := getattr(test, "over", ""):
                 for side in sides(test):
                     experiment = study.experiment(side.experiment)
                     _check_axis(f"{study.id}: claim {claim.id}", experiment, over)
-
-
-def _check_axis(where: str, experiment: Experiment, over: str) -> None:
-    levels = next((axis.levels for axis in experiment.axes if axis.id == over), None)
-    if levels is None:
-        raise InputError(f"{where}: over: experiment {experiment.id} has no factor {over!r}")
-    if without := sorted(level.key for level in levels if level.value is None):
-        raise InputError(
-            f"{where}: level {without[0]!r} of factor {over!r} has no value; "
-            "a trend or crossover needs a number for each level"
-        )
-
-
-def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None:
     points = {
         experiment.id: [
             (levels, scenario_at(study, experiment, levels, values))
@@ -74,8 +62,19 @@ def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None
             _check_flows(quantity, runs)
             _check_metric(quantity, runs)
         except InputError as error:
-            experiment = quantity.experiment
-            raise InputError(f"{where}: {name}, experiment {experiment}: {error}") from None
+            where = f"configs/studies/{study.id}: {name}, experiment {quantity.experiment}"
+            raise InputError(f"{where}: {error}") from None
+
+
+def _check_axis(where: str, experiment: Experiment, over: str) -> None:
+    levels = next((axis.levels for axis in experiment.axes if axis.id == over), None)
+    if levels is None:
+        raise InputError(f"{where}: over: experiment {experiment.id} has no factor {over!r}")
+    if without := sorted(level.key for level in levels if level.value is None):
+        raise InputError(
+            f"{where}: level {without[0]!r} of factor {over!r} has no value; "
+            "a trend or crossover needs a number for each level"
+        )
 
 
 def _check_flows(quantity: Quantity, runs: list[Scenario]) -> None:
@@ -91,7 +90,8 @@ def _check_flows(quantity: Quantity, runs: list[Scenario]) -> None:
 
 
 def _check_metric(quantity: Quantity, runs: list[Scenario]) -> None:
-    metric = METRICS[quantity.metric]
+    windowed = quantity.window_s is not None
+    metric = check_metric(quantity.metric, quantity.aggregate, windowed, quantity.links)
     needed = "stop_after_bytes" if quantity.metric == COMPLETION else ""
     if not is_total(quantity) and metric.column in SOCKET_NUMBERS:
         needed = "socket_samples"

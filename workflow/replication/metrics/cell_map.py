@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Quantity
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.parameter import Level
 from replication.study.published import Cell, PublishedNumber, Table, half_ulp
 from replication.study.study import Study
@@ -62,29 +62,19 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
     for number in numbers:
         if number.table in tables:
             cells.append(_map_cell(study, tables[number.table], number))
-        elif number.table not in UNMAPPED:
-            raise InputError(
-                f"{number.where}: study {study.id} has no table {number.table!r}; it has "
-                f"{', '.join([*tables, *UNMAPPED])}"
-            )
+        check_known(f"{number.where}: table", [number.table], [*tables, *UNMAPPED])
     return cells
 
 
 def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell:
-    def check_known(what: str, key: str, known: Collection[str]) -> None:
-        if key not in known:
-            raise InputError(
-                f"{number.where}: study {study.id} maps no such {what}; it knows {', '.join(known)}"
-            )
-
     cell, row = table.cell, None
     if cell is None:
         columns = table.columns or {}
-        check_known("column", number.column, columns)
+        check_known(f"{number.where}: column", [number.column], columns)
         cell = columns[number.column]
     experiment, where = table.experiment, dict(table.where)
     if table.rows is not None:
-        check_known("row", number.row, table.rows)
+        check_known(f"{number.where}: row", [number.row], table.rows)
         row = table.rows[number.row]
         experiment, where = row.experiment or experiment, where | row.where
     for what, factor, key in (
@@ -92,7 +82,7 @@ def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell
         ("column", table.column_factor, number.column),
     ):
         if factor is not None:
-            check_known(what, key, _levels(study, experiment, factor))
+            check_known(f"{number.where}: {what}", [key], _levels(study, experiment, factor))
             where[factor] = [key]
     unit = "1" if cell.aggregate == "jain" else check_metric(cell.metric).unit
     if unit != number.unit:
@@ -151,11 +141,9 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
         columns = list(table.columns or _levels(study, table.experiment, table.column_factor))
         absent = _keys(table.not_printed)
         printed = [key for key in itertools.product(rows, columns) if key not in absent]
+        check_known(f"{where}: not_printed: row", (row for row, _ in absent), rows)
+        check_known(f"{where}: not_printed: column", (column for _, column in absent), columns)
         for row, column in absent:
-            if row not in rows:
-                raise InputError(f"{where}: not_printed.{row}: no row {row!r}; remove it")
-            if column not in columns:
-                raise InputError(f"{where}: not_printed.{row}: no column {column!r}; remove it")
             if (table.id, row, column) in given:
                 number = f"{published} has a number for {column}"
                 raise InputError(f"{where}: not_printed.{row}: {number}; remove one of them")
@@ -170,10 +158,6 @@ def check_complete(study: Study, cells: Sequence[MappedCell], published: str) ->
                 f"{len(missing)} in the table; add it, or name it under not_printed of the table "
                 f"in {claims}"
             )
-        for what, keys, place in (("row", rows, 0), ("column", columns, 1)):
-            if empty := set(keys) - {key[place] for key in printed}:
-                left = f"leaves {what} {min(empty)!r} without a number"
-                raise InputError(f"{where}: not_printed: {left}; remove it from the table")
 
 
 def _keys(cells: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:

@@ -116,10 +116,7 @@ def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResul
     results, batches = Results.load(data, study), _batches(data, study)
     names = ["scenario", "engine", "time_s", "flow", "link", *columns]
     return SampledResults(
-        study_id=study,
-        design=results.design,
-        flows=results.flows,
-        scenarios=results.scenarios,
+        **vars(results),
         read_series=lambda: _read(data, batches, "series", columns=names).to_pandas(),
     )
 

@@ -13,12 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from replication.metrics.cwnd import (
-    CwndSeries,
-    FloatArray,
-    find_reductions,
-    time_weighted_mean,
-)
+from replication.metrics.cwnd import CwndSeries, FloatArray, find_reductions, time_weighted_mean
 
 #: A window this small and below the slow-start threshold is a restart from slow start.
 RESTART_SEGMENTS = 2.0
@@ -51,11 +46,6 @@ class FlowSeries(CwndSeries):
     def steady(self) -> slice:
         """Samples after start-up, or all of them in a time window."""
         return slice(None) if self.windowed else super().steady
-
-
-def cwnd_mean(flow: FlowSeries) -> float:
-    """Return the time-weighted mean of the steady window, in segments."""
-    return time_weighted_mean(flow.time_s[flow.steady], flow.steady_cwnd)
 
 
 def start_up_duration(flow: FlowSeries) -> float:
@@ -142,7 +132,7 @@ def rise_curvature(flow: FlowSeries) -> float:
 
 #: Features by the name of their metric.
 WINDOW_FEATURES: dict[str, Callable[[FlowSeries], float]] = {
-    "cwnd_mean_segments": cwnd_mean,
+    "cwnd_mean_segments": lambda f: time_weighted_mean(f.time_s[f.steady], f.steady_cwnd),
     "cwnd_peak_segments": FlowSeries.peak,
     "cwnd_minimum_segments": FlowSeries.minimum,
     "cwnd_spread": cwnd_spread,

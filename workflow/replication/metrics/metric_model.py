@@ -14,7 +14,6 @@ from typing import Any
 
 from replication.study.claim_model import Flows, Quantity
 from replication.study.errors import InputError
-from replication.study.published import Cell
 from replication.study.study import Study
 
 #: Unit of the data: unit to show, and factor to it.
@@ -130,21 +129,6 @@ def _whole(
     experiment: str, metric: str, flows: Flows = "all", window_s: tuple[float, float] | None = None
 ) -> Quantity:
     return Quantity(experiment=experiment, metric=metric, flows=flows, window_s=window_s)
-
-
-def validate_study_metrics(study: Study) -> None:
-    """Check every metric that claims and tables name; MetricError names its place."""
-    named: list[tuple[str, Quantity | Cell]] = [
-        (f"claim {claim.id}", wanted) for claim in study.claims for wanted in claim.quantities()
-    ]
-    for table in study.tables:
-        cells = {"(every column)": table.cell} if table.cell else table.columns or {}
-        named += [(f"table {table.id}, column {column}", cell) for column, cell in cells.items()]
-    for place, one in named:
-        try:
-            check_metric(one.metric, one.aggregate, one.window_s is not None, one.links)
-        except MetricError as error:
-            raise MetricError(f"{study.id}: {place}: {error}") from None
 
 
 def metric_label(metric: str) -> str:

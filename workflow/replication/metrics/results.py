@@ -32,7 +32,6 @@ from replication.study.storage.table import (
 _UNUSED = ("study", "batch", "cost_s")
 #: A feature's subject is a flow, a link or a set of flows of a run.
 SUBJECT = ["scenario", "engine", "subject"]
-FLOW_FACTS = ["scenario", "flow", "segment", "most", "place", "transfer"]
 
 #: A part (from, to] of a run in s; None for all of it.
 Window = tuple[float, float] | None
@@ -115,7 +114,7 @@ class Results:
 
     @cached_property
     def scenario_flows(self) -> pd.DataFrame:
-        """A row of `FLOW_FACTS` for each flow of each scenario.
+        """Scenario, flow, segment, most, place and transfer of each flow of each scenario.
 
         `segment` and `most`, the largest window, are in bytes; `place` is a TCP flow's rank by
         start, from 1; `transfer` is whether the flow ends after a number of bytes.
@@ -130,7 +129,8 @@ class Results:
                 most = float(flow.get("maximum_window_bytes") or math.inf)
                 place, transfer = places.get(flow["id"], 0), bool(flow.get("stop_after_bytes"))
                 rows.append((scenario, flow["id"], segment, most, place, transfer))
-        return pd.DataFrame(rows, columns=FLOW_FACTS)
+        names = ["scenario", "flow", "segment", "most", "place", "transfer"]
+        return pd.DataFrame(rows, columns=names)
 
     def runs(self, experiment: str, where: Where, engine: str | None = None) -> pd.DataFrame:
         """Return the runs of `experiment` at the levels of `where`, on `engine` or on all.
@@ -169,11 +169,6 @@ def _read_flows(path: Path) -> pd.DataFrame:
     # Without rows the keys would not be text.
     read: pd.DataFrame = read_parquet(path).to_pandas()
     table = read.reindex(columns=list(FLOW_COLUMNS)).astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
-    twice = table.duplicated(["scenario", "engine", "flow"])
-    if twice.any():
-        row = table[twice].iloc[0]
-        raise InputError(
-            f"{path}: flow {row['flow']} of scenario {row['scenario']} on {row['engine']} occurs "
-            "twice; delete the file and simulate again"
-        )
+    for flow in table.loc[table.duplicated(["scenario", "engine", "flow"]), "flow"]:
+        raise InputError(f"{path}: flow {flow} occurs twice; delete the file and simulate again")
     return table

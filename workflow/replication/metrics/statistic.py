@@ -7,9 +7,7 @@ with fewer both ends are NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,16 +31,10 @@ class Estimate:
     high: float
     n: int
 
-    @property
-    def has_interval(self) -> bool:
-        """Whether there were enough replicates for an interval."""
-        return not math.isnan(self.low)
-
 
 def _known(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     sample = np.asarray(values, dtype=np.float64)
-    known: npt.NDArray[np.float64] = sample[~np.isnan(sample)]
-    return known
+    return sample[~np.isnan(sample)]
 
 
 def estimate(
@@ -90,17 +82,10 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-class TwoOutcomes(NamedTuple):
-    """Mean and size of the two groups of a sample."""
-
-    low_mean: float
-    low_count: int
-    high_mean: float
-    high_count: int
-
-
-def two_outcomes(values: npt.ArrayLike, least_width: float = 0.0) -> TwoOutcomes | None:
-    """Return the two groups of a sample; None if it is one group, or has fewer than 20 values.
+def two_outcomes(
+    values: npt.ArrayLike, least_width: float = 0.0
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+    """Return both groups of a sample, each rising; None for one group or fewer than 20 values.
 
     There are two if the largest gap between sorted values is at least five times as wide as the
     wider group, and each group has a tenth of the values. A group counts as at least `least_width`
@@ -120,7 +105,7 @@ def two_outcomes(values: npt.ArrayLike, least_width: float = 0.0) -> TwoOutcomes
     width = max(float(np.ptp(low)), float(np.ptp(high)), floor)
     if gaps[first - 1] <= 0 or gaps[first - 1] < WIDEST_GAP * width:
         return None
-    return TwoOutcomes(float(low.mean()), low.size, float(high.mean()), high.size)
+    return low, high
 
 
 def jain_index(values: npt.ArrayLike) -> float:
@@ -154,19 +139,10 @@ def ranked(values: npt.ArrayLike, tie: float) -> npt.NDArray[np.int64]:
 
 def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """Return Spearman's rank correlation; 0 where either side is constant (no trend)."""
-    return _correlation(scipy.stats.spearmanr, x, y)
-
-
-def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Return Kendall's tau-b; 0 where either side is constant (no order)."""
-    return _correlation(scipy.stats.kendalltau, x, y)
-
-
-def _correlation(of: Callable[..., Any], x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if left.size < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return 0.0
-    return float(of(left, right).statistic)
+    return float(scipy.stats.spearmanr(left, right).statistic)
 
 
 def relative_deviation(reproduced: float, published: float) -> float:

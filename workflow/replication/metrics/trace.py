@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -36,14 +37,9 @@ _NEEDED = ("time_s", "port", "cwnd_segments")
 PAIR_COLUMNS = (*TRIO_COLUMNS[:2], "delivery_rate_kbps", "rtt_ms", *TRIO_COLUMNS[2:])
 
 
-class TraceFormatError(InputError):
-    """A trace file does not have the expected columns or numbers."""
-
-    def __init__(self, path: Path, reason: str, line: int | None = None) -> None:
-        place = str(path) if line is None else f"{path}: line {line}"
-        super().__init__(
-            f"{place}: {reason}; expected the CSV that the study's script makes of `ss -ein`"
-        )
+def _malformed(path: Path, reason: str) -> InputError:
+    expected = "expected the CSV that the study's script makes of `ss -ein`"
+    return InputError(f"{path}: {reason}; {expected}")
 
 
 def read_trace(path: Path) -> pd.DataFrame:
@@ -51,17 +47,17 @@ def read_trace(path: Path) -> pd.DataFrame:
 
     Returns time_s, port, cwnd_segments, ssthresh_segments, retransmissions,
     retransmissions_in_flight and, for a pair trace, delivery_rate_bps and rtt_s. NaN is what `ss`
-    does not print: a count of zero or an unset threshold. TraceFormatError: a column is missing or
+    does not print: a count of zero or an unset threshold. InputError: a column is missing or
     has something other than numbers.
     """
     try:
         raw = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)
     except ValueError as error:
         # The parser's message names the line: "Expected 6 fields in line 3, saw 7".
-        raise TraceFormatError(path, str(error).strip()) from error
+        raise _malformed(path, str(error).strip()) from error
     layouts = {len(names): names for names in (TRIO_COLUMNS, PAIR_COLUMNS)}
     if raw.shape[1] not in layouts:
-        raise TraceFormatError(path, f"{raw.shape[1]} columns", 1)
+        raise _malformed(path, f"line 1: {raw.shape[1]} columns")
     raw.columns = pd.Index(layouts[raw.shape[1]])
     return _numbers(path, raw)
 
@@ -83,7 +79,7 @@ def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
         name = str(wrong.columns[wrong.iloc[row]][0])
         shown = "nothing" if pd.isna(raw[name].iloc[row]) else repr(raw[name].iloc[row])
         kind = "a positive number" if name == "cwnd_segments" else "a number"
-        raise TraceFormatError(path, f"{name} is {shown}, not {kind}", row + 1)
+        raise _malformed(path, f"line {row + 1}: {name} is {shown}, not {kind}")
     trace["port"] = trace["port"].astype(int)
     if "rtt_ms" in trace:
         trace["rtt_s"] = trace.pop("rtt_ms") / 1e3
@@ -108,7 +104,7 @@ def read_flows(path: Path, names: Collection[str]) -> dict[str, pd.DataFrame]:
     """Return the samples of each data flow by its name; `names` are in the order of the ports."""
     flows = split_data_flows(read_trace(path))
     if len(names) != len(flows):
-        raise TraceFormatError(path, f"{len(flows)} data flows for {len(names)} names")
+        raise _malformed(path, f"{len(flows)} data flows for {len(names)} names")
     return dict(zip(names, flows.values(), strict=True))
 
 
@@ -120,20 +116,13 @@ _GITHUB = "https://raw.githubusercontent.com"
 TRACE_SUFFIX = ".sender-ss.csv"
 
 
-class TraceFile(Document):
-    """Where a trace is in its authors' repository, and its hash."""
-
-    path: str
-    sha256: str
-
-
 class TraceSource(Document):
-    """The published traces of a study: a public repository on GitHub at a commit."""
+    """The published traces of a study: path and hash of each in a GitHub repository at a commit."""
 
     repository: str
     commit: str
     licence: str
-    files: dict[str, TraceFile]
+    files: dict[str, dict[Literal["path", "sha256"], str]]
 
 
 def has_traces(study: Study) -> bool:
@@ -165,15 +154,15 @@ def fetch_traces(root: Path, source: Path | None = None) -> str:
         published = TraceSource.model_validate(document)
         for name, file in published.files.items():
             target = root / FOLDER / study / f"{name}{TRACE_SUFFIX}"
-            address = f"{_GITHUB}/{published.repository}/{published.commit}/{file.path}"
+            address = f"{_GITHUB}/{published.repository}/{published.commit}/{file['path']}"
             if source is not None:
-                places = (source / study / target.name, source / file.path)
+                places = (source / study / target.name, source / file["path"])
                 found = next((place for place in places if place.is_file()), None)
                 if found is None:
                     raise InputError(f"--from: has neither {places[0]} nor {places[1]}")
                 address = found.resolve().as_uri()
             try:
-                fetch(address, target, file.sha256)
+                fetch(address, target, file["sha256"])
             except InputError as error:
                 raise InputError(
                     f"{error}; without a network: `replicate fetch-traces --from FOLDER`, a clone "

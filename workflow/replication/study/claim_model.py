@@ -76,10 +76,6 @@ class Quantity(Measured):
     where: Where = {}
     """Map of factor to level or list of levels."""
 
-    def at(self, where: Where) -> Quantity:
-        """Return the quantity at the levels of `where`."""
-        return self.model_copy(update={"where": {**self.where, **where}})
-
 
 class Condition(Document):
     """Bounds of the statistic: `at_least`, `at_most` or both."""
@@ -160,6 +156,17 @@ class EquivalenceTest(Document):
     margin: Annotated[float, Field(gt=0, lt=1)]
     direction_margin: Annotated[float, Field(gt=0)] | None = None
 
+    @property
+    def expect(self) -> Condition:
+        """What the statistic must meet."""
+        return Condition(at_most=self.margin)
+
+    @property
+    def direction(self) -> Condition | None:
+        """What still has the right direction."""
+        wider = self.direction_margin
+        return None if wider is None else Condition(at_most=wider)
+
 
 class ShareTest(_Tied):
     """Share of left's points that are above or below `factor` times every matched right point.
@@ -203,18 +210,6 @@ class CrossoverTest(_Judged):
     before: Literal["left", "right"]
 
 
-class OrderingTest(_Tied):
-    """Kendall's tau between the listed order (largest first) and the measured one.
-
-    Each item of `order` is a `where` for `of`. Tau is averaged over matched points. Values share a
-    rank as in a trend.
-    """
-
-    kind: Literal["ordering"]
-    of: Quantity
-    order: Annotated[list[Where], Field(min_length=2)]
-
-
 class ValueTest(_OfRuns):
     """The quantity, reduced over its points."""
 
@@ -223,9 +218,7 @@ class ValueTest(_OfRuns):
     reduce: Literal["mean", "minimum", "maximum"] = "mean"
 
 
-SimpleTest = (
-    RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | OrderingTest | ValueTest
-)
+SimpleTest = RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | ValueTest
 
 
 class AllTest(Document):
@@ -247,8 +240,6 @@ Test = Annotated[SimpleTest | AllTest | NotTestable, Field(discriminator="kind")
 
 def sides(test: SimpleTest) -> list[Quantity]:
     """Return the quantities that a test compares."""
-    if isinstance(test, OrderingTest):
-        return [test.of.at(where) for where in test.order]
     if isinstance(test, TrendTest | ValueTest):
         return [test.of]
     return [test.left, test.right]

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replication.metrics.cell_map import MappedCell
-from replication.metrics.metric_model import COUNTS
+from replication.metrics.metric_model import COUNTS, largest
 from replication.study.published import DERIVED, significant_digits
 from replication.study.scenario import Flow, Scenario
 from replication.study.study import Study
@@ -37,16 +37,12 @@ CONSISTENT = "consistent"
 DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
 ROUND_TRIPS = {"rtt_mean_s", "rtt_s"}
 RATES = {"throughput_bps", "goodput_bps"}
-RATIOS = {"delivery_ratio", "loss_rate"}
-FAIRNESS = {"jain_mean"}
 #: Numbers with fewer digits repeat by chance.
 TELLING_DIGITS = 4
 #: A repetition is suspicious if chance predicts fewer than this many.
 CHANCE = 0.05
 #: Relative slack for the rounding of decimal fractions.
 _ROUNDING = 1e-9
-#: Values with fewer decimals share them too often.
-LEAST_DECIMALS = 2
 #: Decimals are spread evenly if the values range over this many printed units.
 LEAST_SPREAD = 3.0
 #: Reasons of a rate; see `_Audited.bounded`.
@@ -56,7 +52,8 @@ _TOO_FAST = (
     "{value} is more than {full}, a bound that rests on assumptions.",
     "It does not exceed what the links carry, {full}.",
 )
-_PRINTED = re.compile(r"\d+\.(\d+)")
+#: Values with fewer than two decimals share them too often.
+_PRINTED = re.compile(r"\d+\.(\d{2,})")
 
 
 @dataclass(frozen=True)
@@ -107,13 +104,9 @@ class _Audited:
         """
         strict, full = bounds
         low, high = self.cell.band
-
-        def is_beyond(bound: float) -> bool:
-            if check == "propagation":
-                return high < bound * (1 - _ROUNDING)
-            return low > bound * (1 + _ROUNDING)
-
-        place = 0 if is_beyond(strict) else 1 if is_beyond(full) else 2
+        value, sign = (high, -1) if check == "propagation" else (low, 1)
+        beyond = [sign * value > sign * end * (1 + sign * _ROUNDING) for end in (strict, full)]
+        place = [*beyond, True].index(True)
         finding = (Verdict.IMPOSSIBLE, SUSPICIOUS, CONSISTENT)[place]
         numbers = {"value": self.cell.value, "strict": strict, "full": full}
         shown = {name: f"{scale * number:.6g} {unit}" for name, number in numbers.items()}
@@ -130,13 +123,15 @@ def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) ->
     """
 
     @functools.cache
-    def points(place: str) -> list[StatedPoint]:
-        experiment, where = json.loads(place)
-        return stated_points(study, experiment, where, assumed)
+    def points(experiment: str, where: str) -> list[StatedPoint]:
+        return stated_points(study, experiment, json.loads(where), assumed)
 
-    # The checks concern values of single runs, and a standard deviation is none.
-    kept = [cell for cell in cells if not cell.is_spread]
-    audited = [_Audited(study, cell, points(_place(cell))) for cell in kept]
+    audited = []
+    for cell in cells:
+        # The checks concern values of single runs, and a standard deviation is none.
+        if not cell.is_spread:
+            where = json.dumps(cell.quantity.where, sort_keys=True)
+            audited.append(_Audited(study, cell, points(cell.quantity.experiment, where)))
     singles = (_check_delay, _check_rate, _check_range, _check_count)
     findings = [finding for one in audited for check in singles for finding in check(one)]
     groups = (_check_capacity_sums, _check_repetitions, _check_monotonic)
@@ -150,10 +145,6 @@ def impossible_cells(findings: Iterable[Finding]) -> dict[tuple[str, str, str], 
         for one in findings
         if one.finding == Verdict.IMPOSSIBLE
     }
-
-
-def _place(cell: MappedCell) -> str:
-    return json.dumps([cell.quantity.experiment, cell.quantity.where], sort_keys=True)
 
 
 def _check_delay(one: _Audited) -> Iterator[Finding]:
@@ -198,12 +189,9 @@ def _check_range(one: _Audited) -> Iterator[Finding]:
     """A ratio lies in 0 to 1, Jain's index in 1/n to 1; no other value is negative."""
     wanted = one.cell.quantity
     low, high = one.cell.band
-    least, most = 0.0, math.inf
-    if wanted.aggregate == "jain" or wanted.metric in FAIRNESS:
-        numbers = [len(one.flows(point)) for point in one.points]
-        least, most = 1 / max([1, *numbers]), 1.0
-    elif wanted.metric in RATIOS and wanted.aggregate != "sum":
-        most = 1.0
+    least, most = 0.0, largest(wanted.metric, wanted.aggregate)
+    if wanted.aggregate == "jain" or wanted.metric == "jain_mean":
+        least = 1 / max([1, *(len(one.flows(point)) for point in one.points)])
     if high < least - _ROUNDING or low > most + _ROUNDING:
         bound, span = least if high < least else most, f"{least:g} to {most:g}"
         reason = f"{one.cell.value:.6g} lies outside {span}, the range of the metric."
@@ -268,62 +256,57 @@ def _times_counted(one: _Audited) -> int:
 
 def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
     """Different set-ups give the same last digit only by chance."""
-    groups: dict[tuple[str, str], list[_Audited]] = {}
-    cells_by_place: dict[str, dict[str, MappedCell]] = {}
-    for one in audited:
-        if one.cell.printed.startswith(DERIVED):
-            continue  # computed from the paper's data, not printed
+    # Derived numbers are computed from the paper's data, not printed.
+    printed = [one for one in audited if not one.cell.printed.startswith(DERIVED)]
+    groups: dict[tuple[str, ...], list[_Audited]] = {}
+    for one in printed:
         table, row, column = one.cell.key
-        cells_by_place.setdefault(_place(one.cell), {})[one.measure] = one.cell
-        for name, key in (
-            ("repeated_in_column", f"{table} {column}"),
-            ("repeated_in_row", f"{table} {row}"),
-            ("repeated_across_tables", f"{row} {column}"),
-        ):
-            groups.setdefault((name, f"{key} {one.measure}"), []).append(one)
-    for (name, _), group in groups.items():
-        if name != "repeated_across_tables" or len({one.cell.table for one in group}) > 1:
-            yield from _repetitions(name, group, cells_by_place)
-
-
-def _repetitions(
-    check: str, group: list[_Audited], cells_by_place: dict[str, dict[str, MappedCell]]
-) -> Iterator[Finding]:
-    expected = _chance_repetitions(group)
-    for one in group:
-        twins = [
-            other
-            for other in group
-            if other.cell.printed == one.cell.printed and one.scenarios != other.scenarios
-        ]
-        # Lossless runs share ratios of 0 and 1.
-        if not twins or one.cell.value in (0.0, 1.0):
+        groups.setdefault(("repeated_in_column", table, column, one.measure), []).append(one)
+        groups.setdefault(("repeated_in_row", table, row, one.measure), []).append(one)
+        groups.setdefault(("repeated_across_tables", row, column, one.measure), []).append(one)
+    for (check, *_), group in groups.items():
+        if check == "repeated_across_tables" and len({one.cell.table for one in group}) == 1:
             continue
-        names = "; ".join(
-            f"{table_name(other.table)}, {other.row_label}, {other.column_label}"
-            for other in (twin.cell for twin in twins)
-        )
-        excuses = {_excuse(one, other, cells_by_place) for other in twins}
-        telling = significant_digits(one.cell.printed) >= TELLING_DIGITS
-        finding, end = CONSISTENT, "; with so few digits or so many numbers this may be chance."
-        if "" not in excuses:
-            end = f": {' or '.join(sorted(excuses))}."
-        elif telling and expected < CHANCE:
-            finding = SUSPICIOUS
-            chance = f"chance alone predicts {expected:.2g} such pairs."
-            end = f", where the set-up differs; {chance}"
-        reason = f"{one.cell.printed} is printed again in {names}{end}"
-        yield one.finding(check, math.nan, finding, reason)
+        expected = _chance_repetitions(group)
+        for one in group:
+            twins = [
+                other
+                for other in group
+                if other.cell.printed == one.cell.printed and one.scenarios != other.scenarios
+            ]
+            # Lossless runs share ratios of 0 and 1.
+            if not twins or one.cell.value in (0.0, 1.0):
+                continue
+            names = "; ".join(
+                f"{table_name(cell.table)}, {cell.row_label}, {cell.column_label}"
+                for cell in (twin.cell for twin in twins)
+            )
+            excuses = {_excuse(one, other, printed) for other in twins}
+            finding, end = CONSISTENT, "; with so few digits or so many numbers this may be chance."
+            if "" not in excuses:
+                end = f": {' or '.join(sorted(excuses))}."
+            elif significant_digits(one.cell.printed) >= TELLING_DIGITS and expected < CHANCE:
+                finding = SUSPICIOUS
+                end = f", where the set-up differs; {_by_chance(expected, 'pairs')}"
+            reason = f"{one.cell.printed} is printed again in {names}{end}"
+            yield one.finding(check, math.nan, finding, reason)
 
 
-def _excuse(a: _Audited, b: _Audited, cells_by_place: dict[str, dict[str, MappedCell]]) -> str:
+def _by_chance(expected: float, what: str) -> str:
+    return f"chance alone predicts {expected:.2g} such {what}."
+
+
+def _excuse(a: _Audited, b: _Audited, printed: list[_Audited]) -> str:
     """Return why two set-ups may give the same number; empty without a reason."""
     if [p.signature for p in a.points] == [p.signature for p in b.points]:
         return "the same links in another order, which may give the same result"
     if [p.network for p in a.points] != [p.network for p in b.points]:
         return ""
-    ours, theirs = (cells_by_place[_place(one.cell)] for one in (a, b))
-    if any(ours[m].printed != theirs[m].printed for m in ours.keys() & theirs.keys()):
+    ours, theirs = (
+        {other.measure: other.cell.printed for other in printed if other.points is one.points}
+        for one in (a, b)
+    )
+    if any(ours[measure] != theirs[measure] for measure in ours.keys() & theirs.keys()):
         return ""  # other numbers differ, so the two runs did
     return "algorithms that never had to act differently, as without loss, give the same result"
 
@@ -370,24 +353,20 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
     """
     columns: dict[tuple[str, str, int], list[MappedCell]] = {}
     for cell in cells:
-        found = _PRINTED.fullmatch(cell.printed)
-        if found is not None and len(found[1]) >= LEAST_DECIMALS:
+        if found := _PRINTED.fullmatch(cell.printed):
             columns.setdefault((cell.column, cell.cell.metric, len(found[1])), []).append(cell)
     for (_, _, places), members in columns.items():
-        values = {cell.printed for cell in members}
-        numbers = [float(value) for value in values]
+        numbers = {float(cell.printed) for cell in members}
         if max(numbers) - min(numbers) < LEAST_SPREAD:
             continue
         for decimals in dict.fromkeys(cell.printed.split(".")[1] for cell in members):
-            alike = {value for value in values if value.endswith(f".{decimals}")}
-            expected = expected_groups(len(values), len(alike), places)
-            if len(alike) > 1 and expected < CHANCE:
-                reason = (
-                    f"{len(alike)} of {len(values)} different values end in .{decimals}; "
-                    f"chance alone predicts {expected:.2g} such groups."
-                )
-                for cell in (cell for cell in members if cell.printed in alike):
-                    one = _Audited(study, cell, [])
+            alike = [cell for cell in members if cell.printed.endswith(f".{decimals}")]
+            count = len({cell.printed for cell in alike})
+            expected = expected_groups(len(numbers), count, places)
+            if count > 1 and expected < CHANCE:
+                of = f"{count} of {len(numbers)} different values end in .{decimals}"
+                reason = f"{of}; {_by_chance(expected, 'groups')}"
+                for one in (_Audited(study, cell, []) for cell in alike):
                     yield one.finding("shared_decimals", math.nan, SUSPICIOUS, reason)
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from replication.design.design import combinations
 from replication.engines.path import FlowPaths
@@ -39,22 +39,15 @@ _REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 _SEED = 1
 
 
-class StatedLink(NamedTuple):
-    """Whether the paper states a link's rate and its delay."""
-
-    rate: bool
-    delay: bool
-
-
 @dataclass(frozen=True)
 class StatedPoint:
     """One point of an experiment as the paper describes it, with assumptions at their defaults.
 
-    `stated` has what the paper states of each link, by the link's id.
+    `stated` has what the paper states: a link's id with "rate_bps" or "delay_s".
     """
 
     scenario: Scenario
-    stated: dict[str, StatedLink]
+    stated: set[tuple[str, str]]
 
     @cached_property
     def signature(self) -> tuple[Any, ...]:
@@ -93,13 +86,16 @@ class StatedPoint:
         """Return the least one-way delay of a data packet, if not strict with transmission."""
         bits = 8 * least_packet_bytes(flow)
         if strict:
-            return sum(link.delay_s for link, _ in self.path(flow) if self.stated[link.id].delay)
+            return self._propagation_s(flow, strict)
         return sum(link.delay_s + bits / link.passing_bps(way) for link, way in self.path(flow))
+
+    def _propagation_s(self, flow: Flow, strict: bool) -> float:
+        links = [link for link, _ in self.path(flow)]
+        return sum(one.delay_s for one in links if not strict or (one.id, "delay_s") in self.stated)
 
     def rtt_s(self, flow: Flow, strict: bool) -> float:
         """Return the least round-trip time of a data packet and its acknowledgement."""
-        known = (link for link, _ in self.path(flow) if self.stated[link.id].delay or not strict)
-        return self.delay_s(flow, strict) + sum(link.delay_s for link in known)
+        return self.delay_s(flow, strict) + self._propagation_s(flow, strict)
 
     def rate_bps(self, flow: Flow, strict: bool) -> float:
         """Return the largest mean rate of one flow, that of its slowest link."""
@@ -121,7 +117,7 @@ class StatedPoint:
 
     def _rate(self, hop: tuple[Link, str], strict: bool, flows: list[Flow]) -> float:
         link, direction = hop
-        if strict and not self.stated[link.id].rate:
+        if strict and (link.id, "rate_bps") not in self.stated:
             return math.inf
         shaper = link.shaper(direction)
         if shaper is None:
@@ -190,8 +186,8 @@ def _points(
 
 def _stated(
     experiment: Experiment, values: dict[str, Any], published: dict[str, bool], assumed: bool
-) -> dict[str, StatedLink]:
-    """Return for each link whether its rate and delay rest only on published parameters."""
+) -> set[tuple[str, str]]:
+    """Return the links' rates and delays that rest only on published parameters."""
 
     def is_published(name: str) -> bool:
         return published[name] and all(map(is_published, _references(values[name])))
@@ -202,9 +198,11 @@ def _stated(
         return assumed or (bool(names) and all(map(is_published, names)))
 
     return {
-        link["id"]: StatedLink(*(is_stated(template.get(key)) for key in ("rate_bps", "delay_s")))
+        (link["id"], key)
         for template in experiment.topology.links
         for link in expand([template], values)
+        for key in ("rate_bps", "delay_s")
+        if is_stated(template.get(key))
     }
 
 

@@ -22,7 +22,7 @@ from replication.design.config import explanations_path
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Flows
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_model
 from replication.study.model import Document, Identifier, PositiveSeconds, Text, Window
 from replication.study.parameter import unique
@@ -52,12 +52,6 @@ class Interpretation(Document):
     """The printed value is one minus the quantity, after `factor`."""
     less_propagation: bool = False
     """The printed delay excludes the path's propagation delay."""
-
-    @model_validator(mode="after")
-    def _changes_something(self) -> Interpretation:
-        if self == Interpretation.model_construct():
-            raise ValueError("a reading must change something: metric, aggregate, factor, ...")
-        return self
 
     def of(self, cell: MappedCell) -> MappedCell:
         """Return the cell under this interpretation, its number as a value of our quantity."""
@@ -135,12 +129,6 @@ class CauseRange(Range):
     """How many values are distinguished; a value costs the bits to name one of them."""
     tried: Annotated[list[float], Field(min_length=1)]
     """The values that the search starts with."""
-
-    @model_validator(mode="after")
-    def _within(self) -> CauseRange:
-        if not all(self.low <= value <= self.high for value in self.tried):
-            raise ValueError("range: tried has a value outside of low and high")
-        return self
 
     def values(self) -> list[float]:
         """Return the distinguished values."""
@@ -336,17 +324,13 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
     InputError names what the study lacks, or an implausible value without a reason.
     """
     where = explanations_path(Path(), study.id)
-    rows: dict[str, set[str]] = {}
-    for cell in cells:
-        rows.setdefault(cell.table, set()).add(cell.row)
-    parts: list[tuple[str, Part]] = [("held_out", found.held_out)]
-    parts += [(f"stages[{number}]", stage) for number, stage in enumerate(found.stages)]
-    for place, part in parts:
+    stages = ((f"stages[{number}]", stage) for number, stage in enumerate(found.stages))
+    for place, part in (("held_out", found.held_out), *stages):
         for table, keys in part.rows.items():
-            _check_known(
-                f"{where}: {place}.rows.{table}: study", "row", keys, rows.get(table, set())
-            )
-        _check_known(f"{where}: study", "claim", part.claims, {claim.id for claim in study.claims})
+            rows = {cell.row for cell in cells if cell.table == table}
+            check_known(f"{where}: {place}.rows.{table}: row", keys, rows)
+        claims = {claim.id for claim in study.claims}
+        check_known(f"{where}: {place}.claims: claim", part.claims, claims)
     if found.score == "cells" and not found.held_out.rows:
         raise InputError(f"{where}: held_out.rows: name the rows that the search must not score")
     for cause in found.causes:
@@ -377,8 +361,8 @@ def _check_variation(named: str, cause: Cause, variation: Variation, study: Stud
     links = {str(link["id"]) for e in study.experiments for link in e.topology.links} | {"*"}
     flows = {str(flow["id"]) for e in study.experiments for flow in e.flows} | {"*"}
     changed = [*variation.links, *variation.rate_factor, *variation.delay_factor]
-    _check_known(f"{named}: the study", "link", changed, links)
-    _check_known(f"{named}: the study", "flow", variation.flows, flows)
+    check_known(f"{named}: link", changed, links)
+    check_known(f"{named}: flow", variation.flows, flows)
     assumed = {assumption.key: assumption for assumption in assumptions(study)}
     for key, value in variation.values.items():
         plausible = key in assumed and assumed[key].allows(value)
@@ -387,9 +371,3 @@ def _check_variation(named: str, cause: Cause, variation: Variation, study: Stud
                 f"{named}: {key} = {value!r} is not plausible by the study's assumptions; widen "
                 "the range there, or say under outside_ledger why it may be tried"
             )
-
-
-def _check_known(named: str, what: str, given: Iterable[str], known: set[str]) -> None:
-    for name in given:
-        if name not in known:
-            raise InputError(f"{named} has no {what} {name!r}; it has {', '.join(sorted(known))}")

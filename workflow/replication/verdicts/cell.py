@@ -42,6 +42,7 @@ from replication.verdicts.published_run import (
     Ruling,
     fingerprints,
     judge_published,
+    not_testable,
 )
 from replication.verdicts.sample import Coverage, left_out, outcomes, values_on
 from replication.verdicts.verdict_table import Judged
@@ -62,42 +63,42 @@ def evaluate_cells(
     deviations = {cell.key: cell.value for cell in cells if cell.is_spread}
     for cell in cells:
         spread = cell.cell.tolerance.spread
-        deviation = deviations.get((cell.table, cell.row, spread.column)) if spread else None
+        column = spread.column if spread else ""
+        deviation = deviations.get((cell.table, cell.row, column), math.nan)
         for engine in results.engines:
             yield _judge_on(coverage, engine, cell, deviation, impossible.get(cell.key))
 
 
 def _judge_on(
-    coverage: Coverage, engine: str, cell: MappedCell, deviation: float | None, broken: str | None
+    coverage: Coverage, engine: str, cell: MappedCell, deviation: float, broken: str | None
 ) -> Judged:
-    """Judge a cell on an engine; `deviation` is the printed one of the published runs."""
+    """Judge a cell on an engine; `deviation` is the printed one of the published runs, or NaN."""
     wanted, tolerance = cell.quantity, cell.cell.tolerance
     ours = values_on(coverage.results, engine, wanted)
     means = replicate_means(ours)
     sample = means.to_numpy(dtype=float)
     most = largest(wanted.metric, wanted.aggregate)
     found = deviation_estimate(sample) if cell.is_spread else estimate(sample, highest=most)
-    gone = left_out(coverage, engine, [wanted], means.index)
+    gone, too_many = left_out(coverage, engine, [wanted], means.index)
     ruling = untestable(coverage, engine, cell, found.n)
-    if ruling is None and tolerance.spread and deviation is None:
+    if ruling is None and tolerance.spread and math.isnan(deviation):
         why = "No standard deviation of the published runs is printed."
-        ruling = Ruling.not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
-    if ruling is None and gone.too_many:
-        ruling = Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, gone.sentence)
+        ruling = not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
+    if ruling is None and too_many:
+        ruling = not_testable(ReasonCode.TOO_FEW_RUNS, gone)
     if ruling is None and tolerance.factor is not None:
         ruling = judge_published(
             Published(cell.value, cell.half_ulp, tolerance.factor, wanted.metric in COUNTS),
             means,
-            fingerprints(coverage.results, engine, [wanted], coverage.replicates(engine, [wanted])),
+            fingerprints(coverage, engine, [wanted]),
             lambda value: amount(wanted, value),
         )
     notes = [
-        *([gone.sentence] if gone.sentence and not gone.too_many else []),
+        *([gone] if gone and not too_many else []),
         *outcomes(coverage.study, wanted, ours),
         *coverage.notes(engine, wanted),
     ]
     if tolerance.spread:
-        deviation = math.nan if deviation is None else deviation
         cell = _with_tolerance(cell, deviation, tolerance.spread.runs, found.n)
     row = judge_cell(coverage.study.id, cell, engine, found, ruling, broken, notes)
     return {**row, "points": coverage.points(engine, [wanted])}
@@ -135,18 +136,18 @@ def untestable(
     """
     wanted = cell.quantity
     if cell.not_comparable:
-        return Ruling.not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, cell.not_comparable)
+        return not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, cell.not_comparable)
     if not n:
         why = f"Not testable on {engine}: {coverage.no_value(engine, wanted)}"
-        return Ruling.not_testable(coverage.lack(engine, [wanted]), why)
+        return not_testable(coverage.lack(engine, [wanted]), why)
     if cell.is_spread and n < MINIMUM_REPLICATES:
         few = f"A standard deviation takes {MINIMUM_REPLICATES} replicates; there are {n}."
-        return Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, few)
+        return not_testable(ReasonCode.TOO_FEW_RUNS, few)
     if wanted.metric in COUNTS:
         short, full = coverage.shortened(engine, wanted, replicate)
         if short < full:
             shorter = f"A count over {short:g} s cannot be compared with one over {full:g} s."
-            return Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, shorter)
+            return not_testable(ReasonCode.TOO_FEW_RUNS, shorter)
     return None
 
 
@@ -166,17 +167,17 @@ def judge_cell(
     """
     margin = half_width(cell.cell.tolerance, cell.value)
     if impossible:
-        ruling = Ruling(Verdict.IMPOSSIBLE, None, (impossible,))
+        ruling = Ruling(Verdict.IMPOSSIBLE, [impossible])
     elif ruling is None and cell.cell.tolerance.factor is not None:
         few = f"Comparing a number of one published run takes {LEAST_RUNS} runs."
-        ruling = Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, few)
+        ruling = not_testable(ReasonCode.TOO_FEW_RUNS, few)
     elif ruling is None:
         low, high = cell.band
         inside = reaches(found.mean, low - margin) and reaches(high + margin, found.mean)
         verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED
-        ruling = Ruling(verdict, None, tuple(_deviation(cell, found, margin)))
+        ruling = Ruling(verdict, [*_deviation(cell, found, margin)])
     # Without a value the ruling already says what was not run.
-    reasons = [*ruling.sentences, *(notes if found.n else ())]
+    ruling = replace(ruling, reasons=[*ruling.reasons, *(notes if found.n else ())])
     unit, factor = display_unit(cell.unit)
     return {
         **{"study": study, "table": cell.table, "row": cell.row, "column": cell.column},
@@ -186,9 +187,8 @@ def judge_cell(
         **{"reproduced_mean": found.mean, "reproduced_low": found.low},
         **{"reproduced_high": found.high, "n": found.n},
         "relative_deviation": relative_deviation(found.mean, cell.value),
-        **{"verdict": ruling.verdict, "compatible": ruling.compatible},
-        "reason_code": ruling.code or "",
-        **{"reason": " ".join(reasons), "reasons": reasons},
+        **ruling.__dict__,
+        "reason": ruling.reason,
         **{"row_label": cell.row_label, "column_label": cell.column_label},
         **{"display_unit": unit, "display_factor": factor},
         "accepted_margin": margin + cell.half_ulp,

@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pandas as pd
 import scipy
@@ -49,7 +48,7 @@ from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import Comparison, UntestableError, compare
 from replication.verdicts.congestion import compared_points
 from replication.verdicts.counts import Share
-from replication.verdicts.published_run import Published, fingerprints, judge_published
+from replication.verdicts.published_run import Published, Ruling, fingerprints, judge_published
 from replication.verdicts.sample import (
     UNDEFINED,
     Coverage,
@@ -71,25 +70,16 @@ INTERVAL_DECIDES = (RatioTest, ValueTest, EquivalenceTest)
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """The verdict on one claim on one engine, with the statistic and the reason."""
+class Judgement(Ruling):
+    """The verdict on one claim on one engine, with the statistic."""
 
-    statistic: str
-    margin: str
-    verdict: Verdict
-    #: The reason in sentences.
-    reasons: list[str]
-    reason_code: ReasonCode | str = ""
+    statistic: str = "none"
+    margin: str = "none"
     observed: float = math.nan
     low: float = math.nan
     high: float = math.nan
     #: How many single runs pass; for several parts, the smallest share of any part.
     passing: Share | None = None
-
-    @property
-    def reason(self) -> str:
-        """The reason as one text."""
-        return " ".join(self.reasons)
 
 
 def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]:
@@ -98,8 +88,8 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
     coverage = Coverage(study, results)
     for engine in results.engines:
         if isinstance(claim.test, NotTestable):
-            code, why = ReasonCode.PAPER_GIVES_TOO_LITTLE, [claim.test.reason]
-            judgement = Judgement("none", "none", Verdict.NOT_TESTABLE, why, code)
+            code = ReasonCode.PAPER_GIVES_TOO_LITTLE
+            judgement = Judgement(Verdict.NOT_TESTABLE, [claim.test.reason], code)
         else:
             parts = [_judge(test, coverage, engine) for test in claim.tests()]
             judgement = judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
@@ -147,9 +137,13 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
 
 def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     study, results = coverage.study, coverage.results
-    expect, direction = conditions(test)
+    expect, direction = test.expect, test.direction
     compared, words = sides(test), wording(study, test)
-    untestable = partial(Judgement, words.statistic, words.condition(expect), Verdict.NOT_TESTABLE)
+    margin = words.condition(expect)
+
+    def untestable(why: str, code: ReasonCode) -> Judgement:
+        return Judgement(Verdict.NOT_TESTABLE, [why], code, None, words.statistic, margin)
+
     congested = compared_points(study, test, results, engine)
     if congested.too_few:
         why = (
@@ -157,7 +151,7 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
             "window limits every flow or the queue is empty, so the alternatives cannot differ. "
             "They could with more flows, a larger window or a smaller buffer."
         )
-        return untestable([why], ReasonCode.NO_CONGESTION)
+        return untestable(why, ReasonCode.NO_CONGESTION)
     measured = [congested.of(values_on(results, engine, wanted)) for wanted in compared]
     defined = [values[values["value"].notna()] for values in measured]
     try:
@@ -166,22 +160,22 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
                 raise UntestableError(coverage.no_value(engine, wanted))
         comparison = compare(study, test, defined)
     except UntestableError as error:
-        return untestable([f"Not testable on {engine}: {error}"], coverage.lack(engine, compared))
+        return untestable(f"Not testable on {engine}: {error}", coverage.lack(engine, compared))
     if isinstance(expect, PublishedRun):
-        runs = fingerprints(results, engine, compared, coverage.replicates(engine, compared))
+        runs = fingerprints(coverage, engine, compared)
         counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
         judgement = _judge_run(comparison, expect, direction, words, runs, counts)
     else:
         decides = isinstance(test, INTERVAL_DECIDES)
         judgement = judge_statistic(comparison, expect, direction, words, decides)
-    gone = left_out(coverage, engine, compared, comparison.values.index)
+    gone, too_many = left_out(coverage, engine, compared, comparison.values.index)
     verdict = judgement.verdict
-    if gone.too_many and verdict == Verdict.REPRODUCED:
+    if too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
     only = f"There is congestion at only {congested}; the others are left out."
     notes = [
         only if congested.left_out else "",
-        gone.sentence,
+        gone,
         *sorted(set(_notes(coverage, engine, compared, measured))),
         starved_note(starved(results, engine, compared)),
     ]
@@ -222,7 +216,7 @@ def judge_statistic(
     interval = f"95 % interval {words.interval(found.low, found.high)}; "
     passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
     gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
-    spread = f" ({interval if found.has_interval else ''}{passes}{gaps})" if found.n else ""
+    spread = f" ({interval if not math.isnan(found.low) else ''}{passes}{gaps})" if found.n else ""
     points = comparison.points if words.is_share else 0
     needed = words.condition(expect, points)
     if direction and found.n:
@@ -264,8 +258,8 @@ def _judge_run(
         measured,
         margin=words.condition(expect),
         verdict=verdict,
-        reasons=[f"{_finding(comparison, measured.observed, words)}.", *ruling.sentences],
-        reason_code=ruling.code or "",
+        reasons=[f"{_finding(comparison, measured.observed, words)}.", *ruling.reasons],
+        reason_code=ruling.reason_code,
         passing=Share(near, len(comparison.values)),
     )
 
@@ -284,22 +278,14 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
 
 
 def _finding(comparison: Comparison, mean: float, words: Wording) -> str:
-    over = f" over {comparison.points} point{'s' if comparison.points != 1 else ''}"
+    value = words.value(mean, comparison.points)
     if math.isnan(mean):
-        return f"{words.statistic}: undefined in {_runs(len(comparison.values))}{over}"
-    if words.is_share:
-        # A share of points is written with their number.
-        return f"{words.statistic}: {words.value(mean, comparison.points)}"
-    return f"{words.statistic}: {words.value(mean)}{over}"
+        value = f"undefined in {_runs(len(comparison.values))}"
+    elif words.is_share:
+        return f"{words.statistic}: {value}"
+    over = f" over {comparison.points} point{'s' if comparison.points != 1 else ''}"
+    return f"{words.statistic}: {value}{over}"
 
 
 def _runs(count: int) -> str:
     return f"{count} run{'s' if count > 1 else ''}"
-
-
-def conditions(test: SimpleTest) -> tuple[Condition | PublishedRun, Condition | None]:
-    """Return what a test expects of its statistic, and what counts as the right direction."""
-    if not isinstance(test, EquivalenceTest):
-        return test.expect, test.direction
-    wider = test.direction_margin
-    return Condition(at_most=test.margin), None if wider is None else Condition(at_most=wider)

@@ -10,7 +10,6 @@ side gives, or that both give alike, narrows the factor and leaves it matched.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +18,11 @@ import numpy as np
 import pandas as pd
 
 from replication.metrics.metric_model import largest
-from replication.metrics.statistic import kendall, ranked, spearman
+from replication.metrics.statistic import ranked, spearman
 from replication.study.claim_model import (
     Condition,
     CrossoverTest,
     EquivalenceTest,
-    OrderingTest,
     Quantity,
     RatioTest,
     ShareTest,
@@ -74,8 +72,6 @@ def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
             return _trend(study, test, *frames)
         case CrossoverTest():
             return _crossover(study, test, frames)
-        case OrderingTest():
-            return _ordering(test, frames)
         case ValueTest():
             frame, most = complete(frames[0]), largest(test.of.metric, test.of.aggregate)
             values = _reduce(frame["value"], frame["replicate"], test.reduce)
@@ -229,20 +225,3 @@ def crossing(axis: Any, difference: Any) -> float:
     if before + 1 < after:
         return float(x[before + 1])
     return float(x[before] + (x[after] - x[before]) * d[before] / (d[before] - d[after]))
-
-
-def _ordering(test: OrderingTest, frames: Frames) -> Comparison:
-    narrowed = {factor for item in test.order for factor in item}
-    tables = []
-    for rank, frame in enumerate(map(complete, frames)):
-        keys = [c for c in frame if c != "value" and c not in narrowed]
-        tables.append(frame.groupby(keys)["value"].mean().rename(rank).reset_index())
-    ranks = list(range(len(test.order)))
-    table = complete(functools.reduce(pd.merge, tables), ranks)  # type: ignore[arg-type]
-    falling = [-rank for rank in ranks]
-    taus = pd.Series(
-        [kendall(falling, ranked(row, test.tie)) for row in table[ranks].to_numpy(dtype=float)],
-        index=table.index,
-    )
-    values = _reduce(taus, table["replicate"], "mean")
-    return Comparison(values, len(table) // len(values), lowest=-1, highest=1)

@@ -25,14 +25,7 @@ from replication.metrics.metric import monitored_links
 from replication.metrics.metric_model import METRICS
 from replication.metrics.results import Results
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW
-from replication.study.claim_model import (
-    OrderingTest,
-    Quantity,
-    SimpleTest,
-    TrendTest,
-    ValueTest,
-    sides,
-)
+from replication.study.claim_model import Quantity, SimpleTest, TrendTest, ValueTest, sides
 from replication.study.study import Study
 from replication.verdicts.comparison import matched_factors
 
@@ -106,12 +99,7 @@ def compared_points(
     compared = sides(test)
     if isinstance(test, ValueTest | TrendTest) or not _are_alternatives(compared):
         return none
-    if isinstance(test, OrderingTest):
-        narrowed = {factor for item in test.order for factor in item}
-        axes = study.experiment(test.of.experiment).axes
-        factors = [factor.id for factor in axes if factor.id not in narrowed]
-    else:
-        factors = matched_factors(study, test)
+    factors = matched_factors(study, test)
     each = (results.runs(one.experiment, one.where, engine) for one in compared)
     runs = pd.concat([own.assign(side=n) for n, own in enumerate(each)], ignore_index=True)
     runs = runs[runs["supported"]]

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from replication.study.errors import InputError
+from replication.study.errors import check_known
 from replication.study.verdict import Verdict
 from replication.verdicts.published_run import CENTRAL
 from replication.verdicts.verdict_table import Judged
@@ -52,19 +52,14 @@ class Tally:
 
     def __init__(self, words: Iterable[str]) -> None:
         found = Counter(words)
-        if unknown := found.keys() - set(Verdict):
-            raise InputError(f"verdict {min(unknown)!r} is unknown; there are {', '.join(Verdict)}")
+        check_known("verdict", found, list(Verdict))
         self.by_verdict = {verdict: found[verdict] for verdict in Verdict}
         self.total = sum(self.by_verdict.values())
         self.tested = self.total - self.by_verdict[Verdict.NOT_TESTABLE]
 
-    def count(self, word: str) -> int:
-        """Return how many are of the verdict `word`."""
-        return self.by_verdict[Verdict(word)]
-
     def share(self, word: str) -> Share:
         """Return how many of those tested are of the verdict `word`."""
-        return Share(self.count(word), self.tested)
+        return Share(self.by_verdict[Verdict(word)], self.tested)
 
 
 class Numbers(Tally):

@@ -10,8 +10,8 @@ number of one run.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from replication.design.design import Run
@@ -37,9 +37,6 @@ from replication.verdicts.counts import COUNTS as COUNTS_FILE
 from replication.verdicts.published_run import LEAST_RUNS
 from replication.verdicts.verdict_table import merge_verdicts, read_verdicts, write_verdicts
 
-#: A sentence lists so many reasons; an engine may have one for each variant that it lacks.
-_MOST_REASONS = 4
-
 
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
     """Judge one study and write its cells, claims and audit."""
@@ -64,29 +61,24 @@ def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path
     write_table(out_dir / COUNTS_FILE, count_rows(cells, claims, primary), COUNT_COLUMNS)
 
 
-def judgeable(study: Study, cells: Sequence[MappedCell], runs: Iterable[Run]) -> Iterator[str]:
+def judgeable(study: Study, cells: Sequence[MappedCell], runs: Sequence[Run]) -> Iterator[str]:
     """Yield for each engine of a design how much it can judge, and why it cannot judge the rest."""
-    designed: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        designed[run.engine].append(run)
     claims = [claim for claim in study.claims if not isinstance(claim.test, NotTestable)]
-    for engine, own in designed.items():
+    for engine in dict.fromkeys(run.engine for run in runs):
+        own = [run for run in runs if run.engine == engine]
         by_claim = ((_lack(own, wanted) for wanted in claim.quantities()) for claim in claims)
         found = {
-            "numbers": [_lack(own, cell.quantity, cell) for cell in cells],
-            "claims": [next(filter(None, lacks), "") for lacks in by_claim],
+            "number": Counter(_lack(own, cell.quantity, cell) for cell in cells),
+            "claim": Counter(next(filter(None, lacks), "") for lacks in by_claim),
         }
-        counts = [f"{of.count('')} of {len(of)} {what}" for what, of in found.items() if of]
-        reasons = Counter(reason for of in found.values() for reason in of if reason)
-        sentences = []
-        for reason, _ in reasons.most_common(_MOST_REASONS):
-            lacking = {what: of.count(reason) for what, of in found.items() if reason in of}
-            who = [f"{n} {what if n > 1 else what[:-1]}" for what, n in lacking.items()]
-            sentences.append(f"{' and '.join(who)}: {reason}")
-        if more := len(reasons) - len(sentences):
-            sentences.append(f"{more} more reasons")
-        why = f" ({'; '.join(sentences)})" if sentences else ""
-        yield f"{engine} can judge {' and '.join(counts)}{why}"
+        counts = [f"{of['']} of {of.total()} {what}s" for what, of in found.items() if of]
+        why = []
+        for reason, _ in (found["number"] + found["claim"]).most_common():
+            lacking = [(of[reason], what) for what, of in found.items() if reason and of[reason]]
+            who = " and ".join(f"{n} {what}{'s' if n > 1 else ''}" for n, what in lacking)
+            why += [f"{who}: {reason}"] if lacking else []
+        reasons = f" ({'; '.join(why)})" if why else ""
+        yield f"{engine} can judge {' and '.join(counts)}{reasons}"
 
 
 def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None = None) -> str:
@@ -104,12 +96,12 @@ def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None = None) 
         return ""
     if cell.not_comparable:
         return "the number measures something other than its metric"
-    lasted = [(run.scenario.duration_s, run.whole_s) for run in ran]
-    cut_s = [ran_s for ran_s, whole_s in lasted if not reaches(ran_s, whole_s)]
-    if wanted.metric in COUNTS and cut_s:
-        return f"counts need whole runs, and the tier's runs end at {min(cut_s):g} s"
-    needed = LEAST_RUNS if cell.cell.tolerance.factor is not None else 1
-    needed = MINIMUM_REPLICATES if cell.is_spread else needed
+    short = [run for run in ran if not reaches(run.scenario.duration_s, run.whole_s)]
+    if wanted.metric in COUNTS and short:
+        ends_s = min(run.scenario.duration_s for run in short)
+        return f"counts need whole runs, and the tier's runs end at {ends_s:g} s"
+    of_one_run = cell.cell.tolerance.factor is not None
+    needed = MINIMUM_REPLICATES if cell.is_spread else LEAST_RUNS if of_one_run else 1
     replicates = min(run.replicates for run in ran)
     few = f"it takes {needed} runs of each point, and there are {replicates}"
     return few if replicates < needed else ""

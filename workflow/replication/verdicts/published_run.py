@@ -15,17 +15,17 @@ There is no correction for the number of numbers, since it would make agreement 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from replication.metrics.results import Results
 from replication.metrics.statistic import two_outcomes
 from replication.study.claim_model import Quantity
 from replication.study.model import reaches
 from replication.study.verdict import ReasonCode, Verdict
+from replication.verdicts.sample import Coverage
 
 #: The fewest runs whose central 95 % exclude any of them.
 LEAST_RUNS = 99
@@ -40,21 +40,26 @@ _COUNTED = ("packets_sent", "packets_dropped", "retransmissions", "timeouts")
 
 @dataclass(frozen=True)
 class Ruling:
-    """A verdict, its code if it is `not testable`, and the reason in sentences.
+    """A verdict, the reasons in sentences, and its code if it is `not testable`.
 
     `compatible` is whether a number of one published run lies in the central 95 % of ours; None
     if that was not tested.
     """
 
     verdict: Verdict
-    code: ReasonCode | None
-    sentences: tuple[str, ...]
+    reasons: list[str]
+    reason_code: ReasonCode | str = ""
     compatible: bool | None = None
 
-    @classmethod
-    def not_testable(cls, code: ReasonCode, *sentences: str) -> Ruling:
-        """Return that a number is not testable, and why."""
-        return cls(Verdict.NOT_TESTABLE, code, sentences)
+    @property
+    def reason(self) -> str:
+        """The reasons as one text."""
+        return " ".join(self.reasons)
+
+
+def not_testable(code: ReasonCode, *reasons: str) -> Ruling:
+    """Return that a number is not testable, and why."""
+    return Ruling(Verdict.NOT_TESTABLE, list(reasons), code)
 
 
 @dataclass(frozen=True)
@@ -96,39 +101,37 @@ def judge_published(
     )
     if len(runs) < LEAST_RUNS:
         few = f"Their spread takes {LEAST_RUNS} runs; there are {len(runs)}."
-        return Ruling.not_testable(ReasonCode.TOO_FEW_RUNS, few, distance)
+        return not_testable(ReasonCode.TOO_FEW_RUNS, few, distance)
     if distinct < LEAST_DISTINCT * len(runs):
         alike = f"The {len(runs)} runs give only {distinct} distinct results"
         alike += ", so they are not independent."
         if near:
-            return Ruling.not_testable(ReasonCode.RUNS_DO_NOT_VARY, alike, distance)
-        return Ruling(Verdict.NOT_REPRODUCED, None, (alike, distance))
+            return not_testable(ReasonCode.RUNS_DO_NOT_VARY, alike, distance)
+        return Ruling(Verdict.NOT_REPRODUCED, [alike, distance])
     low, high = (float(end) for end in np.quantile(sample, CENTRAL, method="weibull"))
     spread = f"95 % of {len(sample)} runs lie between {show(low)} and {show(high)}"
     if not low - published.half_ulp <= published.value <= high + published.half_ulp:
         outside = f"{spread}; the published value does not."
-        return Ruling(Verdict.NOT_REPRODUCED, None, (outside, distance), compatible=False)
+        return Ruling(Verdict.NOT_REPRODUCED, [outside, distance], compatible=False)
     gap = []
     if (groups := two_outcomes(sample)) is not None:
-        below, above = (float(end) for end in sample[groups.low_count - 1 :][:2])
+        below, above = float(groups[0][-1]), float(groups[1][0])
         if below < published.value < above:
             between = f"between {show(below)} and {show(above)}"
             gap = [f"The published value lies {between}, where no run does."]
-    sentences = (f"{spread}.", *gap, distance)
+    reasons = [f"{spread}.", *gap, distance]
     if near:
-        return Ruling(Verdict.REPRODUCED, None, sentences, compatible=True)
-    code = ReasonCode.RUNS_SPREAD_TOO_WIDELY
-    return Ruling(Verdict.NOT_TESTABLE, code, sentences, compatible=True)
+        return Ruling(Verdict.REPRODUCED, reasons, compatible=True)
+    return replace(not_testable(ReasonCode.RUNS_SPREAD_TOO_WIDELY, *reasons), compatible=True)
 
 
-def fingerprints(
-    results: Results, engine: str, quantities: Sequence[Quantity], replicates: Collection[int]
-) -> list[Hashable]:
+def fingerprints(coverage: Coverage, engine: str, quantities: Sequence[Quantity]) -> list[Hashable]:
     """Return the totals of each replicate's flows at the points of the quantities.
 
     They do not depend on the metric, so runs are independent or not in every table alike.
     """
-    found: dict[int, list[tuple[object, ...]]] = {number: [] for number in sorted(replicates)}
+    replicates, results = sorted(coverage.replicates(engine, quantities)), coverage.results
+    found: dict[int, list[tuple[object, ...]]] = {number: [] for number in replicates}
     names = ["replicate", "point", "flow", *_COUNTED]
     for wanted in quantities:
         runs = results.runs(wanted.experiment, wanted.where, engine)

@@ -16,7 +16,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -135,32 +135,25 @@ class Coverage:
         return set.intersection(*found)
 
 
-class LeftOut(NamedTuple):
-    """The replicates that a statistic leaves out: a sentence on which and why, empty for none."""
-
-    sentence: str
-    #: Whether they are so many that the paper's number or claim cannot be reproduced.
-    too_many: bool
-
-
 def left_out(
     coverage: Coverage, engine: str, quantities: Sequence[Quantity], used: Collection[int]
-) -> LeftOut:
-    """Return which replicates of the quantities' points on `engine` are not among those `used`.
+) -> tuple[str, bool]:
+    """Say which replicates of the quantities' points on `engine` are not among those `used`.
 
-    A replicate that the design has at some of the points only does not count as left out.
+    Return the sentence, empty for none, and whether they are too many for `reproduced`. A replicate
+    that the design has at some of the points only does not count as left out.
     """
     designed = coverage.replicates(engine, quantities)
     missing = designed - set(used)
     if not missing:
-        return LeftOut("", too_many=False)
+        return "", False
     found = (_causes(coverage, engine, wanted, missing) for wanted in quantities)
     causes = list(dict.fromkeys(itertools.chain(*found)))
     more = len(causes) - _NAMED
     named = causes[:_NAMED] + ([f"{more} more"] if more > 0 else [])
     why = "; ".join(named) or "a run without a result"
     sentence = f"{len(missing)} of {len(designed)} replicates are left out: {why}."
-    return LeftOut(sentence, len(missing) > MOST_LEFT_OUT * len(designed))
+    return sentence, len(missing) > MOST_LEFT_OUT * len(designed)
 
 
 def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]) -> Iterator[str]:
@@ -198,17 +191,15 @@ def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[s
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     least = 1.0 if wanted.metric in COUNTS else 0.0
     for _, group in values.groupby(keys, sort=False) if keys else [((), values)]:
-        found = two_outcomes(group["value"].to_numpy(dtype=float), least)
-        if found is None:
+        if (found := two_outcomes(group["value"].to_numpy(dtype=float), least)) is None:
             continue
-        total = found.low_count + found.high_count
-        low, high = (100 * end for end in wilson_interval(found.high_count, total))
+        (low, below), (high, above) = ((amount(wanted, one.mean()), one.size) for one in found)
+        start, end = (100 * share for share in wilson_interval(above, below + above))
         at = levels_in_words(study, wanted.experiment, _levels(group.head(1))[0])
-        ends = amount(wanted, found.high_mean), amount(wanted, found.low_mean)
         yield (
-            f"There are two outcomes for the {metric_label(wanted.metric)} of {at}: {ends[0]} "
-            f"({found.high_count} of {total}, Wilson interval {low:.0f} to {high:.0f} %) and "
-            f"{ends[1]} ({found.low_count} of {total})."
+            f"There are two outcomes for the {metric_label(wanted.metric)} of {at}: {high} "
+            f"({above} of {below + above}, Wilson interval {start:.0f} to {end:.0f} %) and "
+            f"{low} ({below} of {below + above})."
         )
 
 

@@ -41,7 +41,7 @@ from replication.study.storage.table import (
 )
 from replication.study.study import Study
 from replication.study.verdict import Verdict
-from replication.verdicts.claim import INTERVAL_DECIDES, conditions, judge_statistic
+from replication.verdicts.claim import INTERVAL_DECIDES, judge_statistic
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.sample import points_of, values_on
 from replication.verdicts.wording import wording
@@ -161,7 +161,7 @@ class SelfConsistency:
 
     def _part(self, test: SimpleTest) -> tuple[str, str]:
         """Return the result of one test, and its reason."""
-        expect, direction = conditions(test)
+        expect = test.expect
         if isinstance(expect, PublishedRun):
             return NONE, "Our runs are compared with the published value itself."
         try:
@@ -174,7 +174,7 @@ class SelfConsistency:
         if sources == [PRINTED] and len(comparison.values) > 1:
             words = replace(words, sample="printing")
         decides = isinstance(test, INTERVAL_DECIDES)
-        judgement = judge_statistic(comparison, expect, direction, words, decides)
+        judgement = judge_statistic(comparison, expect, test.direction, words, decides)
         result = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
         return result, f"From the {' and '.join(sources)}: {judgement.reason}"
 

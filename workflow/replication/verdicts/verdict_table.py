@@ -118,24 +118,17 @@ def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
 
 
 class EngineCoverage(NamedTuple):
-    """How many points of a study an engine ran and refused, and each reason once."""
+    """How many of the points of its design an engine ran, and why not the others, each once."""
 
     engine: str
     ran: int
-    refused: int
+    points: int
     reasons: tuple[str, ...]
 
-    @property
-    def points(self) -> int:
-        """The number of points in the engine's design."""
-        return self.ran + self.refused
-
     def why_not(self) -> str:
-        """Return why the engine ran nothing, to follow its name; empty if it ran a point."""
-        if self.ran:
-            return ""
+        """Return why the engine ran nothing, to follow its name."""
         why = f" ({'; '.join(self.reasons)})" if self.reasons else ""
-        return f"refuses all {self.refused} points{why}"
+        return f"refuses all {self.points} points{why}"
 
 
 def is_supported(row: Mapping[str, str]) -> bool:
@@ -152,8 +145,8 @@ def engine_coverage(design: Iterable[Mapping[str, str]]) -> dict[str, EngineCove
     found = {}
     for engine, answers in refusals.items():
         reasons = [reason for reason in answers.values() if reason]
-        ran = len(answers) - len(reasons)
-        found[engine] = EngineCoverage(engine, ran, len(reasons), tuple(dict.fromkeys(reasons)))
+        ran, once = len(answers) - len(reasons), tuple(dict.fromkeys(reasons))
+        found[engine] = EngineCoverage(engine, ran, len(answers), once)
     return found
 
 

@@ -13,7 +13,6 @@ from replication.study.claim_model import (
     Condition,
     CrossoverTest,
     EquivalenceTest,
-    OrderingTest,
     PublishedRun,
     Quantity,
     RatioTest,
@@ -121,7 +120,7 @@ def figure(value: float) -> str:
 
 def wording(study: Study, test: SimpleTest) -> Wording:
     """Return a test of a study in words."""
-    if isinstance(test, TrendTest | OrderingTest | ValueTest):
+    if isinstance(test, TrendTest | ValueTest):
         phrase = f"{_noun(study, test.of)}{_of(study, test.of, {})}"
     else:
         left, right, shared = _sides(study, test.left, test.right)
@@ -130,10 +129,6 @@ def wording(study: Study, test: SimpleTest) -> Wording:
             over = lower(study.experiment(test.of.experiment).factor(test.over).label)
             which, tied = "Worst" if test.worst else "Mean", _tied(test.tie)
             return Wording(f"{which} rank correlation of {phrase} with the {over}{tied}")
-        case OrderingTest():
-            items = (levels_in_words(study, test.of.experiment, item) for item in test.order)
-            said = f"Agreement of {phrase} with the order {', '.join(items)}{_tied(test.tie)}"
-            return Wording(f"{said} (1 for the same order, −1 for the reverse)")
         case ValueTest():
             unit, factor = _shown_in(test.of)
             which = f", {_HOW[test.reduce]} of the points" if test.reduce in _HOW else ""
@@ -205,9 +200,8 @@ def window_in_words(wanted: Quantity) -> str:
 
 def _sides(study: Study, left: Quantity, right: Quantity) -> tuple[str, str, str]:
     """Return two quantities in words and, once, the levels that both have."""
-    shared = {k: v for k, v in left.where.items() if right.where.get(k) == v}
-    if left.experiment != right.experiment:
-        shared = {}
+    other = right.where if left.experiment == right.experiment else {}
+    shared = {k: v for k, v in left.where.items() if other.get(k) == v}
     levels = levels_in_words(study, left.experiment, shared)
     first, second = _noun(study, left), _noun(study, right)
     ours, theirs = _of(study, left, shared), _of(study, right, shared)

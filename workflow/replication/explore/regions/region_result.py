@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from replication.compare.agreement import load_differences
 from replication.design.config import load_study
 from replication.design.input_hashes import input_hashes, is_same
-from replication.design.study_check import check_claims
+from replication.design.study_check import check_quantities
 from replication.engines.model import Engine
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.modern_kernel import JUDGED
@@ -28,13 +28,11 @@ from replication.explore.regions.region_model import (
 )
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, REACH, Surface, middles
-from replication.metrics.metric_model import validate_study_metrics
 from replication.study.errors import InputError, check_known
 from replication.study.files import read_json
 from replication.study.storage.table import write_table
 from replication.study.study import REGIONS_TABLE, Study
 from replication.study.variation import rounded
-from replication.verdicts.claim import conditions
 from replication.verdicts.wording import wording
 
 REGION_COLUMNS = (
@@ -89,9 +87,7 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         **region.model_dump(mode="json", include={"title", "study"}),
         "claim": region.claim or "",
         **space.claim.model_dump(mode="json", include={"quote", "place", "reading"}),
-        "asked": [
-            f"{words.statistic}: {words.condition(conditions(test)[0])}" for test, words in tests
-        ],
+        "asked": [f"{words.statistic}: {words.condition(test.expect)}" for test, words in tests],
         "reason": region.reason or "",
         "bounds": [_number(math.exp(end) or None) for end in (bounds.low, bounds.high)],
         "axes": [
@@ -195,8 +191,7 @@ def check_region(root: Path, name: str) -> str:
         claim = Space(region, base, "").claim.model_copy(update={"repeats": None})
         document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
         study = Study.model_validate(document)
-        validate_study_metrics(study)
-        check_claims(study)
+        check_quantities(study)
         Compared(claim)
         check_known("traits", [trait.entry for trait in region.traits], known)
         for engine in region.engines:

@@ -27,7 +27,6 @@ from replication.study.published import published_path, read_published
 from replication.study.storage.table import read_frame
 from replication.study.study import REGIONS_TABLE, Study
 from replication.study.verdict import DECIDED, Verdict
-from replication.verdicts.claim import conditions
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.counts import Share, tallies
 from replication.verdicts.self_consistency import printed_numbers
@@ -189,7 +188,6 @@ class _Facts:
     def _statistic(
         self, test: SimpleTest, look_up: Callable[[Quantity], pd.DataFrame]
     ) -> tuple[str, bool]:
-        expect, _ = conditions(test)
         try:
             frames = [look_up(wanted) for wanted in sides(test)]
             if any(frame.empty for frame in frames):
@@ -198,7 +196,7 @@ class _Facts:
         except (UntestableError, MetricError):
             return "", False
         words = wording(self.study, test)
-        holds = not isinstance(expect, PublishedRun) and expect.holds(value)
+        holds = not isinstance(test.expect, PublishedRun) and test.expect.holds(value)
         return f"{_rounded(value * words.factor)}\u00a0{words.unit}".rstrip(), holds
 
     def _measured(self, wanted: Quantity) -> pd.DataFrame:

@@ -19,7 +19,6 @@ from replication.study.published import Table, published_path, read_published
 from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
 from replication.study.verdict import Verdict
-from replication.verdicts.claim import conditions
 from replication.verdicts.counts import Numbers
 from replication.verdicts.verdict_table import Judged, is_supported
 from replication.verdicts.wording import table_name, table_names, wording
@@ -69,7 +68,7 @@ def study_page(
     return {
         "study": study,
         "primary": source.primary_engines[study.id],
-        "failing": sum(tally.count(word) for tally in counted for word in failing),
+        "failing": sum(tally.by_verdict[word] for tally in counted for word in failing),
         "experiments": experiments,
         "other_claims": [card for card in cards if card["claim"].id not in homes],
         "audit": of_study(source.findings, study.id),
@@ -125,9 +124,9 @@ def _claim_cards(
         results.sort(key=lambda row: engines.index(row["engine"]))
         tests = []
         for part in claim.tests():
-            (expect, direction), words = conditions(part), wording(study, part)
-            less = words.condition(direction) if direction else ""
-            tests.append((words.statistic, words.condition(expect), less))
+            words = wording(study, part)
+            less = words.condition(part.direction) if part.direction else ""
+            tests.append((words.statistic, words.condition(part.expect), less))
         if results:
             cards.append(
                 {
