@@ -114,7 +114,7 @@ def test_planted_causes_are_found(paper, configuration, read, readings):
     assert found["result"] == "explanation", found["reasons"]
     assert found["null_p"] <= 0.05
     assert found["held_out"]["after"] > found["held_out"]["before"]
-    assert all(one["bits"] >= 2 for one in found["leaving"])
+    assert all(one["bits"] >= 2 for one in found["causes"])
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -265,7 +265,7 @@ def test_an_engine_runs_what_is_named_in_the_place_of_a_value_and_the_others_do_
     assert substituting() == {"ns3": 0.02, "linux": 0.01}
     # A level goes before it.
     assert substituting(level=0.03) == {"ns3": 0.03, "linux": 0.03}
-    with pytest.raises(ValidationError, match="unknown parameter 'acces_s'"):
+    with pytest.raises(ValidationError, match="parameter: 'acces_s' is unknown"):
         substituting(acces_s=1.0)
 
 

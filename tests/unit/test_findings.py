@@ -7,9 +7,9 @@ from replication.metrics.results import Results
 from replication.report.pages.overview import conclusions
 from replication.report.pages.source import Source
 from replication.report.release import released_results
+from replication.study.claim_model import load_findings
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.finding_model import load_findings
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, RATES, example, soup

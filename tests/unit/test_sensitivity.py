@@ -108,7 +108,7 @@ def level(**change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (level(set={"parameters": {"nothing": 1}}), "has no parameter 'nothing'"),
+        (level(set={"parameters": {"nothing": 1}}), "parameter: 'nothing' is unknown"),
         (level(set={"parameters": {"segment_bytes": 1}}), "is not plausible by the study's"),
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (

@@ -24,7 +24,7 @@ from replication.design.config import (
 from replication.engines.catalogue import ENGINES, find_package, package_warning
 from replication.engines.input_file import INPUT_FILE, SCENARIO_FILE
 from replication.simulate.environment import enter
-from replication.study.errors import InputError, RunError, end_of
+from replication.study.errors import InputError, RunError, check_known, end_of
 from replication.study.files import read_json, read_model
 from replication.study.scenario import Scenario
 from replication.study.study import Study
@@ -173,7 +173,7 @@ def run(
     from replication.design.pipeline import run_single
     from replication.simulate.store import TABLES
 
-    _require_engine(engine)
+    check_known("engine", [engine], ENGINES)
     found = find_scenario(data, scenario)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "run"
@@ -357,8 +357,7 @@ def install_engines(
     Example: replicate install-engines --engines ns2
     """
     names = list(ENGINES) if engines in ("all", "available") else listed(engines)
-    for name in names:
-        _require_engine(name)
+    check_known("engines", names, ENGINES)
     missing = {name: ENGINES[name].missing(ROOT) for name in names}
     if packages := sorted({package for needed in missing.values() for package in needed}):
         print(f"installing {', '.join(packages)}", flush=True)
@@ -366,11 +365,6 @@ def install_engines(
     for name, needed in missing.items():
         did = f"installed {', '.join(needed)}" if needed else "all packages are installed"
         print(f"{name}: {did}")
-
-
-def _require_engine(name: str) -> None:
-    if name not in ENGINES:
-        raise InputError(f"engines: {name!r} is unknown; there are {', '.join(ENGINES)}")
 
 
 def _install(packages: list[str]) -> None:

@@ -12,7 +12,7 @@ from replication.study.errors import InputError, check_known
 from replication.study.published import read_published
 from replication.study.scenario import Scenario
 from replication.study.storage.table import COMPLETION, SOCKET_NUMBERS
-from replication.study.study import Experiment, Study
+from replication.study.study import Study
 from replication.study.variation import check_parameters_used
 
 #: Tolerance of window ends: sampling times are sums of intervals, which have rounding errors.
@@ -38,20 +38,17 @@ def check_claims(study: Study) -> None:
     for claim in study.claims:
         for test in claim.tests():
             if over := getattr(test, "over", ""):
+                where = f"{study.id}: claim {claim.id}: over"
                 for side in sides(test):
-                    experiment = study.experiment(side.experiment)
-                    _check_axis(f"{study.id}: claim {claim.id}", experiment, over)
-
-
-def _check_axis(where: str, experiment: Experiment, over: str) -> None:
-    levels = next((axis.levels for axis in experiment.axes if axis.id == over), None)
-    if levels is None:
-        raise InputError(f"{where}: over: experiment {experiment.id} has no factor {over!r}")
-    if without := sorted(level.key for level in levels if level.value is None):
-        raise InputError(
-            f"{where}: level {without[0]!r} of factor {over!r} has no value; "
-            "a trend or crossover needs a number for each level"
-        )
+                    factors = {f.id: f for f in study.experiment(side.experiment).factors}
+                    check_known(where, [over], factors)
+                    if without := sorted(
+                        one.key for one in factors[over].levels if one.value is None
+                    ):
+                        raise InputError(
+                            f"{where}: level {without[0]!r} of factor {over!r} has no value; "
+                            "a trend or crossover needs a number for each level"
+                        )
 
 
 def _check_quantities(study: Study, cells: list[MappedCell], where: str) -> None:

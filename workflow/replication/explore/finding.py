@@ -57,10 +57,11 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
     """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only).
 
     As in explanation.json: `gain_bits` is how much shorter it is than the defaults and `null_p` the
-    probability of that by chance; `seen` and `held_out` count matches before and after; `leaving`
-    says how much longer the description gets without each cause (an exception for a table is
-    `cause@table`); `impossible` has the printed numbers that break a bound, as the study reads them
-    and under the explanation; `equally_good` fit as well without one of its causes.
+    probability of that by chance; `seen` and `held_out` count matches before and after; `causes`
+    says for each how much longer the description gets without it, and what still matches (an
+    exception for a table is `cause@table`); `impossible` has the printed numbers that break a
+    bound, as the study reads them and under the explanation; `equally_good` fit as well without one
+    of its causes.
     """
     judge = search.judge
     (on_first,) = search.evaluate([best.configuration], search.stages[0])
@@ -102,7 +103,7 @@ def _by_cells(
         "gain_bits": judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
         "seen": _share(rows_before, rows, seen=True),
         "held_out": _share(rows_before, rows, seen=False),
-        "leaving": _leaving_out(search, judge, best),
+        "causes": _leaving_out(search, judge, best),
         "claims_before": claims_before,
         "claims_after": claims_after,
         "impossible": {
@@ -128,7 +129,7 @@ def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> dict[str, Any]
         "gain_bits": search.defaults.total - best.total,
         "seen": share(set(before) - hidden),
         "held_out": share(set(before) & hidden),
-        "leaving": [
+        "causes": [
             _leaving(pair, trial.total - best.total, holding(trial.verdicts))
             for pair, trial in zip(best.configuration, search.waterfall(best), strict=True)
         ],

@@ -48,7 +48,7 @@ TABLES: dict[str, tuple[str, ...]] = {
         *("seeds", "seeds_alike", "designs", "holds", "share", "low", "high"),
         *("word", "tested_alone", "flipped_by"),
     ),
-    "effects": ("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
+    "effects": ("study", "claim", "engine", "parameter", "value", "before", "after"),
 }
 INPUT_HASHES = "input_hashes.json"
 #: A claim is robust at or above the first share of designs, and fragile at or below the second.
@@ -147,7 +147,6 @@ def effect_rows(verdicts: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, obje
             yield {
                 "claim": claim,
                 "parameter": one["changed"],
-                "method": ONE_AT_A_TIME,
                 "value": json.dumps(one["values"][one["changed"]]),
                 "before": _default(table),
                 "after": one["verdict"],

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue, model_validator
 
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.model import Document, Identifier
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Experiment, Study, parameters_of
@@ -106,9 +106,7 @@ class Variation(Document):
 def apply(study: Study, variation: Variation) -> Study:
     """Return `study` with other values; InputError for an unknown parameter."""
     known = {key for key, _ in parameters(study)}
-    for key in variation.values:
-        if key not in known:
-            raise InputError(f"study {study.id}: has no parameter {key!r}")
+    check_known(f"study {study.id}: parameter", variation.values, known)
     return study.model_copy(
         update={
             "parameters": _replaced(study.parameters, variation.values, ""),

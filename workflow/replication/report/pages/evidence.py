@@ -95,12 +95,9 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
     found = explanation_of(root, data, study)
     if found is None:
         return None
-    leaving, figures = found["leaving"], []
-    if found["is_found"] and leaving:
-        causes = [(one["cause"], one["level"]) for one in found["causes"]]
-        titles = dict(zip(causes, found["titles"], strict=True))
-        named = [titles[one["cause"], one["level"]] for one in leaving]
-        figures = write_figures([_waterfall(study.id, leaving, named)], out)
+    figures = []
+    if found["is_found"] and found["causes"]:
+        figures = write_figures([_waterfall(study.id, found["causes"], found["titles"])], out)
     return {"found": found, "figures": figures}
 
 
@@ -155,13 +152,13 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     }
 
 
-def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
+def _waterfall(study: str, causes: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
     """Return the chart of the bits that the description gets longer without each change."""
     rows = pd.DataFrame(
         {
             "change": list(titles),
-            "bits": [float(one["bits"]) for one in leaving],
-            "matches_without_it": [int(one["matches"]) for one in leaving],
+            "bits": [float(one["bits"]) for one in causes],
+            "matches_without_it": [int(one["matches"]) for one in causes],
         }
     ).sort_values("bits", ascending=False, ignore_index=True, kind="stable")
     bars = alt.Chart(rows).mark_bar(color=draw.PALETTE[0])
