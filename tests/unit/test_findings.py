@@ -79,7 +79,7 @@ def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(pr
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"text": "It is {other}."}, "{other} is no fact"),
+        ({"text": "It is {other}."}, "fact: 'other' is unknown"),
         ({"facts": {"rate": {"ours": value(1), "region": "any"}}}, "give exactly one of"),
         ({"chart": None}, "must rest on the defaults alone and name a chart"),
     ],

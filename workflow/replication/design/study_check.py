@@ -42,9 +42,8 @@ def check_claims(study: Study) -> None:
                 for side in sides(test):
                     factors = {f.id: f for f in study.experiment(side.experiment).factors}
                     check_known(where, [over], factors)
-                    if without := sorted(
-                        one.key for one in factors[over].levels if one.value is None
-                    ):
+                    levels = factors[over].levels
+                    if without := sorted(one.key for one in levels if one.value is None):
                         raise InputError(
                             f"{where}: level {without[0]!r} of factor {over!r} has no value; "
                             "a trend or crossover needs a number for each level"
