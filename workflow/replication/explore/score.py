@@ -247,23 +247,21 @@ class FamilyScore:
     def _with_exceptions(self, start: int, sums: Numbers) -> tuple[float, int, Places]:
         """Return all bits of `start` with the best exceptions, `start`, and that of each table."""
         chosen = np.full(len(self.tables), start)
-        total = float(self._totals_with(start, chosen, sums, 0)[start])
+        total = float(self._totals(start, chosen, sums)[0, start])
         while len(self.tables) > 1:
-            options = [self._totals_with(start, chosen, sums, n) for n in range(len(self.tables))]
-            best, table, place = min(
-                (float(bits.min()), n, int(bits.argmin())) for n, bits in enumerate(options)
-            )
-            if best >= total - 1e-9:
+            totals = self._totals(start, chosen, sums)
+            table, place = np.unravel_index(totals.argmin(), totals.shape)
+            if totals[table, place] >= total - 1e-9:
                 break
-            chosen[table], total = place, best
+            chosen[table], total = place, float(totals[table, place])
         return total, start, chosen
 
-    def _totals_with(self, start: int, chosen: Places, sums: Numbers, table: int) -> Numbers:
-        """Return all bits with each interpretation of one table, the others as chosen."""
-        options = np.tile(self._grouped(chosen, sums), (sums.shape[1], 1))
-        options[:, self.group_of_table[table]] += sums[table] - sums[table, chosen[table]]
-        naming = self._shared[start] + self._other[start, chosen].sum()
-        naming = naming - self._other[start, chosen[table]] + self._other[start]
+    def _totals(self, start: int, chosen: Places, sums: Numbers) -> Numbers:
+        """Return all bits with each interpretation of one table (a row), the others as chosen."""
+        every, other = np.arange(len(chosen)), self._other[start]
+        options = np.tile(self._grouped(chosen, sums), (*sums.shape, 1))
+        options[every, :, self.group_of_table] += sums - sums[every, chosen][:, None]
+        naming = self._shared[start] + other[chosen].sum() - other[chosen][:, None] + other
         return np.asarray(self.data_bits(options) + naming)
 
 
