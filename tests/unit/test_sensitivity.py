@@ -57,7 +57,7 @@ def assumed(value, low=None, high=None, choices=None):
 
 def axis(value, *span, **plausible):
     tag = assumed(value, *span, **plausible)["assumed"]
-    return Assumption("x", value, "", Assumed.model_validate(tag))
+    return Assumption("x", value, Assumed.model_validate(tag))
 
 
 def studied(**parameters):

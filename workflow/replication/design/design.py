@@ -326,18 +326,15 @@ def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
     for run in runs:
         if run.engine != _RANDOM_ENGINE and not run.refusal:
             replicates[run.experiment, run.point, run.engine].append(run.scenario)
-    repeats: dict[str, dict[str, bool]] = defaultdict(dict)
+    points: dict[str, set[str]] = defaultdict(set)
     for (experiment, point, _), scenarios in replicates.items():
-        if len(scenarios) > 1:
-            own = repeats[experiment]
-            own[point] = own.get(point, False) or _repeat(scenarios)
-    for experiment, points in repeats.items():
-        if identical := sum(points.values()):
-            yield (
-                f"experiment {experiment}: all replicates are identical at {identical} of "
-                f"{len(points)} points, so intervals have no width; give flows a "
-                "start_jitter_s, or an assumed parameter `varies`"
-            )
+        if len(scenarios) > 1 and _repeat(scenarios):
+            points[experiment].add(point)
+    for experiment, identical in points.items():
+        yield (
+            f"experiment {experiment}: all replicates are identical at {len(identical)} points, so "
+            "intervals have no width; give flows a start_jitter_s, or an assumed parameter `varies`"
+        )
 
 
 def _repeat(scenarios: list[Scenario]) -> bool:

@@ -130,14 +130,15 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     rows, apart = varied_claims(source, study)
     settings = load_sensitivity(source.root)
     scale = settings.of(study.id).exploration
-    engine = points[0]["engine"]
+    engine, own = points[0]["engine"], study.original_system.engine
+    note = f"{own}, the paper's own system, was not available."
     claims = {claim.id: claim for claim in study.claims}
     needs = {c.id: {quantity.experiment for quantity in c.quantities()} for c in study.claims}
     return {
         "stale": False,
         "engine": engine,
         # Why this is not the paper's system; empty if it is.
-        "engine_note": settings.engine_note(study, engine),
+        "engine_note": note if engine != own else "",
         "points": list(Counter(row["kind"] for row in points).items()),
         # Experiments that were not explored, with the claims that need them.
         "left_out": [
