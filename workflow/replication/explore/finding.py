@@ -64,27 +64,26 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
     bound, as the study reads them and under the explanation; `equally_good` fit as well without one
     of its causes.
     """
-    judge = search.judge
+    judge, last = search.judge, search.stages[-1]
     (on_first,) = search.evaluate([best.configuration], search.stages[0])
+    causes, rivals = _leaving_out(search, best), search.rivals(best)
     if isinstance(judge, CellJudge):
         found, before, after = _by_cells(search, judge, best)
         found["null_p"] = _cells_p(search, judge, on_first)
-        rivals = [*search.rivals(best), *_other_readings(search, judge, best)]
+        rivals += _other_readings(search, judge, best)
     else:
         found, before, after = _by_claims(search, judge, best)
         found["null_p"] = _claims_p(search, on_first)
-        rivals = search.rivals(best)
-    last = search.stages[-1].name
     found |= {
         "seen": _share(before, after, seen=True),
         "held_out": _share(before, after, seen=False),
-        "causes": _leaving_out(search, best),
+        "causes": causes,
         "equally_good": [
             {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
             for trial in sorted(rivals)
         ],
         # As far as the budget allowed, they were compared on the last stage.
-        "not_compared": sum((one, last) not in search.tried for one in search.near(best)),
+        "not_compared": sum((one, last.name) not in search.tried for one in search.near(best)),
     }
     return found, after if isinstance(judge, CellJudge) else []
 

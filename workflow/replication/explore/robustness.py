@@ -33,7 +33,6 @@ from replication.metrics.statistic import wilson_interval
 from replication.study.files import read_json
 from replication.study.storage.table import (
     CLAIM_COLUMNS,
-    Row,
     read_parquet,
     read_rows,
     write_table,
@@ -76,7 +75,7 @@ def measure_study(
     `data` holds the verdicts of the tier in the report, if one was run: they are compared with
     those at the reduced scale. `ns3_version` is that of the runs.
     """
-    points = pd.DataFrame(robustness_table(folder, "points"))
+    points = pd.DataFrame(read_rows(folder / "points.csv", POINT_COLUMNS))
     points["values"] = points["values"].map(json.loads)
     engine = str(points["engine"].iloc[0])
     verdicts = verdicts_by_claim(points, read_parquet(folder / VERDICTS).to_pandas())
@@ -151,11 +150,6 @@ def effect_rows(verdicts: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, obje
                 "before": _default(table),
                 "after": one["verdict"],
             }
-
-
-def robustness_table(folder: Path, part: str) -> list[Row]:
-    """Read one of `TABLES`; InputError names it if it is missing or of another version."""
-    return read_rows(folder / f"{part}.csv", TABLES[part])
 
 
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:

@@ -103,7 +103,8 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     """Return the robustness of the claims that count and can be tested, and the other claims."""
-    rows = robustness.robustness_table(source.data / "sensitivity" / study.id, "claims")
+    path = source.data / "sensitivity" / study.id / "claims.csv"
+    rows = read_rows(path, robustness.TABLES["claims"])
     counted = {claim.id for claim in study.claims if claim.is_counted}
     untested = {
         (row["claim"], row["engine"])
@@ -126,7 +127,7 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         return None
     if not robustness.is_current(source.root, source.data, study.id):
         return {"stale": True}
-    points = robustness.robustness_table(folder, "points")
+    points = read_rows(folder / "points.csv", robustness.TABLES["points"])
     rows, apart = varied_claims(source, study)
     settings = load_sensitivity(source.root)
     scale = settings.of(study.id).exploration
