@@ -78,34 +78,18 @@ _FORMAT = TypeAdapter(Plan)
 
 
 def load_plan(
-    root: Path, config: Config, studies: Mapping[str, Study], named: Mapping[str, str]
+    root: Path, config: Config, studies: Mapping[str, Study], named: dict[str, str]
 ) -> Plan:
     """Return the kept plan if its inputs are unchanged, else make and keep a new one."""
     inputs = [root / "configs" / "tiers" / f"{config.tier}.yaml"]
     for name in studies:
         inputs += [*study_files(root, name), published_path(root, name)]
     settings = config.model_dump(mode="json")
-    key = value_hash([settings, dict(named), code(), [sha256_of(path) for path in inputs]])
+    key = value_hash([settings, named, code(), [sha256_of(path) for path in inputs]])
     with contextlib.suppress(OSError, ValueError):
         kept = _FORMAT.validate_json((root / KEPT).read_bytes())
         if kept.key == key:
             return kept
-    plan = make_plan(root, config, studies, named, key)
-    for name, study in studies.items():
-        check_study(study, published_path(root, name))
-    with contextlib.suppress(OSError):
-        write_text(root / KEPT, _FORMAT.dump_json(plan).decode())
-    return plan
-
-
-def make_plan(
-    root: Path,
-    config: Config,
-    studies: Mapping[str, Study],
-    named: Mapping[str, str],
-    key: str = "",
-) -> Plan:
-    """Design and batch every study for the engines in `named`."""
     tier = load_tier(root, config.tier)
     runs = {
         name: design_study(study, tier, list(named), config.ns3_version)
@@ -123,6 +107,11 @@ def make_plan(
                 for engine, found in accepted.items()
             },
             timer_hz=sorted({host.timer_hz for host in hosts if host}),
-            batches=batch_runs(own, dict(named), target_s),
+            batches=batch_runs(own, named, target_s),
         )
-    return Plan(key, dict(named), target_s, planned)
+    plan = Plan(key, named, target_s, planned)
+    for name, study in studies.items():
+        check_study(study, published_path(root, name))
+    with contextlib.suppress(OSError):
+        write_text(root / KEPT, _FORMAT.dump_json(plan).decode())
+    return plan

@@ -183,7 +183,7 @@ def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> l
     runner, cells, read = judge.runner, judge.cells, _readings(judge, trial)
     ranges: dict[int, Numbers] = {}
     if any(cell.cell.tolerance.factor is not None for cell in cells):
-        results = runner.replicated(trial.configuration, part, REPLICATES)
+        results = runner.results([trial.configuration], part, REPLICATES)
         arrays = judge.printed(results, REPLICATES, part.cells)
         ranges = {
             place: np.array([np.fmin.reduce(values), np.fmax.reduce(values)])

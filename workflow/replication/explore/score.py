@@ -118,12 +118,10 @@ class FamilyScore:
         self.cells = cells = [every[place] for place in self.places]
         self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
         self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
-        self.table_of, tables = pd.factorize(
-            pd.Series([cell.table for cell in cells], dtype=object)
-        )
+        table, group = [cell.table for cell in cells], [family.groups[n] for n in kept]
+        self.table_of, tables = pd.factorize(np.array(table, dtype=object))
         self.tables = list(tables)
-        own = pd.Series([family.groups[n] for n in kept], dtype=object)
-        self.group_of, groups = pd.factorize(own)
+        self.group_of, groups = pd.factorize(np.array(group, dtype=object))
         # The cells of a table are in one group.
         self.group_of_table = self.group_of[np.unique(self.table_of, return_index=True)[1]]
         self.sizes = np.bincount(self.group_of, minlength=len(groups)).astype(float)

@@ -193,15 +193,13 @@ class TrialRunner:
         scored = [self.cells[place].quantity for place in part.cells]
         return [run for run in runs if not scored or serves(run, scored)]
 
-    def results(self, configurations: Sequence[Configuration], part: StudyPart) -> Results:
-        """Return the results of configurations, a replicate each; run what is missing."""
-        return self._results([self.runs(one, part) or [] for one in configurations])
-
-    def replicated(self, configuration: Configuration, part: StudyPart, count: int) -> Results:
-        """Return the results of a configuration in `count` replicates; run what is missing."""
-        return self._results(by_replicate(self._needed(configuration, part, count)))
-
-    def _results(self, points: Sequence[Sequence[Run]]) -> Results:
+    def results(
+        self, configurations: Sequence[Configuration], part: StudyPart, replicates: int = 1
+    ) -> Results:
+        """Return the results of configurations, or of replicates of one; run what is missing."""
+        points = [self.runs(one, part) or [] for one in configurations]
+        if replicates > 1:
+            points = by_replicate(self._needed(configurations[0], part, replicates))
         self.costs.count(run for runs in points for run in runs)
         return self.machine.results(self.study.id, points)
 
