@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from replication.design.design import Run, design_study
+from replication.design.design import Run
 from replication.explore.design_point import whole_runs
 from replication.explore.machine import Costs, Machine, by_replicate
 from replication.explore.score import Choice, Combination, Family, FamilyScore, Numbers
@@ -186,10 +186,8 @@ class TrialRunner:
     def _needed(
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
     ) -> list[Run]:
-        # Whole runs, as in tier paper.
-        study, tier = part.study(self.on(configuration)), whole_runs("all", replicates)
-        engine = self.machine.engine
-        runs = design_study(study, tier, [engine.name], engine.version)
+        study, engine = part.study(self.on(configuration)), self.machine.engine
+        runs = whole_runs(study, engine.name, engine.version, replicates)
         scored = [self.cells[place].quantity for place in part.cells]
         return [run for run in runs if not scored or serves(run, scored)]
 
