@@ -498,6 +498,6 @@ def test_a_trend_needs_numbers_on_its_axis(world):
     test = {**KINDS["trend"][0], "over": "variant"}
     with pytest.raises(InputError, match="level 'cubic' of factor 'variant' has no value"):
         check_quantities(world.claim(test))
-    with pytest.raises(InputError, match="no factor 'colour'"):
+    with pytest.raises(InputError, match="over: 'colour' is unknown; there are "):
         check_quantities(world.claim({**test, "over": "colour"}))
     check_quantities(world.claim(KINDS["trend"][0]))

@@ -41,11 +41,11 @@ def share(cells, before, after):
         ({"held_out": share(10, 2, 3)}, BEST_GUESS),
         ({"held_out": share(10, 2, 4)}, EXPLANATION),
         ({"held_out": share(10, 7, 6)}, BEST_GUESS),
-        ({"leaving": [*PAYS, {"cause": "c", "bits": 1.9}]}, BEST_GUESS),
+        ({"causes": [*PAYS, {"cause": "c", "bits": 1.9}]}, BEST_GUESS),
     ],
 )
 def test_what_falls_short_is_called_less(change, called):
-    found = {"gain_bits": 30.0, "null_p": 0.005, "leaving": PAYS}
+    found = {"gain_bits": 30.0, "null_p": 0.005, "causes": PAYS}
     found |= {"seen": share(20, 4, 16), "held_out": share(10, 2, 8)}
     result, reasons = result_of(found | change)
     assert result == called and bool(reasons) is (result != EXPLANATION)

@@ -7,9 +7,9 @@ from replication.metrics.results import Results
 from replication.report.pages.overview import conclusions
 from replication.report.pages.source import Source
 from replication.report.release import released_results
+from replication.study.claim_model import load_findings
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.finding_model import load_findings
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, RATES, example, soup
@@ -79,7 +79,7 @@ def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(pr
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"text": "It is {other}."}, "{other} is no fact"),
+        ({"text": "It is {other}."}, "fact: 'other' is unknown"),
         ({"facts": {"rate": {"ours": value(1), "region": "any"}}}, "give exactly one of"),
         ({"chart": None}, "must rest on the defaults alone and name a chart"),
     ],

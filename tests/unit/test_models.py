@@ -37,8 +37,8 @@ def test_a_change_says_what_was_and_is_and_which_verdicts_it_moved(world):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"date": "2026-02-30"}, "no day of the calendar"),
-        ({"claims": {"c09": {}}}, "claims: the study has no 'c09'"),
+        ({"date": "2026-02-30"}, "changes.0.date: day"),
+        ({"claims": {"c09": {}}}, "claims: 'c09' is unknown; there are c01"),
         ({"claims": {"c01": {}}, "why": None}, "c01 has no 'why'"),
     ],
 )

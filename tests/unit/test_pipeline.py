@@ -63,8 +63,8 @@ def kept(tmp_path, monkeypatch):
     for name in ("configs", "data/published"):
         shutil.copytree(ROOT / name, tmp_path / name)
     made = []
-    make = plan.make_plan
-    monkeypatch.setattr(plan, "make_plan", lambda *given: made.append(1) or make(*given))
+    make = plan.batch_cost
+    monkeypatch.setattr(plan, "batch_cost", lambda *given: made.append(1) or make(*given))
 
     def load():
         return Pipeline.load(tmp_path, SETTINGS).plan, len(made)

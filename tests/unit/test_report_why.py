@@ -18,19 +18,19 @@ from tests.unit.report_project import PROVENANCE, example, soup
 
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
 CAUSE = {"reason": "r", "source": "s", "outside_ledger": ""}
-SLIP = {"plausibility": "possible slip", "evidence": "Table I has 9 <b>packets</b>.", "bits": 12.5}
+WORTH = {"cause": "queue", "level": "5", "bits": 12.5, "matches": 1}
+SLIP = {"plausibility": "possible slip", "evidence": "Table I has 9 <b>packets</b>."}
 
 
 def document(project, **changes):
     """The search's result; its text contains a tag, which pages must escape."""
-    first = CAUSE | SLIP | {"cause": "queue", "level": "5", "title": "Queues of <b>five</b>"}
+    first = CAUSE | SLIP | WORTH | {"title": "Queues of <b>five</b>"}
     before = {"value": "not reproduced", "open": "not testable"}
     return {
         **{"study": "synthetic", "engine": "ns3", "score": "cells", "result": "best guess"},
         **{"reasons": ["It does not hold."], "causes": [first], "coupled": "", "others": []},
         **{"null_p": 0.005, "permutations": 200, "gain_bits": 20.0, "not_compared": 0},
         **{"seen": SHARE, "held_out": SHARE | {"cells": 1, "after": 0}},
-        "leaving": [{"cause": "queue", "level": "5", "bits": 12.5, "matches": 1}],
         "impossible": {"before": ["a", "b", "c"], "after": ["1 slow 9 Mbit/s are too many."]},
         **{"claims_before": before, "claims_after": before | {"value": "reproduced"}},
         **{"causes_tried": ["queue", "window"], "causes_untried": ["loss"]},
@@ -131,7 +131,7 @@ def test_claims_that_cannot_be_tested_or_repeat_another_have_no_robustness(proje
 
 
 def test_nothing_found_says_what_was_searched(project):
-    none = {"result": "none found", "causes": [], "leaving": []}
+    none = {"result": "none found", "causes": []}
     found, words = section(project, **none, reasons=["Shuffled data fit as well."])
     assert "No explanation is found among 17 configurations of 2 possible causes." in words
     assert "Shuffled data fit as well. Closest to an explanation: the documented defaults." in words

@@ -57,7 +57,7 @@ def assumed(value, low=None, high=None, choices=None):
 
 def axis(value, *span, **plausible):
     tag = assumed(value, *span, **plausible)["assumed"]
-    return Assumption("x", value, "", Assumed.model_validate(tag))
+    return Assumption("x", value, Assumed.model_validate(tag))
 
 
 def studied(**parameters):
@@ -108,7 +108,7 @@ def level(**change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (level(set={"parameters": {"nothing": 1}}), "has no parameter 'nothing'"),
+        (level(set={"parameters": {"nothing": 1}}), "parameter: 'nothing' is unknown"),
         (level(set={"parameters": {"segment_bytes": 1}}), "is not plausible by the study's"),
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (

@@ -85,7 +85,7 @@ def test_the_explanation_is_told_for_each_number_and_its_scenarios_can_be_run(ex
         json.loads((explored.root / FOLDER / "saxena" / name).read_text(encoding="utf-8"))
         for name in ("explanation.json", "explained_scenarios.json")
     )
-    assert list(causes["cause"]) == [one["cause"] for one in document["leaving"]] != []
+    assert list(causes["cause"]) == [one["cause"] for one in document["causes"]] != []
     scenario = min(scenarios)
     assert find_scenario(explored.root / "data/reproduced", scenario).id == scenario
 

@@ -24,7 +24,7 @@ from replication.design.config import (
 from replication.engines.catalogue import ENGINES, find_package, package_warning
 from replication.engines.input_file import INPUT_FILE, SCENARIO_FILE
 from replication.simulate.environment import enter
-from replication.study.errors import InputError, RunError, end_of
+from replication.study.errors import InputError, RunError, check_known, end_of
 from replication.study.files import read_json, read_model, write_text
 from replication.study.model import EngineName
 from replication.study.scenario import Scenario
@@ -81,7 +81,7 @@ def validate(studies: Studies = None) -> None:
 
 
 def _validated(study: Study) -> Iterator[str]:
-    from replication.design.design import design_study, repeat_warnings
+    from replication.design.design import design_study
     from replication.design.new_study import TO_FILL_IN
 
     runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
@@ -94,8 +94,6 @@ def _validated(study: Study) -> Iterator[str]:
     yield from judged
     if count := repr(study).count(TO_FILL_IN):
         yield f"warning: {study.id}, {count} texts are {TO_FILL_IN!r}"
-    for warning in repeat_warnings(runs):
-        yield f"warning: {study.id}, {warning}"
 
 
 @app.command()
@@ -329,8 +327,7 @@ def install_engines(
     Example: replicate install-engines --engines ns2
     """
     names = list(ENGINES) if engines in ("all", "available") else listed(engines)
-    if unknown := [name for name in names if name not in ENGINES]:
-        raise InputError(f"engines: {unknown[0]!r} is unknown; there are {', '.join(ENGINES)}")
+    check_known("engines", names, ENGINES)
     packages = sorted({package for name in names for package in ENGINES[name].missing(ROOT)})
     if not packages:
         print("all packages are installed")

@@ -11,7 +11,7 @@ from replication.compare.agreement import EngineDifferences
 from replication.design.config import Config, Sensitivity, Tier
 from replication.explore.modern_kernel import ModernKernel
 from replication.explore.regions.region_model import Region, RegionSettings
-from replication.study.finding_model import Findings
+from replication.study.claim_model import Findings
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.verdicts.cause import Explanations

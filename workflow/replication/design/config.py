@@ -170,11 +170,6 @@ class Sensitivity(Document):
         """Return a study's scale, by default that of `other_studies`."""
         return self.studies.get(study, self.other_studies)
 
-    def engine_note(self, study: Study, engine: str) -> str:
-        """Return a sentence if `engine` is not the study's primary engine, else an empty text."""
-        own = study.original_system.engine
-        return "" if engine == own else f"{own}, the paper's own system, was not available."
-
 
 def listed(text: str) -> list[str]:
     """Return the names in a comma-separated text."""
@@ -192,24 +187,16 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
         document["ns3_version"] = str(version)
     for key, word in (("studies", ALL_STUDIES), ("engines", "available")):
         if key in document:
-            document[key] = _listed(key, document[key], word)
+            document[key] = _listed(document[key], word)
     try:
         return Config.model_validate(document)
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from None
 
 
-def _listed(key: str, value: Any, word: str) -> Any:
+def _listed(value: Any, word: str) -> Any:
     """Return names as a list, from a list or a comma-separated text; a single `word` as text."""
     names = listed(value) if isinstance(value, str) else value
-    names = names if isinstance(names, list) else [names]
-    if any(isinstance(name, bool | float) for name in names):
-        # From names such as 1e5 and true; a name such as 2001 is unambiguous.
-        raise InputError(
-            f"{key}: {value!r} was read as a number or truth value; quote the name in a file, or "
-            f"add a comma on the command line ({key}=name,)"
-        )
-    names = [str(name) if isinstance(name, int) else name for name in names]
     return word if names == [word] else names
 
 

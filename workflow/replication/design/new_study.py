@@ -12,7 +12,7 @@ import yaml
 from replication.design.config import STUDIES, load_study, study_ids
 from replication.design.study_check import check_study
 from replication.engines.catalogue import ENGINES
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_text, read_yaml, write_text
 from replication.study.published import published_path
 from replication.study.storage.table import PUBLISHED_COLUMNS
@@ -68,8 +68,7 @@ def new_study(
 
 def example(root: Path, engine: str = "ns2") -> tuple[str, str]:
     """Return an engine's example: a study as YAML, and its published numbers as CSV."""
-    if engine not in ENGINES:
-        raise InputError(f"engine: {engine!r} is unknown; there are {', '.join(ENGINES)}")
+    check_known("engine", [engine], ENGINES)
     study, numbers = (read_text(root / _TEMPLATES / f"{engine}.{end}") for end in ("yaml", "csv"))
     return study, numbers
 

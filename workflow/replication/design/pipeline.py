@@ -87,7 +87,6 @@ class Start:
     config: Config
     inside: str | None = None
     paths: Paths = field(default_factory=Paths)
-    _fingerprints: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_native(self) -> bool:
@@ -96,9 +95,7 @@ class Start:
 
     def fingerprint(self, engine: str) -> str:
         """Return the fingerprint of an engine's version and sources."""
-        if engine not in self._fingerprints:
-            self._fingerprints[engine] = self.config.engine(engine).fingerprint(self.root)
-        return self._fingerprints[engine]
+        return self.config.engine(engine).fingerprint(self.root)
 
     def image(self, engine: str) -> str:
         """Return the id of an engine's image, for a container runtime."""
@@ -156,6 +153,8 @@ class Pipeline(Start):
     documents: dict[str, Study]
     plan: Plan
     sensitivity: Sensitivity
+    #: Hashes of the code; a change of one reruns the rules that have it as parameter.
+    code: Code = field(default_factory=code)
 
     @classmethod
     def load(
@@ -193,11 +192,6 @@ class Pipeline(Start):
     def studies(self) -> list[str]:
         """Ids of the chosen studies."""
         return list(self.documents)
-
-    @property
-    def code(self) -> Code:
-        """Hashes of the code; a change of one reruns the rules that have it as parameter."""
-        return code()
 
     @functools.cached_property
     def batches(self) -> dict[str, Batch]:

@@ -10,14 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from replication.design.config import Config, load_tier, study_files
-from replication.design.design import (
-    Batch,
-    batch_cost,
-    batch_runs,
-    design_study,
-    distinct_runs,
-    repeat_warnings,
-)
+from replication.design.design import Batch, batch_cost, batch_runs, design_study, distinct_runs
 from replication.design.input_hashes import code, value_hash
 from replication.design.study_check import check_study
 from replication.simulate.store import Totals, count_runs, finished_runs
@@ -37,7 +30,6 @@ class StudyPlan:
     points: int
     costs: dict[str, dict[str, float]]
     timer_hz: list[int]
-    warnings: list[str]
     batches: list[Batch]
 
 
@@ -68,7 +60,7 @@ class Plan:
         return totals
 
     def summary(self, stores: Mapping[str, Path]) -> list[str]:
-        """Return a line for each study and each warning, and one for the total."""
+        """Return a line for each study, and one for the total."""
         lines, finished = [], finished_runs(stores.values())
         for name, study in self.studies.items():
             own = {stores[engine]: costs for engine, costs in study.costs.items()}
@@ -77,7 +69,6 @@ class Plan:
                 f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
                 f"batches, {done} done; about {remaining_s:.0f} s of CPU remaining"
             )
-            lines += [f"warning: {name}, {warning}" for warning in study.warnings]
         done, total, remaining_s = count_runs(self.totals(stores), finished)
         remaining = f"about {remaining_s / 60:.1f} CPU minutes remaining"
         return [*lines, f"total: {total} scenarios, {done} done; {remaining}"]
@@ -87,34 +78,18 @@ _FORMAT = TypeAdapter(Plan)
 
 
 def load_plan(
-    root: Path, config: Config, studies: Mapping[str, Study], named: Mapping[str, str]
+    root: Path, config: Config, studies: Mapping[str, Study], named: dict[str, str]
 ) -> Plan:
     """Return the kept plan if its inputs are unchanged, else make and keep a new one."""
     inputs = [root / "configs" / "tiers" / f"{config.tier}.yaml"]
     for name in studies:
         inputs += [*study_files(root, name), published_path(root, name)]
     settings = config.model_dump(mode="json")
-    key = value_hash([settings, dict(named), code(), [sha256_of(path) for path in inputs]])
+    key = value_hash([settings, named, code(), [sha256_of(path) for path in inputs]])
     with contextlib.suppress(OSError, ValueError):
         kept = _FORMAT.validate_json((root / KEPT).read_bytes())
         if kept.key == key:
             return kept
-    plan = make_plan(root, config, studies, named, key)
-    for name, study in studies.items():
-        check_study(study, published_path(root, name))
-    with contextlib.suppress(OSError):
-        write_text(root / KEPT, _FORMAT.dump_json(plan).decode())
-    return plan
-
-
-def make_plan(
-    root: Path,
-    config: Config,
-    studies: Mapping[str, Study],
-    named: Mapping[str, str],
-    key: str = "",
-) -> Plan:
-    """Design and batch every study for the engines in `named`."""
     tier = load_tier(root, config.tier)
     runs = {
         name: design_study(study, tier, list(named), config.ns3_version)
@@ -132,7 +107,11 @@ def make_plan(
                 for engine, found in accepted.items()
             },
             timer_hz=sorted({host.timer_hz for host in hosts if host}),
-            warnings=list(repeat_warnings(own)),
-            batches=batch_runs(own, dict(named), target_s),
+            batches=batch_runs(own, named, target_s),
         )
-    return Plan(key, dict(named), target_s, planned)
+    plan = Plan(key, named, target_s, planned)
+    for name, study in studies.items():
+        check_study(study, published_path(root, name))
+    with contextlib.suppress(OSError):
+        write_text(root / KEPT, _FORMAT.dump_json(plan).decode())
+    return plan

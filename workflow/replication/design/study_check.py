@@ -42,7 +42,7 @@ def check_quantities(study: Study, cells: Sequence[MappedCell] = ()) -> None:
             if over := getattr(test, "over", ""):
                 for side in sides(test):
                     experiment = study.experiment(side.experiment)
-                    _check_axis(f"{study.id}: claim {claim.id}", experiment, over)
+                    _check_axis(f"{study.id}: claim {claim.id}: over", experiment, over)
     points = {
         experiment.id: [
             (levels, scenario_at(study, experiment, levels, values))
@@ -67,9 +67,9 @@ def check_quantities(study: Study, cells: Sequence[MappedCell] = ()) -> None:
 
 
 def _check_axis(where: str, experiment: Experiment, over: str) -> None:
-    levels = next((axis.levels for axis in experiment.axes if axis.id == over), None)
-    if levels is None:
-        raise InputError(f"{where}: over: experiment {experiment.id} has no factor {over!r}")
+    factors = {factor.id: factor for factor in experiment.factors}
+    check_known(where, [over], factors)
+    levels = factors[over].levels
     if without := sorted(level.key for level in levels if level.value is None):
         raise InputError(
             f"{where}: level {without[0]!r} of factor {over!r} has no value; "

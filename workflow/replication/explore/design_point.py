@@ -147,13 +147,12 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
     axes = varied(study, settings)
     alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
     points = _seeds(study, scale, settings.replicates_at_default, engine)
-    tier = whole_runs(scale.levels)
     usual = {run.refusal for run in points[0].runs}
     # Choices that the engine refuses although it runs the default.
     refused: defaultdict[str, list[JsonValue]] = defaultdict(list)
     for n, (key, value) in enumerate(alone):
         point = DesignPoint(f"o-{n:03d}", ONE_AT_A_TIME, key, {key: value})
-        points.append(point := _with_runs(point, study, tier, engine))
+        points.append(point := _with_runs(point, study, scale, engine))
         if point.refusal or {run.refusal for run in point.runs} - usual:
             refused[key].append(value)
     costs = Costs()
@@ -164,7 +163,7 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
     for n, row in enumerate(rows):
         values = {a.key: a.at(share, refused[a.key]) for a, share in zip(axes, row, strict=True)}
         point = DesignPoint(f"s-{n:03d}", SPACE_FILLING, values=values)
-        point = _with_runs(point, study, tier, engine)
+        point = _with_runs(point, study, scale, engine)
         if costs.spent_s + costs.further_s(point.runs) > scale.cpu_budget_s:
             break
         costs.count(point.runs)
@@ -197,7 +196,7 @@ def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
     """Return the default point, then the same with other seeds."""
-    points, runs = [], _designed(study, whole_runs(scale.levels, count), engine)
+    points, runs = [], whole_runs(study, engine.name, engine.version, count, scale.levels)
     for number, same_seed in enumerate(by_replicate(runs)):
         name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
         single = [replace(run, replicate=0) for run in same_seed]
@@ -205,19 +204,21 @@ def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[Desig
     return points
 
 
-def _with_runs(point: DesignPoint, study: Study, tier: Extent, engine: Engine) -> DesignPoint:
+def _with_runs(point: DesignPoint, study: Study, scale: Scale, engine: Engine) -> DesignPoint:
     try:
         changed = apply(study, Variation(defaults=point.values))
-        return replace(point, runs=_designed(changed, tier, engine))
+        runs = whole_runs(changed, engine.name, engine.version, levels=scale.levels)
+        return replace(point, runs=runs)
     except InputError as error:
         return replace(point, refusal=str(error))
 
 
-def _designed(study: Study, tier: Extent, engine: Engine) -> list[Run]:
-    # One replicate takes only one of the levels that a paper averages over.
-    return design_study(study, tier, [engine.name], engine.version)
+def whole_runs(
+    study: Study, engine: str, version: str, count: int = 1, levels: Literal["all", "quick"] = "all"
+) -> list[Run]:
+    """Return `count` replicates of a study in full length, at all levels or at those of tier quick.
 
-
-def whole_runs(levels: Literal["all", "quick"], replicates: int = 1) -> Extent:
-    """Return an extent of whole runs, at all levels of a study or at those of tier quick."""
-    return Extent(replicates=[Replicates(count=replicates)], levels=levels)
+    One replicate takes only one of the levels that a paper averages over.
+    """
+    extent = Extent(replicates=[Replicates(count=count)], levels=levels)
+    return design_study(study, extent, [engine], version)

@@ -104,7 +104,7 @@ def result_of(found: Mapping[str, Any]) -> tuple[str, list[str]]:
             f"It does not hold on held-out data: {held_out['after']} of {held_out['cells']} match "
             f"(defaults {held_out['before']})."
         )
-    unpaid = [one["cause"] for one in found["leaving"] if one["bits"] < PAYS_BITS]
+    unpaid = [one["cause"] for one in found["causes"] if one["bits"] < PAYS_BITS]
     if unpaid:
         reasons.append(f"Some causes do not pay for themselves: {', '.join(unpaid)}.")
     return (BEST_GUESS if reasons else EXPLANATION), reasons
@@ -142,22 +142,21 @@ def _explanation(
         "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
         "result": result,
         "reasons": reasons,
-        "causes": [_described(causes, one) for one in judged["leaving"]],
+        "causes": [_described(causes, one) for one in judged["causes"]],
         "bits": round(best.bits, 3),
         "gain_bits": round(judged["gain_bits"], 3),
     }
 
 
-def _described(causes: Mapping[str, Cause], leaving: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of a cause at a level, and its bits."""
-    cause = causes[leaving["cause"].partition("@")[0]]
+def _described(causes: Mapping[str, Cause], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a cause of an explanation with its texts."""
+    cause = causes[found["cause"].partition("@")[0]]
     levels = {level.key: level.title for level in cause.levels or []}
-    texts = {"reason", "source", "plausibility", "evidence", "outside_ledger"}
-    return {
-        **{name: leaving[name] for name in ("cause", "level", "bits")},
-        "title": levels.get(leaving["level"]) or cause.title,
-        **{key: text or "" for key, text in cause.model_dump(include=texts).items()},
-    }
+    texts = cause.model_dump(
+        include={"reason", "source", "plausibility", "evidence", "outside_ledger"}
+    )
+    title = levels.get(found["level"]) or cause.title
+    return {**found, "title": title, **{key: text or "" for key, text in texts.items()}}
 
 
 def _row(document: Mapping[str, Any]) -> dict[str, object]:

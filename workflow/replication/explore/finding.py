@@ -51,37 +51,44 @@ REPLICATES = 19
 _SEARCHED = 4
 #: A number by table, row and column.
 Key = tuple[str, str, str]
+_Rows = list[dict[str, Any]]
 
 
 def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only).
 
     As in explanation.json: `gain_bits` is how much shorter it is than the defaults and `null_p` the
-    probability of that by chance; `seen` and `held_out` count matches before and after; `leaving`
-    says how much longer the description gets without each cause (an exception for a table is
-    `cause@table`); `impossible` has the printed numbers that break a bound, as the study reads them
-    and under the explanation; `equally_good` fit as well without one of its causes.
+    probability of that by chance; `seen` and `held_out` count matches before and after; `causes`
+    says for each how much longer the description gets without it, and what still matches (an
+    exception for a table is `cause@table`); `impossible` has the printed numbers that break a
+    bound, as the study reads them and under the explanation; `equally_good` fit as well without one
+    of its causes.
     """
-    judge = search.judge
+    judge, last = search.judge, search.stages[-1]
     (on_first,) = search.evaluate([best.configuration], search.stages[0])
+    causes, rivals = _leaving_out(search, best), search.rivals(best)
     if isinstance(judge, CellJudge):
-        found, rows = _by_cells(search, judge, best)
+        found, before, after = _by_cells(search, judge, best)
         found["null_p"] = _cells_p(search, judge, on_first)
-        rivals = [*search.rivals(best), *_other_readings(search, judge, best)]
+        rivals += _other_readings(search, judge, best)
     else:
-        found, rows = _by_claims(search, judge, best), []
+        found, before, after = _by_claims(search, judge, best)
         found["null_p"] = _claims_p(search, on_first)
-        rivals = search.rivals(best)
-    found["equally_good"] = [
-        {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
-        for trial in sorted(rivals)
-    ]
-    return found | {"not_compared": search.not_compared(best)}, rows
+    found |= {
+        "seen": _share(before, after, seen=True),
+        "held_out": _share(before, after, seen=False),
+        "causes": causes,
+        "equally_good": [
+            {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
+            for trial in sorted(rivals)
+        ],
+        # As far as the budget allowed, they were compared on the last stage.
+        "not_compared": sum((one, last.name) not in search.tried for one in search.near(best)),
+    }
+    return found, after if isinstance(judge, CellJudge) else []
 
 
-def _by_cells(
-    search: Search, judge: CellJudge, best: Trial
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, Any], _Rows, _Rows]:
     runner, whole, both = search.runner, search.whole, (DEFAULTS, best.configuration)
     before, after = (search.evaluate([one], whole)[0] for one in both)
     stated = replace(search.defaults, readings=(Choice({}),) * len(best.readings))
@@ -100,9 +107,6 @@ def _by_cells(
     )
     found = {
         "gain_bits": judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
-        "seen": _share(rows_before, rows, seen=True),
-        "held_out": _share(rows_before, rows, seen=False),
-        "leaving": _leaving_out(search, judge, best),
         "claims_before": claims_before,
         "claims_after": claims_after,
         "impossible": {
@@ -110,36 +114,31 @@ def _by_cells(
             for when, numbers in broken.items()
         },
     }
-    return found, rows
+    return found, rows_before, rows
 
 
-def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> dict[str, Any]:
-    hidden = set(search.runner.explanations.held_out.claims)
+def _by_claims(
+    search: Search, judge: ClaimJudge, best: Trial
+) -> tuple[dict[str, Any], _Rows, _Rows]:
+    hidden = search.runner.explanations.held_out.claims
     before, after = (
         judge.verdicts(search.runner.results([trial.configuration], search.whole), search.whole)
         for trial in (search.defaults, best)
     )
-
-    def share(claims: set[str]) -> dict[str, Any]:
-        counts = {"before": holding(before, claims), "after": holding(after, claims)}
-        return {"cells": len(claims), **counts, "median_before": None, "median_after": None}
-
-    return {
+    found = {
         "gain_bits": search.defaults.total - best.total,
-        "seen": share(set(before) - hidden),
-        "held_out": share(set(before) & hidden),
-        "leaving": [
-            _leaving(pair, trial.total - best.total, holding(trial.verdicts))
-            for pair, trial in zip(best.configuration, search.waterfall(best), strict=True)
-        ],
         "claims_before": before,
         "claims_after": after,
         "impossible": {"before": [], "after": []},
     }
-
-
-def _leaving(pair: tuple[str, str], bits: float, matching: int) -> dict[str, Any]:
-    return {"cause": pair[0], "level": pair[1], "bits": bits, "matches": matching}
+    rows_before, rows = (
+        [
+            {"used_in_search": claim not in hidden, "matches": holding({claim: verdict})}
+            for claim, verdict in verdicts.items()
+        ]
+        for verdicts in (before, after)
+    )
+    return found, rows_before, rows
 
 
 def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
@@ -168,7 +167,9 @@ def _values(
             yield place, array[..., row, score.family.combinations.index(read[place])]
 
 
-def _matches(judge: CellJudge, trial: Trial, part: StudyPart) -> int:
+def _matches(judge: CellJudge | ClaimJudge, trial: Trial, part: StudyPart) -> int:
+    if isinstance(judge, ClaimJudge):
+        return holding(trial.verdicts)
     values = _values(judge, trial, trial.printed, part)
     return sum(bool(matches(judge.cells[place], value)) for place, value in values)
 
@@ -182,7 +183,7 @@ def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> l
     runner, cells, read = judge.runner, judge.cells, _readings(judge, trial)
     ranges: dict[int, Numbers] = {}
     if any(cell.cell.tolerance.factor is not None for cell in cells):
-        results = runner.replicated(trial.configuration, part, REPLICATES)
+        results = runner.results([trial.configuration], part, REPLICATES)
         arrays = judge.printed(results, REPLICATES, part.cells)
         ranges = {
             place: np.array([np.fmin.reduce(values), np.fmax.reduce(values)])
@@ -221,34 +222,35 @@ def _share(
     found: dict[str, Any] = {"cells": sum(row["used_in_search"] is seen for row in after)}
     for when, rows in (("before", before), ("after", after)):
         chosen = [row for row in rows if row["used_in_search"] is seen]
-        off = [abs(r["reproduced_mean"] / r["published"] - 1) for r in chosen if r["published"]]
+        numbers = [row for row in chosen if row.get("published")]
+        off = [abs(row["reproduced_mean"] / row["published"] - 1) for row in numbers]
         median = float(np.nanmedian(off)) if off else math.nan
         found[when] = sum(row["matches"] for row in chosen)
         found[f"median_{when}"] = None if math.isnan(median) else median
     return found
 
 
-def _leaving_out(search: Search, judge: CellJudge, best: Trial) -> list[dict[str, Any]]:
+def _leaving_out(search: Search, best: Trial) -> list[dict[str, Any]]:
     """Return the effect of leaving each cause out, on what the search saw.
 
     Without a simulated cause the best interpretations are chosen again; without an interpretation
     all other causes stay.
     """
-    stage, waterfall = search.stages[-1], search.waterfall(best)
-    leaving = [
-        _leaving(pair, trial.total - best.total, _matches(judge, trial, stage))
-        for pair, trial in zip(best.configuration, waterfall, strict=True)
-    ]
-    scores = judge.scores(stage)
+    stage, judge = search.stages[-1], search.judge
+    waterfall = zip(best.configuration, search.waterfall(best), strict=True)
+    without = [(pair, trial.total - best.total, trial) for pair, trial in waterfall]
+    scores = judge.scores(stage) if isinstance(judge, CellJudge) else []
     for pair in dict.fromkeys(pair for choice in best.readings for pair in choice.pairs):
         lost, choices = 0.0, []
         for score, printed, choice in zip(scores, best.printed, best.readings, strict=True):
             less = dict(score.without_each(choice, score.errors(printed))).get(pair, choice)
             lost += less.total - choice.total
             choices.append(less)
-        without = replace(best, readings=tuple(choices))
-        leaving.append(_leaving(pair, lost, _matches(judge, without, stage)))
-    return leaving
+        without.append((pair, lost, replace(best, readings=tuple(choices))))
+    return [
+        {"cause": cause, "level": level, "bits": bits, "matches": _matches(judge, trial, stage)}
+        for (cause, level), bits, trial in without
+    ]
 
 
 def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]:

@@ -33,7 +33,6 @@ from replication.metrics.statistic import wilson_interval
 from replication.study.files import read_json
 from replication.study.storage.table import (
     CLAIM_COLUMNS,
-    Row,
     read_parquet,
     read_rows,
     write_table,
@@ -48,7 +47,7 @@ TABLES: dict[str, tuple[str, ...]] = {
         *("seeds", "seeds_alike", "designs", "holds", "share", "low", "high"),
         *("word", "tested_alone", "flipped_by"),
     ),
-    "effects": ("study", "claim", "engine", "parameter", "method", "value", "before", "after"),
+    "effects": ("study", "claim", "engine", "parameter", "value", "before", "after"),
 }
 INPUT_HASHES = "input_hashes.json"
 #: A claim is robust at or above the first share of designs, and fragile at or below the second.
@@ -76,7 +75,7 @@ def measure_study(
     `data` holds the verdicts of the tier in the report, if one was run: they are compared with
     those at the reduced scale. `ns3_version` is that of the runs.
     """
-    points = pd.DataFrame(robustness_table(folder, "points"))
+    points = pd.DataFrame(read_rows(folder / "points.csv", POINT_COLUMNS))
     points["values"] = points["values"].map(json.loads)
     engine = str(points["engine"].iloc[0])
     verdicts = verdicts_by_claim(points, read_parquet(folder / VERDICTS).to_pandas())
@@ -147,16 +146,10 @@ def effect_rows(verdicts: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, obje
             yield {
                 "claim": claim,
                 "parameter": one["changed"],
-                "method": ONE_AT_A_TIME,
                 "value": json.dumps(one["values"][one["changed"]]),
                 "before": _default(table),
                 "after": one["verdict"],
             }
-
-
-def robustness_table(folder: Path, part: str) -> list[Row]:
-    """Read one of `TABLES`; InputError names it if it is missing or of another version."""
-    return read_rows(folder / f"{part}.csv", TABLES[part])
 
 
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:

@@ -118,11 +118,10 @@ class FamilyScore:
         self.cells = cells = [every[place] for place in self.places]
         self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
         self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
-        self.table_of, tables = pd.factorize(np.array([cell.table for cell in cells], dtype=object))
+        table, group = [cell.table for cell in cells], [family.groups[n] for n in kept]
+        self.table_of, tables = pd.factorize(np.array(table, dtype=object))
         self.tables = list(tables)
-        self.group_of, groups = pd.factorize(
-            np.array([family.groups[n] for n in kept], dtype=object)
-        )
+        self.group_of, groups = pd.factorize(np.array(group, dtype=object))
         # The cells of a table are in one group.
         self.group_of_table = self.group_of[np.unique(self.table_of, return_index=True)[1]]
         self.sizes = np.bincount(self.group_of, minlength=len(groups)).astype(float)
@@ -247,23 +246,21 @@ class FamilyScore:
     def _with_exceptions(self, start: int, sums: Numbers) -> tuple[float, int, Places]:
         """Return all bits of `start` with the best exceptions, `start`, and that of each table."""
         chosen = np.full(len(self.tables), start)
-        total = float(self._totals_with(start, chosen, sums, 0)[start])
+        total = float(self._totals(start, chosen, sums)[0, start])
         while len(self.tables) > 1:
-            options = [self._totals_with(start, chosen, sums, n) for n in range(len(self.tables))]
-            best, table, place = min(
-                (float(bits.min()), n, int(bits.argmin())) for n, bits in enumerate(options)
-            )
-            if best >= total - 1e-9:
+            totals = self._totals(start, chosen, sums)
+            table, place = np.unravel_index(totals.argmin(), totals.shape)
+            if totals[table, place] >= total - 1e-9:
                 break
-            chosen[table], total = place, best
+            chosen[table], total = place, float(totals[table, place])
         return total, start, chosen
 
-    def _totals_with(self, start: int, chosen: Places, sums: Numbers, table: int) -> Numbers:
-        """Return all bits with each interpretation of one table, the others as chosen."""
-        options = np.tile(self._grouped(chosen, sums), (sums.shape[1], 1))
-        options[:, self.group_of_table[table]] += sums[table] - sums[table, chosen[table]]
-        naming = self._shared[start] + self._other[start, chosen].sum()
-        naming = naming - self._other[start, chosen[table]] + self._other[start]
+    def _totals(self, start: int, chosen: Places, sums: Numbers) -> Numbers:
+        """Return all bits with each interpretation of one table (a row), the others as chosen."""
+        every, other = np.arange(len(chosen)), self._other[start]
+        options = np.tile(self._grouped(chosen, sums), (*sums.shape, 1))
+        options[every, :, self.group_of_table] += sums - sums[every, chosen][:, None]
+        naming = self._shared[start] + other[chosen].sum() - other[chosen][:, None] + other
         return np.asarray(self.data_bits(options) + naming)
 
 

@@ -73,15 +73,6 @@ def _pairs(alone: Sequence[tuple[str, str]]) -> list[Configuration]:
     return [with_cause((one,), *two) for one, two in both if one[0] != two[0]]
 
 
-def _best_levels(trials: Sequence[Trial]) -> dict[str, list[str]]:
-    """Return the levels of each cause, best first, from trials of single causes."""
-    found: dict[str, list[str]] = {}
-    for trial in sorted(trials):
-        ((cause, level),) = trial.configuration
-        found.setdefault(cause, []).append(level)
-    return found
-
-
 @dataclass
 class Search:
     """The search for a study's best explanation.
@@ -186,7 +177,11 @@ class Search:
         self.evaluate([DEFAULTS], first)
         causes = runner.explanations.of_kind("set-up")
         alone = [((cause.id, key),) for cause in causes for key in cause.variations]
-        levels = _best_levels(self.evaluate(alone, first, reserve_s))
+        # The levels of each cause, best first.
+        levels: dict[str, list[str]] = {}
+        for trial in sorted(self.evaluate(alone, first, reserve_s)):
+            ((cause, level),) = trial.configuration
+            levels.setdefault(cause, []).append(level)
         coupled = self._couple(levels)
         best = [(cause, keys[0]) for cause, keys in levels.items()]
         self.evaluate(_pairs(best[: self.settings.explanation.paired_causes]), first, reserve_s)
@@ -212,11 +207,6 @@ class Search:
             limit, tried = on_stage.total + EQUALLY_GOOD_BITS, self.at_stage(stage)
             found += [trial.configuration for trial in tried if trial.total <= limit]
         return [one for one in dict.fromkeys(found) if self.is_coupled(one) is coupled]
-
-    def not_compared(self, best: Trial) -> int:
-        """Return how many of them the budget did not allow on the last stage."""
-        last = self.stages[-1].name
-        return sum((one, last) not in self.tried for one in self.near(best))
 
     def is_coupled(self, configuration: Configuration) -> bool:
         """Return whether a configuration has the main cause of the coupled ones."""

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from replication.design.design import Run, design_study
+from replication.design.design import Run
 from replication.explore.design_point import whole_runs
 from replication.explore.machine import Costs, Machine, by_replicate
 from replication.explore.score import Choice, Combination, Family, FamilyScore, Numbers
@@ -186,22 +186,18 @@ class TrialRunner:
     def _needed(
         self, configuration: Configuration, part: StudyPart, replicates: int = 1
     ) -> list[Run]:
-        # Whole runs, as in tier paper.
-        study, tier = part.study(self.on(configuration)), whole_runs("all", replicates)
-        engine = self.machine.engine
-        runs = design_study(study, tier, [engine.name], engine.version)
+        study, engine = part.study(self.on(configuration)), self.machine.engine
+        runs = whole_runs(study, engine.name, engine.version, replicates)
         scored = [self.cells[place].quantity for place in part.cells]
         return [run for run in runs if not scored or serves(run, scored)]
 
-    def results(self, configurations: Sequence[Configuration], part: StudyPart) -> Results:
-        """Return the results of configurations, a replicate each; run what is missing."""
-        return self._results([self.runs(one, part) or [] for one in configurations])
-
-    def replicated(self, configuration: Configuration, part: StudyPart, count: int) -> Results:
-        """Return the results of a configuration in `count` replicates; run what is missing."""
-        return self._results(by_replicate(self._needed(configuration, part, count)))
-
-    def _results(self, points: Sequence[Sequence[Run]]) -> Results:
+    def results(
+        self, configurations: Sequence[Configuration], part: StudyPart, replicates: int = 1
+    ) -> Results:
+        """Return the results of configurations, or of replicates of one; run what is missing."""
+        points = [self.runs(one, part) or [] for one in configurations]
+        if replicates > 1:
+            points = by_replicate(self._needed(configurations[0], part, replicates))
         self.costs.count(run for runs in points for run in runs)
         return self.machine.results(self.study.id, points)
 

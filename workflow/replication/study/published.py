@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -66,16 +66,20 @@ class PublishedNumber:
     column: str
     unit: str
     value: float
-    printed: str = ""
-    place: str = ""
-    file: str = ""
-    line: int = 0
+    printed: str
+    place: str
+    file: Path
+    line: int
+
+    @property
+    def cell(self) -> str:
+        """The number's place in the tables."""
+        return f"table {self.table}, row {self.row}, column {self.column}"
 
     @property
     def where(self) -> str:
         """The number's place, for messages."""
-        cell = f"table {self.table}, row {self.row}, column {self.column}"
-        return f"{self.file}: line {self.line}: {cell}" if self.file else cell
+        return f"{self.file}: line {self.line}: {self.cell}"
 
 
 def published_path(root: Path, study: str) -> Path:
@@ -85,31 +89,30 @@ def published_path(root: Path, study: str) -> Path:
 
 def read_published(path: Path) -> list[PublishedNumber]:
     """Read a study's published numbers in the file's order; InputError names line and field."""
-    found: dict[tuple[str, str, str], PublishedNumber] = {}
-    factors: dict[tuple[str, str], tuple[float, int]] = {}
-    for line, fields in _lines(path):
-        where = f"{path}: line {line}"
-        row = _fields(where, fields)
-        value, factor = _number(where, row)
-        number = PublishedNumber(**row | {"value": value}, file=str(path), line=line)  # type: ignore[arg-type]
-        first = found.setdefault((number.table, number.row, number.column), number).line
-        if first != line:
-            raise InputError(f"{number.where} is there twice, first in line {first}; keep one")
-        if factor is not None:
-            # Without printed units the numbers of a column have one factor.
-            usual, first = factors.setdefault((number.table, number.column), (factor, line))
-            if factor != usual:
-                raise InputError(
-                    f"{number.where}: value {row['value']} is {factor:g} times printed "
-                    f"{number.printed!r}, in line {first} it is {usual:g} times; correct one"
-                )
-    return list(found.values())
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    line = 1
+    found: dict[str, PublishedNumber] = {}
+    factors: dict[tuple[str, str, bool], tuple[float | None, int]] = {}
     try:
         # Spreadsheets write a byte order mark.
         text = path.read_text(encoding="utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        for fields in reader:
+            if line == 1 and fields != list(PUBLISHED_COLUMNS):
+                raise InputError(f"must be {','.join(PUBLISHED_COLUMNS)}")
+            if line > 1 and fields:
+                number, factor = _number(path, line, fields)
+                first = found.setdefault(number.cell, number).line
+                if first != line:
+                    raise InputError(f"{number.cell} is there twice, first in line {first}")
+                # Without printed units the numbers of a column have one factor.
+                column = number.table, number.column, factor is None
+                usual, first = factors.setdefault(column, (factor, line))
+                if factor != usual:
+                    raise InputError(
+                        f"{number.cell}: value {number.value:g} is {factor:g} times printed "
+                        f"{number.printed!r}, in line {first} it is {usual:g} times; correct one"
+                    )
+            line = reader.line_num + 1
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); transcribe the paper's numbers into it"
@@ -117,46 +120,29 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise InputError(f"{path}: line {line}: is not UTF-8 text; save it as UTF-8") from None
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    line = 1
-    try:
-        for fields in reader:
-            if line == 1 and fields != list(PUBLISHED_COLUMNS):
-                raise InputError(f"{path}: line 1: must be {','.join(PUBLISHED_COLUMNS)}")
-            if line > 1 and fields:
-                yield line, fields
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(
-            f"{path}: line {line}: is not a line of a CSV table: {error}; close each quoted field, "
-            "and double the quotes in it"
-        ) from None
+    except (csv.Error, InputError) as error:
+        remedy = "; close each quoted field" if isinstance(error, csv.Error) else ""
+        raise InputError(f"{path}: line {line}: {error}{remedy}") from None
+    return list(found.values())
 
 
-def _fields(where: str, fields: Sequence[str]) -> dict[str, str]:
+def _number(path: Path, line: int, fields: Sequence[str]) -> tuple[PublishedNumber, float | None]:
+    """Return a line's number, and without a printed unit its ratio to the printed number."""
     if len(fields) != len(PUBLISHED_COLUMNS):
         raise InputError(
-            f"{where}: has {len(fields)} fields, not {len(PUBLISHED_COLUMNS)}; a text with a comma "
-            "needs quotes around it"
+            f"has {len(fields)} fields, not {len(PUBLISHED_COLUMNS)}; a text with a comma needs "
+            "quotes around it"
         )
     row = dict(zip(PUBLISHED_COLUMNS, fields, strict=True))
     for name, text in row.items():
-        if (found := control_character(text)) is not None:
-            raise InputError(f"{where}: {name}: contains {found!r}; close the quotes of the field")
+        if (control := control_character(text)) is not None:
+            raise InputError(f"{name}: contains {control!r}; close the quotes of the field")
         if not text or text != text.strip():
-            raise InputError(f"{where}: {name}: {text[:60]!r} is empty or has blanks around it")
+            raise InputError(f"{name}: {text[:60]!r} is empty or has blanks around it")
     if row["unit"] not in UNITS:
-        raise InputError(f"{where}: unit: {row['unit'][:60]!r} is none of {', '.join(UNITS)}")
-    return row
-
-
-def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
-    """Return a line's value, and without a printed unit its ratio to the printed number."""
-    given = f"{where}: value {row['value'][:60]!r}, printed {row['printed'][:60]!r}"
-    try:
-        value = read_number(row["value"])
-    except InputError as error:
-        raise InputError(f"{given}: {error}") from None
+        raise InputError(f"unit: {row['unit'][:60]!r} is none of {', '.join(UNITS)}")
+    given = f"value {row['value'][:60]!r}, printed {row['printed'][:60]!r}"
+    value = read_number(row["value"])
     if value is None:
         raise InputError(f"{given}: the value is not a number, such as 0.5 or 1e6; correct it")
     number, suffix = _printed(row["printed"])
@@ -171,7 +157,8 @@ def _number(where: str, row: Mapping[str, str]) -> tuple[float, float | None]:
     if factor is None:
         says = f"{meant:.10g}" + ("" if suffix in _SUFFIXES else ", or that by a power of ten")
         raise InputError(f"{given}: the printed text means {says}; correct one of them")
-    return float(value), factor if factors is _FACTORS else None
+    found = PublishedNumber(**row | {"value": float(value)}, file=path, line=line)  # type: ignore[arg-type]
+    return found, factor if factors is _FACTORS else None
 
 
 def _printed(text: str) -> tuple[float | None, str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
+from replication.study.errors import check_known
 from replication.study.link import Link, ListedLoss
 from replication.study.model import (
     OFF,
@@ -181,17 +182,17 @@ class Scenario(Document):
         nodes, links = set(self.nodes), {link.id for link in self.links}
         flows = {flow.id for flow in self.flows}
         for link in self.links:
-            _known(nodes, (link.a, link.b), f"link {link.id}", "node")
+            check_known(f"link {link.id}: node", (link.a, link.b), nodes)
             if link.a == link.b:
                 raise ValueError(f"link {link.id}: both ends are node {link.a}")
             for loss in (link.loss_ab, link.loss_ba):
                 if isinstance(loss, ListedLoss):
-                    _known(flows, (loss.flow,), f"link {link.id}", "flow")
+                    check_known(f"link {link.id}: flow", [loss.flow], flows)
         for flow in self.flows:
-            _known(nodes, (flow.source, flow.destination), f"flow {flow.id}", "node")
+            check_known(f"flow {flow.id}: node", (flow.source, flow.destination), nodes)
             if flow.start_s >= self.duration_s:
                 raise ValueError(f"flow {flow.id}: start_s is not before duration_s")
-        _known(links, (m.link for m in self.monitors), "monitors", "link")
+        check_known("monitors: link", (m.link for m in self.monitors), links)
         if self.sampling_interval_s > self.duration_s:
             raise ValueError("sampling_interval_s is longer than duration_s")
         if self.series_rows > _MOST_SERIES_ROWS:
@@ -229,9 +230,3 @@ class Scenario(Document):
 def canonical_json(value: Any) -> str:
     """Serialise plain data for hashing: sorted keys, no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _known(known: set[str], names: Any, where: str, what: str) -> None:
-    for name in names:
-        if name not in known:
-            raise ValueError(f"{where}: unknown {what} {name!r}")

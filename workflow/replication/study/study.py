@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from replication.study.claim_model import Claim, Unjudged, Where
+from replication.study.errors import check_known
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
 from replication.study.published import Table
@@ -233,17 +234,13 @@ class Study(Document):
         return {experiment.id: experiment for experiment in self.experiments}[name]
 
     def _check_parameters(self) -> None:
-        sets = [(f"substitution on {s.engine}", s.set, self.parameters) for s in self.substitutions]
+        for own in self.substitutions:
+            check_known(f"substitution on {own.engine}: parameter", own.set, self.parameters)
         for one in self.experiments:
             for factor in one.factors:
-                place = f"experiment {one.id}, factor {factor.id}"
-                known = parameters_of(self, one)
-                sets += [
-                    (f"{place}, level {level.key}", level.set, known) for level in factor.levels
-                ]
-        for place, values, known in sets:
-            if unknown := [name for name in values if name not in known]:
-                raise ValueError(f"{place}: unknown parameter {unknown[0]!r}; declare it")
+                place = f"experiment {one.id}, factor {factor.id}: parameter"
+                for level in factor.levels:
+                    check_known(place, level.set, parameters_of(self, one))
 
     def _check_changes(self) -> None:
         own = {f"{e.id}/{name}" for e in self.experiments for name in e.parameters}
@@ -254,21 +251,16 @@ class Study(Document):
         }
         for kind, known in subjects.items():
             for name in (name for change in self.changes for name in getattr(change, kind)):
-                if name not in known:
-                    raise ValueError(f"changes: {kind}: the study has no {name!r}")
+                check_known(f"changes: {kind}", [name], known)
                 self.changes_to(kind, name)
 
     def _check_where(self, place: str, experiment: str, where: Where) -> None:
         factors = {e.id: {f.id: f for f in e.factors} for e in self.experiments}
-        if experiment not in factors:
-            raise ValueError(f"{place}: unknown experiment {experiment!r}")
+        check_known(f"{place}: experiment", [experiment], factors)
+        check_known(f"{place}: factor of {experiment}", where, factors[experiment])
         for name, levels in where.items():
-            factor = factors[experiment].get(name)
-            if factor is None:
-                raise ValueError(f"{place}: experiment {experiment} has no factor {name!r}")
-            known = {level.key for level in factor.levels}
-            if unknown := [key for key in levels if key not in known]:
-                raise ValueError(f"{place}: factor {name} has no level {unknown[0]!r}")
+            known = {level.key for level in factors[experiment][name].levels}
+            check_known(f"{place}: level of {name}", levels, known)
 
 
 def parameters_of(study: Study, experiment: Experiment) -> dict[str, Parameter]:

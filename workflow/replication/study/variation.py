@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue, model_validator
 
-from replication.study.errors import InputError
+from replication.study.errors import InputError, check_known
 from replication.study.model import Document, Identifier
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Experiment, Study, parameters_of
@@ -106,9 +106,7 @@ class Variation(Document):
 def apply(study: Study, variation: Variation) -> Study:
     """Return `study` with other values; InputError for an unknown parameter."""
     known = {key for key, _ in parameters(study)}
-    for key in variation.values:
-        if key not in known:
-            raise InputError(f"study {study.id}: has no parameter {key!r}")
+    check_known(f"study {study.id}: parameter", variation.values, known)
     return study.model_copy(
         update={
             "parameters": _replaced(study.parameters, variation.values, ""),
@@ -184,20 +182,19 @@ class Assumption:
 
     key: str
     default: JsonValue
-    unit: str
     tag: Assumed
 
     @property
     def alternatives(self) -> list[JsonValue]:
         """The ends of the range, or the choices, without the default."""
         if self.tag.range is None:
-            return [one for one in self._choices if not _same(one, self.default)]
+            return self._choices([self.default])
         ends: list[JsonValue] = [self._range.at(share) for share in (0, 1)]
         return [end for end in ends if end != self.default]
 
-    @property
-    def _choices(self) -> list[JsonValue]:
-        return self.tag.choices or []
+    def _choices(self, without: Sequence[JsonValue]) -> list[JsonValue]:
+        choices = self.tag.choices or []
+        return [one for one in choices if not any(_same(one, no) for no in without)]
 
     @property
     def _range(self) -> Range:
@@ -209,7 +206,7 @@ class Assumption:
     def at(self, position: float, without: Sequence[JsonValue] = ()) -> JsonValue:
         """Return the plausible value at `position` in [0, 1), excluding the choices `without`."""
         if self.tag.range is None:
-            choices = [one for one in self._choices if not any(_same(one, no) for no in without)]
+            choices = self._choices(without)
             return choices[min(int(position * len(choices)), len(choices) - 1)]
         own = self._range
         if own.whole and not own.log and own.low < own.high:
@@ -221,7 +218,7 @@ class Assumption:
     def allows(self, value: JsonValue) -> bool:
         """Return whether `value` lies in the range or among the choices."""
         if self.tag.range is None:
-            return any(_same(one, value) for one in self._choices)
+            return any(_same(one, value) for one in self.tag.choices or [])
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and self.tag.range[0] <= float(str(value)) <= self.tag.range[1]
 
@@ -234,7 +231,7 @@ def _same(one: JsonValue, other: JsonValue) -> bool:
 def assumptions(study: Study) -> list[Assumption]:
     """Return the assumed parameters of a study, shared ones first."""
     return [
-        Assumption(key, parameter.value, parameter.unit, parameter.assumed)
+        Assumption(key, parameter.value, parameter.assumed)
         for key, parameter in parameters(study)
         if parameter.assumed is not None
     ]

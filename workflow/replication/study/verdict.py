@@ -36,15 +36,11 @@ class ReasonCode(StrEnum):
 DECIDED = (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.NOT_REPRODUCED)
 
 
-def _day(text: str) -> str:
-    try:
-        datetime.date.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no day of the calendar") from None
-    return text
-
-
-_Date = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
+_Date = Annotated[
+    str,
+    Field(pattern=r"^\d{4}-\d{2}-\d{2}$"),
+    AfterValidator(lambda text: datetime.date.fromisoformat(text).isoformat()),
+]
 #: Verdicts by engine, which files have as text.
 _Verdicts = dict[EngineName, Annotated[Verdict, Strict(False)]]
 

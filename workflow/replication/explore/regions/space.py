@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from replication.design.design import Run, design_study
+from replication.design.design import Run
 from replication.engines.ns3 import NS3_VERSION
 from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
 from replication.explore.design_point import whole_runs
@@ -112,8 +112,8 @@ class Space:
         return study
 
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
-        tier, compared = whole_runs("all", replicate + 1), list(self.claim.quantities())
-        runs = design_study(study, tier, [self.engine], self.ns3_version)
+        compared = list(self.claim.quantities())
+        runs = whole_runs(study, self.engine, self.ns3_version, replicate + 1)
         return [run for run in runs if run.replicate == replicate and serves(run, compared)]
 
 

@@ -90,17 +90,16 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
     found = explanation_of(root, data, study)
     if found is None:
         return None
-    leaving, figures = found["leaving"], []
-    if found["is_found"] and leaving:
-        titles = {one["cause"]: t for one, t in zip(found["causes"], found["titles"], strict=True)}
-        named = [titles[one["cause"]] for one in leaving]
-        figures = write_figures([_waterfall(study.id, leaving, named)], out)
+    figures = []
+    if found["is_found"] and found["causes"]:
+        figures = write_figures([_waterfall(study.id, found["causes"], found["titles"])], out)
     return {"found": found, "figures": figures}
 
 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     """Return the robustness of the claims that count and can be tested, and the other claims."""
-    rows = robustness.robustness_table(source.data / "sensitivity" / study.id, "claims")
+    path = source.data / "sensitivity" / study.id / "claims.csv"
+    rows = read_rows(path, robustness.TABLES["claims"])
     counted = {claim.id for claim in study.claims if claim.is_counted}
     judged = of_study(source.claims, study.id)
     untested = [row for row in judged if row["verdict"] == Verdict.NOT_TESTABLE]
@@ -117,17 +116,18 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         return None
     if not robustness.is_current(source.root, source.data, study.id):
         return {"stale": True}
-    points = robustness.robustness_table(folder, "points")
+    points = read_rows(folder / "points.csv", robustness.TABLES["points"])
     rows, apart = varied_claims(source, study)
     settings = load_sensitivity(source.root)
     scale = settings.of(study.id).exploration
-    engine = points[0]["engine"]
+    engine, own = points[0]["engine"], study.original_system.engine
+    note = f"{own}, the paper's own system, was not available."
     claims = {claim.id: claim for claim in study.claims}
     return {
         "stale": False,
         "engine": engine,
         # Why this is not the paper's system; empty if it is.
-        "engine_note": settings.engine_note(study, engine),
+        "engine_note": note if engine != own else "",
         "points": list(Counter(row["kind"] for row in points).items()),
         "apart": apart,
         "scale": scale,
@@ -136,9 +136,9 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
     }
 
 
-def _waterfall(study: str, leaving: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
+def _waterfall(study: str, causes: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
     """Return the chart of the bits that the description gets longer without each change."""
-    rows = pd.DataFrame(leaving).assign(change=titles)[["change", "bits", "matches"]]
+    rows = pd.DataFrame(causes).assign(change=titles)[["change", "bits", "matches"]]
     rows = rows.sort_values("bits", ascending=False, ignore_index=True, kind="stable")
     bars = alt.Chart(rows).mark_bar(color=draw.PALETTE[0])
     labels = alt.Axis(labelLimit=380)

@@ -21,8 +21,15 @@ from replication.report.pages import shown
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
 from replication.report.pages.source import Source, grouped, of_study
-from replication.study.claim_model import Condition, PublishedRun, Quantity, SimpleTest, sides
-from replication.study.finding_model import Fact, load_findings
+from replication.study.claim_model import (
+    Condition,
+    Fact,
+    PublishedRun,
+    Quantity,
+    SimpleTest,
+    load_findings,
+    sides,
+)
 from replication.study.published import published_path, read_published
 from replication.study.storage.table import read_frame
 from replication.study.study import REGIONS_TABLE, Study
