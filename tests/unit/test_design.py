@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.design.config import load_study, load_tier, study_ids
-from replication.design.design import Run, batch_runs, chosen_levels, design_study
+from replication.design.design import Run, batch_runs, chosen_levels, design_study, repeat_warnings
 from replication.engines.catalogue import NS3
 from replication.engines.model import link_crossings, nominal_crossings
 from replication.metrics.metric_model import METRICS
@@ -17,7 +17,7 @@ from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.evaluate import judgeable
 
-from tests.engines.engine_scenarios import dumbbell, tcp
+from tests.engines.engine_scenarios import dumbbell, red, tcp
 from tests.unit.conftest import CLAIM, ROOT, claim, quantity, study_document, tolerance
 
 PAPER = load_tier(ROOT, "paper")
@@ -46,6 +46,7 @@ def test_each_tier_runs_the_papers_matrix_or_a_part_of_it_on_ns3(name):
     assert all(run.cost_s <= 2 * QUICK.cost_limit_s for run in quick)
     again = design_study(study, QUICK, ["ns3"])
     assert [run.scenario_id for run in again] == [run.scenario_id for run in quick]
+    assert list(repeat_warnings(quick)) == []
 
 
 def varying(**changes):
@@ -217,6 +218,33 @@ def test_batches_hold_each_scenario_once_and_cost_alike(costs, target):
     assert not {*names} & {b.id for b in batch_runs(runs, {"ns3": "y"}, target)}
     assert held == sorted(r.scenario_id for r in runs)
     assert max(b.cost_s for b in batches) <= sum(costs) / len(batches) + max(costs)
+
+
+def warnings(engines=("ns3",), flow=None, link=None):
+    document = study_document(claims=[CLAIM])
+    experiment = document["experiments"][0]
+    for template in experiment["flows"]:
+        template.update(flow or {})
+    experiment["topology"]["links"][2].update(link or {})
+    study = Study.model_validate(document)
+    return list(repeat_warnings(design_study(study, PAPER, list(engines))))
+
+
+@pytest.mark.parametrize(
+    ("flow", "link"),
+    [
+        ({"start_jitter_s": 0.1}, None),
+        (None, {"jitter_s": 0.001}),
+        (None, {"loss_ab": {"kind": "random", "probability": 0.01}}),
+        (None, {"queue_ab": red(5, 15)}),
+    ],
+)
+def test_replicates_that_draw_something_are_not(flow, link):
+    assert warnings(flow=flow, link=link) == []
+    # ns-2 has its own random draws.
+    assert warnings(engines=["ns2"]) == []
+    (found,) = warnings()
+    assert "experiment sweep: all replicates are identical at 9 points" in found
 
 
 def substituting(level=None, **values):

@@ -81,7 +81,7 @@ def validate(studies: Studies = None) -> None:
 
 
 def _validated(study: Study) -> Iterator[str]:
-    from replication.design.design import design_study
+    from replication.design.design import design_study, repeat_warnings
     from replication.design.new_study import TO_FILL_IN
 
     runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
@@ -94,6 +94,8 @@ def _validated(study: Study) -> Iterator[str]:
     yield from judged
     if count := repr(study).count(TO_FILL_IN):
         yield f"warning: {study.id}, {count} texts are {TO_FILL_IN!r}"
+    for warning in repeat_warnings(runs):
+        yield f"warning: {study.id}, {warning}"
 
 
 @app.command()

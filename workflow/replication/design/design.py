@@ -6,6 +6,7 @@ import heapq
 import itertools
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -311,3 +312,38 @@ def write_scenarios(scenarios: Mapping[str, Scenario], study: str, folder: Path)
     # One line per scenario, so that a batch parses only its own.
     lines = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
     write_text(folder / "scenarios" / f"{study}.json", "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+#: Disciplines that drop packets, or choose their queue, at random.
+_RANDOM_QUEUES = {"red", "pie", "fq_codel", "fq_pie", "cake"}
+#: BBR draws the phase of its gain cycle, and ns-2 the phase of every sender's clock.
+_RANDOM_CONTROL, _RANDOM_ENGINE = "bbr", "ns2"
+
+
+def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
+    """Yield a sentence for each experiment with points whose replicates are identical."""
+    replicates: dict[tuple[str, str, str], list[Scenario]] = defaultdict(list)
+    for run in runs:
+        if run.engine != _RANDOM_ENGINE and not run.refusal:
+            replicates[run.experiment, run.point, run.engine].append(run.scenario)
+    points: dict[str, set[str]] = defaultdict(set)
+    for (experiment, point, _), scenarios in replicates.items():
+        if len(scenarios) > 1 and _repeat(scenarios):
+            points[experiment].add(point)
+    for experiment, identical in points.items():
+        yield (
+            f"experiment {experiment}: all replicates are identical at {len(identical)} points, so "
+            "intervals have no width; give flows a start_jitter_s, or an assumed parameter `varies`"
+        )
+
+
+def _repeat(scenarios: list[Scenario]) -> bool:
+    first = scenarios[0]
+    if any(getattr(flow, "congestion_control", "") == _RANDOM_CONTROL for flow in first.flows):
+        return False
+    for link in first.links:
+        drawn_from = link.jitter_s, link.random_loss("ab"), link.random_loss("ba")
+        if any(drawn_from) or {link.queue_ab.kind, link.queue_ba.kind} & _RANDOM_QUEUES:
+            return False
+    same = first.model_copy(update={"seed": 1})
+    return all(other.model_copy(update={"seed": 1}) == same for other in scenarios[1:])

@@ -10,7 +10,14 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from replication.design.config import Config, load_tier, study_files
-from replication.design.design import Batch, batch_cost, batch_runs, design_study, distinct_runs
+from replication.design.design import (
+    Batch,
+    batch_cost,
+    batch_runs,
+    design_study,
+    distinct_runs,
+    repeat_warnings,
+)
 from replication.design.input_hashes import code, value_hash
 from replication.design.study_check import check_study
 from replication.simulate.store import Totals, count_runs, finished_runs
@@ -30,6 +37,7 @@ class StudyPlan:
     points: int
     costs: dict[str, dict[str, float]]
     timer_hz: list[int]
+    warnings: list[str]
     batches: list[Batch]
 
 
@@ -60,7 +68,7 @@ class Plan:
         return totals
 
     def summary(self, stores: Mapping[str, Path]) -> list[str]:
-        """Return a line for each study, and one for the total."""
+        """Return a line for each study and each warning, and one for the total."""
         lines, finished = [], finished_runs(stores.values())
         for name, study in self.studies.items():
             own = {stores[engine]: costs for engine, costs in study.costs.items()}
@@ -69,6 +77,7 @@ class Plan:
                 f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
                 f"batches, {done} done; about {remaining_s:.0f} s of CPU remaining"
             )
+            lines += [f"warning: {name}, {warning}" for warning in study.warnings]
         done, total, remaining_s = count_runs(self.totals(stores), finished)
         remaining = f"about {remaining_s / 60:.1f} CPU minutes remaining"
         return [*lines, f"total: {total} scenarios, {done} done; {remaining}"]
@@ -107,6 +116,7 @@ def load_plan(
                 for engine, found in accepted.items()
             },
             timer_hz=sorted({host.timer_hz for host in hosts if host}),
+            warnings=list(repeat_warnings(own)),
             batches=batch_runs(own, named, target_s),
         )
     plan = Plan(key, named, target_s, planned)
