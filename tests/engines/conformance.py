@@ -18,8 +18,8 @@ from replication.metrics.statistic import jain_index
 from replication.simulate.process import written_version
 from replication.study.files import read_yaml
 from replication.study.scenario import TCP_IP_HEADER_BYTES, Scenario
-from replication.study.storage.table import CONFORMANCE_COLUMNS
 from replication.study.study import CONFORMANCE
+from replication.study.table import CONFORMANCE_COLUMNS
 
 from tests.engines.engine_bench import Bench
 from tests.engines.engine_scenarios import document, droptail, link, listed

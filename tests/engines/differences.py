@@ -17,8 +17,8 @@ import pandas as pd
 from replication.compare.agreement import load_differences
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import TCP_IP_HEADER_BYTES, Scenario
-from replication.study.storage.table import DIFFERENCE_COLUMNS
 from replication.study.study import DIFFERENCES
+from replication.study.table import DIFFERENCE_COLUMNS
 
 from tests.engines.engine_bench import Bench
 from tests.engines.engine_scenarios import droptail, single_link, tcp

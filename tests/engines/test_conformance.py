@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 from replication.engines.catalogue import ENGINES
-from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
+from replication.study.table import CONFORMANCE_COLUMNS, read_rows
 
 from tests.engines.conformance import (
     DOCUMENT,

@@ -2,7 +2,7 @@
 
 import pytest
 from replication.engines.catalogue import ENGINES
-from replication.study.storage.table import DIFFERENCE_COLUMNS, read_rows
+from replication.study.table import DIFFERENCE_COLUMNS, read_rows
 
 from tests.engines.differences import CONDITIONS, LARGEST, PACKET_BITS, TABLE, law, rows
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import Scenario
-from replication.study.storage.table import FLOW_NUMBERS, SERIES_COLUMNS
+from replication.study.table import FLOW_NUMBERS, SERIES_COLUMNS
 
 from tests.engines.engine_bench import TRAITS
 from tests.engines.engine_scenarios import cbr, droptail, dumbbell, pie, single_link

@@ -19,13 +19,13 @@ from replication.metrics.sampled import SampledResults
 from replication.report import render
 from replication.study.files import read_yaml
 from replication.study.published import read_published
-from replication.study.storage.table import (
+from replication.study.study import Study
+from replication.study.table import (
     FLOW_COLUMNS,
     SERIES_COLUMNS,
     SERIES_NUMBERS,
     write_parquet,
 )
-from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim

@@ -5,7 +5,7 @@ from replication.simulate.run import Job
 from replication.simulate.runtime import native
 from replication.simulate.store import Store
 from replication.study.scenario import Scenario
-from replication.study.storage.table import FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 from tests.unit.conftest import minimal_scenario
 

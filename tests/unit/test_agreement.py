@@ -24,8 +24,8 @@ from replication.compare.verdicts import (
 from replication.report.release import RELEASED, results_in
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.storage.table import DIFFERENCE_COLUMNS, read_rows
 from replication.study.study import DIFFERENCES, Study
+from replication.study.table import DIFFERENCE_COLUMNS, read_rows
 from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 from tests.unit.conftest import ROOT, claim, quantity, tolerance

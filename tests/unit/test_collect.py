@@ -11,7 +11,7 @@ from replication.metrics.results import Results
 from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
 from replication.study.files import atomic, write_text
-from replication.study.storage.table import write_parquet
+from replication.study.table import write_parquet
 
 from tests.unit.conftest import claim, sampled, study_document
 

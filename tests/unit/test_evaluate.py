@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from replication.study.errors import InputError
-from replication.study.storage.table import (
+from replication.study.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
     SELF_CONSISTENCY_COLUMNS,

@@ -12,8 +12,8 @@ from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages import shown as numbers
 from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
-from replication.study.storage.table import CONFORMANCE_COLUMNS, read_rows
 from replication.study.study import CONFORMANCE, RESERVED, Study
+from replication.study.table import CONFORMANCE_COLUMNS, read_rows
 from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 from tests.unit.conftest import ROOT

@@ -17,7 +17,7 @@ from replication.report.pages.page import environment
 from replication.report.pages.source import Source
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.storage.table import read_rows
+from replication.study.table import read_rows
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import example, soup

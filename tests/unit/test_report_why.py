@@ -10,7 +10,7 @@ from replication.explore.robustness import TABLES
 from replication.report.pages.evidence import explanation_of, number_of, varied_claims
 from replication.report.pages.source import Source
 from replication.study.files import write_text
-from replication.study.storage.table import write_table
+from replication.study.table import write_table
 from replication.verdicts.cause import load_explanations
 
 from tests.unit.conftest import ROOT

@@ -11,7 +11,7 @@ from replication.simulate.run import designed_batch, run_job
 from replication.simulate.store import TABLES, Store
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
-from replication.study.storage.table import SERIES_NUMBERS, write_table
+from replication.study.table import SERIES_NUMBERS, write_table
 
 from tests.unit.conftest import minimal_scenario
 from tests.unit.stand_in import make_job

@@ -12,7 +12,7 @@ from replication.metrics.cwnd import FIGURES
 from replication.metrics.trace import FOLDER, SOURCES, fetch_traces
 from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
-from replication.study.storage.table import TRACE_COLUMNS
+from replication.study.table import TRACE_COLUMNS
 
 from tests.unit.conftest import ROOT, SEGMENT_BYTES, tolerance
 

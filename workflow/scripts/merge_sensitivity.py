@@ -2,7 +2,7 @@
 
 from replication.cli.script import DATA, job
 from replication.explore.explanation import EXPLANATIONS
-from replication.study.storage.table import merge_tables
+from replication.study.table import merge_tables
 
 given, folder = snakemake.params, DATA / "sensitivity"
 with job(snakemake, "putting the explanations of the studies together"):

@@ -20,7 +20,7 @@ import pandas as pd
 from replication.compare.trace_comparison import TRANSCRIBED
 from replication.design.config import load_study
 from replication.metrics.trace import TABLE_PREFIX
-from replication.study.storage.table import write_table
+from replication.study.table import write_table
 
 SUFFIX = ".sender-ss.txt.xz"
 #: The row of the first connection of a recording, by which iperf3 controls the test.

@@ -29,8 +29,8 @@ from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.parameter import unique
 from replication.study.scenario import CongestionControl
-from replication.study.storage.table import DESIGN_COLUMNS, read_rows, write_table
 from replication.study.study import Study
+from replication.study.table import DESIGN_COLUMNS, read_rows, write_table
 from replication.verdicts.verdict_table import engine_coverage, read_verdicts
 from replication.verdicts.wording import qualifier
 

@@ -32,7 +32,8 @@ from replication.metrics.trace import TABLE_PREFIX, read_flows, trace_files
 from replication.study.claim_model import Quantity
 from replication.study.published import published_path, read_published
 from replication.study.scenario import Scenario
-from replication.study.storage.table import (
+from replication.study.study import Study
+from replication.study.table import (
     TRACE_COLUMNS,
     TRACE_NEARNESS_COLUMNS,
     TRACE_SAMPLE_COLUMNS,
@@ -41,7 +42,6 @@ from replication.study.storage.table import (
     write_parquet,
     write_table,
 )
-from replication.study.study import Study
 
 COMPARISON = "trace_comparison.csv"
 NEARNESS = "trace_nearness.csv"

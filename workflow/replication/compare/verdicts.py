@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replication.study.storage.table import read_rows, write_table
+from replication.study.table import read_rows, write_table
 from replication.study.verdict import DECIDED
 
 #: Whether a change exceeds noise.

@@ -22,8 +22,8 @@ from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
 from replication.study.parameter import Factor, Level, plain_values
 from replication.study.scenario import Scenario
-from replication.study.storage.table import DESIGN_COLUMNS
 from replication.study.study import Experiment, Study, parameters_of
+from replication.study.table import DESIGN_COLUMNS
 from replication.study.template import TemplateError, instantiate, replicate_seed
 from replication.study.variation import drawn
 

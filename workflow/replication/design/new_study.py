@@ -15,8 +15,8 @@ from replication.engines.catalogue import ENGINES
 from replication.study.errors import InputError, check_known
 from replication.study.files import read_text, read_yaml, write_text
 from replication.study.published import published_path
-from replication.study.storage.table import PUBLISHED_COLUMNS
 from replication.study.study import Study
+from replication.study.table import PUBLISHED_COLUMNS
 
 #: An example for each engine, as YAML and CSV; `head.txt` has the first lines of each study.
 _TEMPLATES = Path("configs") / "templates"

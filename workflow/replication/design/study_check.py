@@ -12,8 +12,8 @@ from replication.study.claim_model import Quantity, StartOrder, covers, sides
 from replication.study.errors import InputError, check_known
 from replication.study.published import read_published
 from replication.study.scenario import Scenario
-from replication.study.storage.table import COMPLETION, SOCKET_NUMBERS
 from replication.study.study import Experiment, Study
+from replication.study.table import COMPLETION, SOCKET_NUMBERS
 from replication.study.variation import check_parameters_used
 
 #: Tolerance of window ends: sampling times are sums of intervals, which have rounding errors.

@@ -41,8 +41,8 @@ from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.errors import InputError, check_known
 from replication.study.published import published_path, read_published
-from replication.study.storage.table import write_parquet, write_table
 from replication.study.study import Study
+from replication.study.table import write_parquet, write_table
 from replication.study.variation import Assumption, Variation, apply, assumptions
 from replication.verdicts.cell import replicate_means, untestable
 from replication.verdicts.claim import evaluate_claim

@@ -21,7 +21,7 @@ from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
 from replication.explore.trial import Trial
 from replication.study.errors import InputError
-from replication.study.storage.table import write_table
+from replication.study.table import write_table
 from replication.verdicts.cause import Cause, load_explanations
 
 #: Files of the result and of its scenarios, which `replicate run` starts.

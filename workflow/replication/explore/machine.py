@@ -19,7 +19,7 @@ from replication.simulate.runtime import Launch
 from replication.simulate.store import Store
 from replication.study.files import write_text
 from replication.study.scenario import Host, Scenario, canonical_json
-from replication.study.storage.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
 
 
 @dataclass

@@ -31,7 +31,7 @@ from replication.explore.design_point import (
 from replication.explore.machine import write_json
 from replication.metrics.statistic import wilson_interval
 from replication.study.files import read_json
-from replication.study.storage.table import (
+from replication.study.table import (
     CLAIM_COLUMNS,
     read_parquet,
     read_rows,

@@ -19,7 +19,8 @@ from replication.metrics.metric_model import METRICS, wanted_quantities
 from replication.metrics.results import Results, Window, window_name
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW, SampledResults
 from replication.study.claim_model import Quantity
-from replication.study.storage.table import (
+from replication.study.study import Study
+from replication.study.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     SERIES_COLUMNS,
@@ -27,7 +28,6 @@ from replication.study.storage.table import (
     read_rows,
     write_parquet,
 )
-from replication.study.study import Study
 
 #: Types of experiment whose charts over time show every replicate, not only the first.
 DRAWN_WHOLE = ("queuing", "bdp_jain")

@@ -19,7 +19,7 @@ from replication.metrics.results import SUBJECT, Results
 from replication.metrics.sampled import RUN
 from replication.metrics.statistic import jain_index
 from replication.study.claim_model import Flows, Links, Quantity, StartOrder
-from replication.study.storage.table import COMPLETION
+from replication.study.table import COMPLETION
 
 
 def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:

@@ -20,7 +20,7 @@ import pandas as pd
 from replication.study.claim_model import Where
 from replication.study.errors import InputError
 from replication.study.files import read_json
-from replication.study.storage.table import (
+from replication.study.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     FLOW_COLUMNS,

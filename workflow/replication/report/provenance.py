@@ -19,7 +19,7 @@ from replication.simulate.environment import core
 from replication.simulate.process import network_is_isolated
 from replication.study.files import read_json, sha256_of, write_text
 from replication.study.published import published_path
-from replication.study.storage.table import DESIGN_COLUMNS, read_rows
+from replication.study.table import DESIGN_COLUMNS, read_rows
 
 _PACKAGES = [
     "snakemake",

@@ -28,11 +28,11 @@ from replication.design.design import design_study, write_scenarios
 from replication.metrics.collect import series_files
 from replication.metrics.results import Results
 from replication.study import files
+from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.model import Document
 from replication.study.published import published_path
-from replication.study.storage import table as tables
-from replication.study.storage.table import read_parquet, read_rows, write_parquet
+from replication.study.table import read_parquet, read_rows, write_parquet
 from replication.verdicts.counts import COUNTS
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency

@@ -34,8 +34,8 @@ from replication.report.pages.study import numbers_of_points, study_page
 from replication.report.release import PAGES, RELEASED, replacing
 from replication.study.errors import InputError
 from replication.study.files import read_json, write_text
-from replication.study.storage.table import read_frame, write_parquet
 from replication.study.study import REGIONS_TABLE, Study
+from replication.study.table import read_frame, write_parquet
 
 PACKAGE = Path(__file__).parent
 #: Merged tables that a reader can download from the pages.

@@ -27,7 +27,7 @@ from replication.simulate.store import TABLES, Progress, Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
 from replication.study.files import REMEDY, read_text, write_text
 from replication.study.scenario import Scenario, TcpFlow
-from replication.study.storage.table import (
+from replication.study.table import (
     COMPLETION,
     FLOW_NUMBERS,
     SERIES_NUMBERS,

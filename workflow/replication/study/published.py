@@ -28,7 +28,7 @@ from replication.study.model import (
     control_character,
     one_of,
 )
-from replication.study.storage.table import PUBLISHED_COLUMNS
+from replication.study.table import PUBLISHED_COLUMNS
 
 UNITS = ("1", "bit/s", "s", "packets", "segments", "bytes")
 #: Prefix of a number that is computed from a paper's data, not printed in it.

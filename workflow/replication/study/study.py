@@ -100,11 +100,6 @@ class Experiment(Document):
             )
         return self
 
-    @property
-    def axes(self) -> list[Factor]:
-        """The factors."""
-        return self.factors
-
     def factor(self, name: str) -> Factor:
         """Return the factor called `name`; KeyError without one."""
         return {factor.id: factor for factor in self.factors}[name]

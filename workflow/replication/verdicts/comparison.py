@@ -80,7 +80,7 @@ def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:
     """Return the factors in which the points of the two sides must agree."""
-    ours, theirs = (study.experiment(side.experiment).axes for side in sides(test))
+    ours, theirs = (study.experiment(side.experiment).factors for side in sides(test))
     shared = {factor.id for factor in theirs}
     over = test.over if isinstance(test, CrossoverTest) else None
     return [

@@ -22,13 +22,13 @@ from replication.metrics.results import Results
 from replication.metrics.statistic import MINIMUM_REPLICATES
 from replication.study.claim_model import NotTestable, Quantity, covers
 from replication.study.model import reaches
-from replication.study.storage.table import (
+from replication.study.study import Study
+from replication.study.table import (
     AUDIT_COLUMNS,
     SELF_CONSISTENCY_COLUMNS,
     merge_tables,
     write_table,
 )
-from replication.study.study import Study
 from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim

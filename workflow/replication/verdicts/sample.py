@@ -28,8 +28,8 @@ from replication.metrics.sampled import RUN
 from replication.metrics.statistic import two_outcomes, wilson_interval
 from replication.study.claim_model import Quantity, Where
 from replication.study.scenario import Scenario
-from replication.study.storage.table import COMPLETION
 from replication.study.study import Study
+from replication.study.table import COMPLETION
 from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import shortest_duration_s
 from replication.verdicts.wording import amount, levels_in_words, window_in_words
@@ -46,7 +46,7 @@ def points_of(study: Study, wanted: Quantity) -> int:
     """Return how many points of its experiment a quantity is taken over."""
     return math.prod(
         len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
-        for factor in study.experiment(wanted.experiment).axes
+        for factor in study.experiment(wanted.experiment).factors
     )
 
 

@@ -32,14 +32,14 @@ from replication.metrics.sampled import SampledResults
 from replication.metrics.trace import TABLE_PREFIX, has_traces, read_flows, trace_files
 from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, ValueTest, sides
 from replication.study.published import Table, published_path, read_published
-from replication.study.storage.table import (
+from replication.study.study import Study
+from replication.study.table import (
     FLOW_COLUMNS,
     SELF_CONSISTENCY_COLUMNS,
     SERIES_COLUMNS,
     Row,
     write_table,
 )
-from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import INTERVAL_DECIDES, judge_statistic
 from replication.verdicts.comparison import UntestableError, compare
@@ -183,7 +183,7 @@ class SelfConsistency:
 
         `alone`: the quantity is compared with a bound, not with another quantity.
         """
-        factors = [factor.id for factor in self.study.experiment(wanted.experiment).axes]
+        factors = [factor.id for factor in self.study.experiment(wanted.experiment).factors]
         needed = points_of(self.study, wanted)
         for source in (PRINTED, TRACED):
             frame = self._printed(wanted) if source == PRINTED else self._traced(wanted, alone)
@@ -213,7 +213,7 @@ def printed_numbers(
     numbers: dict[str, list[dict[str, object]]] = {}
     for cell in cells:
         wanted = cell.quantity
-        factors = {factor.id for factor in study.experiment(wanted.experiment).axes}
+        factors = {factor.id for factor in study.experiment(wanted.experiment).factors}
         points = {factor: keys[0] for factor, keys in wanted.where.items() if len(keys) == 1}
         derived = cell.table.startswith(TABLE_PREFIX)
         if derived or cell.is_spread or cell.not_comparable or points.keys() != factors:

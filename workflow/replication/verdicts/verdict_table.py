@@ -23,7 +23,7 @@ from replication.design.config import load_study
 from replication.engines.catalogue import family_of
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
-from replication.study.storage.table import (
+from replication.study.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
     DESIGN_COLUMNS,

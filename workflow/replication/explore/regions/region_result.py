@@ -30,8 +30,8 @@ from replication.explore.regions.space import Panel, Point, Segments, Space, con
 from replication.explore.regions.surface import CELLS, GRID, REACH, Surface, middles
 from replication.study.errors import InputError, check_known
 from replication.study.files import read_json
-from replication.study.storage.table import write_table
 from replication.study.study import REGIONS_TABLE, Study
+from replication.study.table import write_table
 from replication.study.variation import rounded
 from replication.verdicts.wording import wording
 

@@ -19,8 +19,8 @@ from replication.metrics.statistic import estimate
 from replication.study.claim_model import Quantity
 from replication.study.files import read_yaml
 from replication.study.parameter import Factor
-from replication.study.storage.table import read_parquet
 from replication.study.study import Experiment
+from replication.study.table import read_parquet
 from replication.verdicts.verdict_table import NAME, read_table
 
 #: Key of a judged cell within its study.
@@ -61,7 +61,7 @@ def display_factor(factor: Factor) -> Display:
 
 def axis_factor(experiment: Experiment) -> Factor | None:
     """Return the factor with the most levels among those whose levels are all numbers."""
-    numeric = [one for one in experiment.axes if len(one.levels) > 1 and is_numeric(one)]
+    numeric = [one for one in experiment.factors if len(one.levels) > 1 and is_numeric(one)]
     return max(numeric, key=lambda factor: len(factor.levels), default=None)
 
 
@@ -107,7 +107,7 @@ def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     values = values.assign(value=values["value"] * display.factor)
     frame = over_replicates(values, keys, 0.0, display.highest)
-    places = {f.id: {level.key: n for n, level in enumerate(f.levels)} for f in experiment.axes}
+    places = {f.id: {level.key: n for n, level in enumerate(f.levels)} for f in experiment.factors}
     if own := [key for key in keys if key in places]:
         frame = frame.sort_values(
             own, kind="stable", key=lambda keys: keys.astype(str).map(places[str(keys.name)])
@@ -154,7 +154,7 @@ def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
 
 def series_of(levels: Mapping[Any, Any], experiment: Experiment, axis: Factor | None) -> str:
     """Return the labels of the levels that are not on the axis, or the experiment's title."""
-    factors = [one for one in experiment.axes if len(one.levels) > 1 and one is not axis]
+    factors = [one for one in experiment.factors if len(one.levels) > 1 and one is not axis]
     return _join_labels(levels, factors) or experiment.title
 
 

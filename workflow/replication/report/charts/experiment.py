@@ -211,7 +211,7 @@ def _figure(
     drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
     order = list(dict.fromkeys(drawn["series"]))
     if axis is None:
-        x = draw.axis_x(" and ".join(factor.label for factor in experiment.axes), names=order)
+        x = draw.axis_x(" and ".join(factor.label for factor in experiment.factors), names=order)
     else:
         values = sorted({float(value) for value in drawn["x"].dropna()})
         x = draw.axis_x(data.display_factor(axis).title, values)

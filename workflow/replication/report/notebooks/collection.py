@@ -35,8 +35,8 @@ from replication.report.release import RELEASED, released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
-from replication.study.storage.table import read_frame, read_parquet
 from replication.study.study import Experiment, Study
+from replication.study.table import read_frame, read_parquet
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import primary_engines, read_table
 
@@ -227,7 +227,7 @@ class Collection:
         results = Results.load(self.data, study)
         rows = results.runs(experiment.id, {})
         rows = rows[rows["supported"]]
-        names = [factor.id for factor in experiment.axes]
+        names = [factor.id for factor in experiment.factors]
         facts = [_levels(experiment, row) for row in rows[names].to_dict("records")]
         runs = rows.assign(experiment=experiment.id).reset_index(drop=True)
         runs = runs[["experiment", "engine", "replicate", "scenario"]]

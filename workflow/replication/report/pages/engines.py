@@ -13,8 +13,8 @@ from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
 from replication.report.pages.shown import Badge
 from replication.report.pages.source import Source, grouped
-from replication.study.storage.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
 from replication.study.study import CONFORMANCE, DIFFERENCES
+from replication.study.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
 
 #: Outcomes of a check in a canonical scenario.
 HOLDS = Badge("within tolerance", "reproduced", "the tolerance was set before any run")

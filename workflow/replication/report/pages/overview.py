@@ -31,8 +31,8 @@ from replication.study.claim_model import (
     sides,
 )
 from replication.study.published import published_path, read_published
-from replication.study.storage.table import read_frame
 from replication.study.study import REGIONS_TABLE, Study
+from replication.study.table import read_frame
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.counts import Share, tallies

@@ -12,8 +12,8 @@ from replication.report.charts.data import flow_algorithm, read_series, runs_of
 from replication.report.charts.run import run_picture
 from replication.report.pages.shown import number
 from replication.report.pages.source import Source, grouped, point_links
-from replication.study.storage.table import Row
 from replication.study.study import Study
+from replication.study.table import Row
 from replication.verdicts.verdict_table import is_supported
 
 #: Replicates and rows of flows shown for each engine; the Parquet files have all.

@@ -13,10 +13,10 @@ from replication.design.config import load_study
 from replication.metrics.results import Results
 from replication.report.charts.data import level_label, proper
 from replication.report.charts.figure import file_of, name_of
+from replication.study import table as tables
 from replication.study.files import read_json
-from replication.study.storage import table as tables
-from replication.study.storage.table import Row, read_rows
 from replication.study.study import Study
+from replication.study.table import Row, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts import verdict_table
 from replication.verdicts.audit import CONSISTENT

@@ -16,8 +16,8 @@ from replication.report.pages import source as sources
 from replication.report.pages.source import PointLinks, Source, grouped, of_study
 from replication.study.claim_model import Claim
 from replication.study.published import Table, published_path, read_published
-from replication.study.storage.table import Row
 from replication.study.study import Experiment, Study
+from replication.study.table import Row
 from replication.study.verdict import Verdict
 from replication.verdicts.counts import Numbers
 from replication.verdicts.verdict_table import Judged, is_supported
@@ -104,7 +104,7 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> lis
         link = links.get((experiment.id, point))
         views.append(
             {
-                "labels": [level_label(f, levels.get(f.id, "")) for f in experiment.axes],
+                "labels": [level_label(f, levels.get(f.id, "")) for f in experiment.factors],
                 "row": rows[0],
                 "replicates": len(rows) if is_supported(rows[0]) else 0,
                 "file": link.file if link else "",
