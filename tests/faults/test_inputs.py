@@ -79,4 +79,4 @@ def test_a_bad_simulator_is_an_error_and_leaves_no_result(fault, tmp_path):
     assert list(bad.store.folder.iterdir()) == []
     # After the repair, the same store gives every result.
     runs = run_job(make_job(tmp_path), lambda: None).values()
-    assert not any(run.usage["reused"] for run in runs)
+    assert not any(run["reused"] for run in runs)

@@ -54,11 +54,15 @@ class Store:
 
     def usage(self, scenario_id: str) -> dict[str, Any] | None:
         """Return time and memory that a run used; None unless it is complete and intact."""
-        files = self.tables(scenario_id)
+        files = self._files(scenario_id)
         return None if files is None else json.loads(files[_USAGE])
 
     def tables(self, scenario_id: str) -> dict[str, bytes] | None:
-        """Return the files of a run by name; None unless it is complete and intact."""
+        """Return the tables of a run by name; None unless it is complete and intact."""
+        files = self._files(scenario_id)
+        return None if files is None else {name: files[name] for name in TABLES}
+
+    def _files(self, scenario_id: str) -> dict[str, bytes] | None:
         try:
             with zipfile.ZipFile(self.entry(scenario_id)) as archive:
                 return {name: archive.read(name) for name in (*TABLES, _USAGE)}
