@@ -275,7 +275,9 @@ def fetch_results(
 
 @app.command()
 def fetch_traces(
-    source: Annotated[Path | None, typer.Option("--from", help="A clone of it.")] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="A clone of that repository.")
+    ] = None,
 ) -> None:
     """Download and verify the traces of the authors' GitHub repository, into data/traces."""
     from replication.metrics.trace import fetch_traces as fetch

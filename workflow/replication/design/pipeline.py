@@ -87,6 +87,7 @@ class Start:
     config: Config
     inside: str | None = None
     paths: Paths = field(default_factory=Paths)
+    _fingerprints: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_native(self) -> bool:
@@ -95,7 +96,9 @@ class Start:
 
     def fingerprint(self, engine: str) -> str:
         """Return the fingerprint of an engine's version and sources."""
-        return self.config.engine(engine).fingerprint(self.root)
+        if engine not in self._fingerprints:
+            self._fingerprints[engine] = self.config.engine(engine).fingerprint(self.root)
+        return self._fingerprints[engine]
 
     def image(self, engine: str) -> str:
         """Return the id of an engine's image, for a container runtime."""

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.engines.path import FlowPaths, cubic_window, reno_window
+from replication.engines.path import FlowPaths, cubic_window, random_loss, reno_window
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
-from replication.study.link import Queue
+from replication.study.link import Link, Queue
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario, TcpFlow
 
 #: The code that writes the program's input file.
@@ -213,12 +213,14 @@ _MERGED = 8
 _LARGEST_MERGED_BYTES = 1 << 16
 
 
-def _loss_bound_bps(scenario: Scenario, flow: TcpFlow, rtt_s: float, routes: FlowPaths) -> float:
+def _loss_bound_bps(
+    scenario: Scenario, flow: TcpFlow, rtt_s: float, path: list[tuple[Link, str]]
+) -> float:
     """Return the rate of a flow at the random loss on its path, with a margin.
 
     Mathis et al. 1997 for Reno and slower senders, RFC 9438 (section 5.1) for CUBIC.
     """
-    control, loss = flow.congestion_control, routes.random_loss(flow.source, flow.destination)
+    control, loss = flow.congestion_control, random_loss(path)
     if scenario.host_or_default().segmentation_offload:
         loss /= _MERGED
     if not loss or (control not in _RENO and control != "cubic"):
@@ -282,12 +284,12 @@ def _offered_bps(scenario: Scenario, flow: Flow, routes: FlowPaths) -> float:
     active = max(0.0, min(flow.stop_s, scenario.duration_s) - flow.start_s) / scenario.duration_s
     if isinstance(flow, CbrFlow):
         return flow.rate_bps * active
-    links = [link for link, _ in routes.links(flow.source, flow.destination)]
-    bps = min((link.rate_bps for link in links), default=0.0)
-    rtt_s = max(2 * sum(link.delay_s for link in links), _LEAST_RTT_S)
+    path = routes.links(flow.source, flow.destination)
+    bps = min((link.rate_bps for link, _ in path), default=0.0)
+    rtt_s = max(2 * sum(link.delay_s for link, _ in path), _LEAST_RTT_S)
     if flow.maximum_window_bytes is not None:
         bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
-    bps = min(bps, _loss_bound_bps(scenario, flow, rtt_s, routes)) * active
+    bps = min(bps, _loss_bound_bps(scenario, flow, rtt_s, path)) * active
     return min(bps, _transfer_bps(flow, scenario))
 
 
@@ -317,7 +319,8 @@ def nominal_crossings(scenario: Scenario) -> float:
         window = flow.maximum_window_bytes
         demand_bps = slowest_bps if window is None else min(slowest_bps, 8 * window / rtt_s)
         if any(link.loss_ab or link.loss_ba for link in scenario.links):
-            demand_bps = min(demand_bps, _loss_bound_bps(scenario, flow, rtt_s, routes))
+            path = routes.links(flow.source, flow.destination)
+            demand_bps = min(demand_bps, _loss_bound_bps(scenario, flow, rtt_s, path))
         tcp_bps += min(demand_bps * active_s / scenario.duration_s, _transfer_bps(flow, scenario))
         segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
     # An acknowledgement costs about as much as the data packet it answers.

@@ -30,10 +30,10 @@ class FlowPaths:
         hops = self.hops(source, destination)
         return [(self._links[hop // 2], "ba" if hop % 2 else "ab") for hop in hops]
 
-    def random_loss(self, source: str, destination: str) -> float:
-        """Return the probability of random loss of a packet from one node to another."""
-        links = self.links(source, destination)
-        return 1 - math.prod(1 - link.random_loss(way) for link, way in links)
+
+def random_loss(links: list[tuple[Link, str]]) -> float:
+    """Return the probability that a packet is randomly lost on a path, as `FlowPaths.links`."""
+    return 1 - math.prod(1 - link.random_loss(way) for link, way in links)
 
 
 class TcpPath(NamedTuple):
@@ -51,8 +51,7 @@ class TcpPath(NamedTuple):
     def of(cls, scenario: Scenario) -> TcpPath:
         """Return the path of the first TCP flow of a scenario."""
         flow, *_ = flows = [flow for flow in scenario.flows if isinstance(flow, TcpFlow)]
-        paths = FlowPaths(scenario)
-        hops = paths.links(flow.source, flow.destination)
+        hops = FlowPaths(scenario).links(flow.source, flow.destination)
         slowest, way = min(hops, key=lambda hop: hop[0].rate_bps)
         queue = slowest.queue_ab if way == "ab" else slowest.queue_ba
         return cls(
@@ -61,7 +60,7 @@ class TcpPath(NamedTuple):
             segment_bytes=flow.segment_bytes,
             packet_bytes=flow.packet_bytes,
             queue_packets=_limit_packets(queue, flow.packet_bytes),
-            loss=paths.random_loss(flow.source, flow.destination),
+            loss=random_loss(hops),
             active_s=min(f.stop_s for f in flows) - max(f.start_s for f in flows),
         )
 

@@ -216,9 +216,6 @@ def _with_runs(point: DesignPoint, study: Study, scale: Scale, engine: Engine) -
 def whole_runs(
     study: Study, engine: str, version: str, count: int = 1, levels: Literal["all", "quick"] = "all"
 ) -> list[Run]:
-    """Return `count` replicates of a study in full length, at all levels or at those of tier quick.
-
-    One replicate takes only one of the levels that a paper averages over.
-    """
+    """Return `count` replicates in full length, at all levels or at those of tier quick."""
     extent = Extent(replicates=[Replicates(count=count)], levels=levels)
     return design_study(study, extent, [engine], version)

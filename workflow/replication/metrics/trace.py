@@ -164,6 +164,8 @@ def fetch_traces(root: Path, source: Path | None = None) -> str:
             try:
                 fetch(address, target, file["sha256"])
             except InputError as error:
+                if source is not None:
+                    raise
                 raise InputError(
                     f"{error}; without a network: `replicate fetch-traces --from FOLDER`, a clone "
                     f"of https://github.com/{published.repository}. Without traces `make report` "

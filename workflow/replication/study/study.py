@@ -232,10 +232,11 @@ class Study(Document):
         for own in self.substitutions:
             check_known(f"substitution on {own.engine}: parameter", own.set, self.parameters)
         for one in self.experiments:
+            known = parameters_of(self, one)
             for factor in one.factors:
                 place = f"experiment {one.id}, factor {factor.id}: parameter"
                 for level in factor.levels:
-                    check_known(place, level.set, parameters_of(self, one))
+                    check_known(place, level.set, known)
 
     def _check_changes(self) -> None:
         own = {f"{e.id}/{name}" for e in self.experiments for name in e.parameters}

@@ -13,6 +13,7 @@ reason says so.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -56,6 +57,7 @@ class Coverage:
     def __init__(self, study: Study, results: Results) -> None:
         self.study = study
         self.results = results
+        self._durations_s: dict[str, float] = {}
         self._known = set(results.flows[RUN].itertuples(index=False, name=None))
 
     def _ran(self, engine: str, wanted: Quantity) -> pd.DataFrame:
@@ -112,7 +114,11 @@ class Coverage:
         runs = self._ran(engine, wanted)
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
-        full = shortest_duration_s(self.study, wanted.experiment, wanted.where)
+        key = json.dumps([wanted.experiment, wanted.where])
+        if key not in self._durations_s:
+            shortest_s = shortest_duration_s(self.study, wanted.experiment, wanted.where)
+            self._durations_s[key] = shortest_s
+        full = self._durations_s[key]
         ran = runs["scenario"].unique()
         return min([full, *(float(self.results.scenarios[s]["duration_s"]) for s in ran)]), full
 
