@@ -219,7 +219,7 @@ def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
     given = scenario(host=host)
     assert given.id != scenario().id
     again = Scenario.model_validate(json.loads(given.canonical_json()))
-    assert again == given and again.host_settings() == host
+    assert again == given and again.host.model_dump() == host
     for engine in (NS3, NS2):
         assert engine.refusal(given) == f"{engine.name} has no host setting 'segmentation_offload'"
 

@@ -134,7 +134,6 @@ def test_results_of_another_simulator_are_kept_apart_and_warned_of(root, monkeyp
     # The locked simulator leaves the fingerprint as it is.
     lock = read_yaml(root / LOCK)
     lock["ns2"]["sha256"] = find_package(root, "ns2")["sha256"]
-    catalogue._lock.cache_clear()
     (root / LOCK).write_text(json.dumps(lock))
     assert NS2.fingerprint(root) == plain.fingerprint(root)
     assert package_warning(find_package(root, "ns2")) == ""

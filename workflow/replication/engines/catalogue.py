@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from replication.engines.model import Engine, refuse_host_settings
+from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION, installed, own_program
 from replication.study.files import file_sha256, read_yaml
 from replication.study.link import (
@@ -24,11 +24,15 @@ from replication.study.link import (
     Red,
     TokenBucketFilter,
 )
-from replication.study.scenario import Scenario, TcpFlow
+from replication.study.scenario import CONGESTION_CONTROLS, Scenario, TcpFlow
+
+_CONTROLS = frozenset(CONGESTION_CONTROLS)
 
 
-def _named(names: str) -> frozenset[str]:
-    return frozenset(names.split())
+def _refuses_host(scenario: Scenario) -> str:
+    """Return why a simulator, which has no host settings, refuses a scenario's."""
+    settings = scenario.host_or_default().model_dump(exclude_defaults=True)
+    return f"host setting {next(iter(settings))!r}" if settings else ""
 
 
 def _first(checks: Mapping[str, bool]) -> str:
@@ -67,7 +71,7 @@ def _limit_in_bytes(queue: Queue) -> bool:
 
 
 def _ns3_refuses_scenario(scenario: Scenario) -> str:
-    if refused := refuse_host_settings(scenario):
+    if refused := _refuses_host(scenario):
         return refused
     for link in scenario.links:
         shapers = (link.shaper_ab, link.shaper_ba)
@@ -82,7 +86,8 @@ def _ns3_refuses_scenario(scenario: Scenario) -> str:
 
 _MANY_SEGMENTS = "with an acknowledgement for more than two segments"
 #: ns-2's agents that run modules of Linux, with a scoreboard that always uses SACK.
-_NS2_LINUX = _named("bic cubic htcp hybla illinois linuxreno scalable veno westwood_plus yeah")
+_NS2_LINUX = {"bic", "cubic", "htcp", "hybla", "illinois", "linuxreno", "scalable", "veno"}
+_NS2_LINUX |= {"westwood_plus", "yeah"}
 #: ns-2's module is that of Linux 2.6.22: beta is 819/1024, and HyStart (2.6.29) is missing.
 _NS2_CUBIC_BETA = 0.8
 
@@ -127,7 +132,7 @@ def _ns2_refuses_queue(queue: Queue) -> str:
 
 def _ns2_refuses_scenario(scenario: Scenario) -> str:
     links = scenario.links
-    return refuse_host_settings(scenario) or _first(
+    return _refuses_host(scenario) or _first(
         {
             "shaper": any(link.shaper_ab or link.shaper_ba for link in links),
             "jitter": any(link.jitter_s for link in links),
@@ -136,14 +141,6 @@ def _ns2_refuses_scenario(scenario: Scenario) -> str:
     )
 
 
-#: The kernel's fixed timers: TCP_TIMEOUT_INIT, and the delayed acknowledgement.
-_LINUX_INITIAL_RTO_S = 1.0
-_LINUX_DELAYED_ACK_S = 0.04
-_LINUX_LEAST_TUNED_WINDOW_BYTES = 3 << 20
-#: Limits of TCP_MAXSEG, of windows, and of TCP_RTO_MAX.
-_LINUX_SEGMENT_BYTES = (88, 32755)
-_LINUX_WINDOW_BYTES = (1200, 1 << 28)
-_LINUX_MOST_RTO_S = 120.0
 #: netem's half jitter is a signed number of 32 bits (`tabledist` of sch_netem.c).
 _LINUX_MOST_JITTER_S = 4.0
 _ETHERNET_BYTES = 14
@@ -158,25 +155,27 @@ _LINUX_SHARED = {
 
 def _linux_refuses_flow(flow: TcpFlow) -> str:
     control, segments = flow.congestion_control, flow.delayed_ack_segments
-    late = flow.delayed_ack_timeout_s != _LINUX_DELAYED_ACK_S
     segment, window = flow.segment_bytes, flow.maximum_window_bytes
-    least, most = _LINUX_SEGMENT_BYTES
+    least, most = 88, 32755  # of TCP_MAXSEG
     # A sender's segments are at most half of the window.
-    least_window, most_window = max(_LINUX_WINDOW_BYTES[0], 2 * segment), _LINUX_WINDOW_BYTES[1]
+    least_window, most_window = max(1200, 2 * segment), 1 << 28
+    # The initial RTO is the kernel's TCP_TIMEOUT_INIT, and the largest one its TCP_RTO_MAX.
     return _first(
         {
             "with a recovery other than PRR": flow.recovery != "prr",
             "without limited transmit": not flow.limited_transmit,
             "with an initial ssthresh": flow.initial_ssthresh_bytes is not None,
-            "with an initial RTO other than 1 s": flow.initial_rto_s != _LINUX_INITIAL_RTO_S,
+            "with an initial RTO other than 1 s": flow.initial_rto_s != 1.0,
             _MANY_SEGMENTS: segments > 2,
-            "with a delayed acknowledgement timeout other than 0.04 s": segments == 2 and late,
+            "with a delayed acknowledgement timeout other than 0.04 s": (
+                segments == 2 and flow.delayed_ack_timeout_s != 0.04
+            ),
             "with a beta of 0 or 1 in 1024ths": (
                 control == "cubic" and not 0 < _in_1024ths(flow) < 1024
             ),
             "without timestamps": control == "lp" and not flow.timestamps,
             "without ECN": control == "dctcp" and not flow.ecn,
-            "with a minimum RTO above 120 s": flow.minimum_rto_s > _LINUX_MOST_RTO_S,
+            "with a minimum RTO above 120 s": flow.minimum_rto_s > 120.0,
             f"with segments of {segment} bytes, but from {least} to {most}": (
                 not least <= segment <= most
             ),
@@ -210,7 +209,7 @@ def _linux_refuses_scenario(scenario: Scenario) -> str:
     tcp = [LINUX.resolved(flow) for flow in scenario.flows if isinstance(flow, TcpFlow)]
     windows = {flow.maximum_window_bytes for flow in tcp}
     # The kernel tunes such windows, with one limit for all.
-    if len({w for w in windows if w is None or w >= _LINUX_LEAST_TUNED_WINDOW_BYTES}) > 1:
+    if len({w for w in windows if w is None or w >= 3 << 20}) > 1:
         return "flows whose maximum windows, from 3145728 bytes on, differ"
     host = scenario.host_or_default()
     if refused := _linux_refuses_shapers(scenario, bool(host.segmentation_offload)):
@@ -293,7 +292,7 @@ def kernels_to_build(root: Path, timer_hz: Iterable[int]) -> list[int]:
 
 
 def _ask_linux_build(root: Path, *question: str) -> str:
-    script = LINUX.source_folder(root) / "build"
+    script = root / "workflow/engines/linux/build"
     command = [str(script.absolute()), "--cache", str(linux_cache(root).absolute()), *question]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -321,11 +320,8 @@ def ns3(version: str) -> Engine:
         name="ns3",
         title="ns-3",
         version=version,
-        congestion_controls=_named(
-            "tahoe reno newreno linuxreno cubic vegas westwood_plus highspeed bbr bic dctcp "
-            "htcp hybla illinois ledbat lp scalable veno yeah"
-        ),
-        queues=_named("droptail pfifo red codel fq_codel pie"),
+        congestion_controls=_CONTROLS - {"westwood"},
+        queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}),
         losses=frozenset({"random", "listed"}),
         refuse_flow=functools.partial(_ns3_refuses_flow, version),
         refuse_queue=lambda queue: "",
@@ -344,7 +340,7 @@ NS2 = Engine(
     name="ns2",
     title="ns-2",
     version="2.35",
-    congestion_controls=_NS2_LINUX | {"highspeed", "newreno", "reno", "tahoe", "vegas"},
+    congestion_controls=frozenset(_NS2_LINUX | {"highspeed", "newreno", "reno", "tahoe", "vegas"}),
     queues=frozenset({"droptail", "pfifo", "red"}),
     losses=frozenset({"random", "listed"}),
     refuse_flow=_ns2_refuses_flow,
@@ -364,11 +360,8 @@ LINUX = Engine(
     title="Linux",
     version="6.12",
     released="2024, long-term",
-    congestion_controls=_named(
-        "bbr bic cubic dctcp highspeed htcp hybla illinois linuxreno lp scalable vegas "
-        "veno westwood_plus yeah"
-    ),
-    queues=_named("droptail pfifo red codel fq_codel pie fq_pie cake"),
+    congestion_controls=_CONTROLS - {"tahoe", "reno", "newreno", "westwood", "ledbat"},
+    queues=NS3.queues | {"fq_pie", "cake"},
     losses=frozenset({"random"}),
     refuse_flow=_linux_refuses_flow,
     refuse_queue=_linux_refuses_queue,
@@ -416,7 +409,7 @@ def package_warning(found: dict[str, Any] | None) -> str:
 
 def find_package(root: Path, engine: str) -> dict[str, Any] | None:
     """Return the installed package that an engine's results depend on, if any."""
-    locked = _lock(root / LOCK).get(engine)
+    locked = read_yaml(root / LOCK).get(engine)
     if locked is None:
         return None
     # The build of the linux engine reads this variable too.
@@ -439,11 +432,6 @@ def _other_build(root: Path, engine: str) -> str:
     """Return the hash of an engine's package; empty if it is the locked one or not installed."""
     found = find_package(root, engine)
     return "" if found is None or found["as_locked"] else str(found["sha256"])
-
-
-@functools.cache
-def _lock(path: Path) -> dict[str, dict[str, str]]:
-    return dict(read_yaml(path))
 
 
 def _installed_version(package: str) -> str:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from replication.engines.path import FlowPaths, cubic_window, random_loss, reno_window
 from replication.study.errors import InputError
-from replication.study.files import sha256_of
-from replication.study.link import Link, Queue
+from replication.study.files import digest_of, sha256_of
+from replication.study.link import Queue
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario, TcpFlow
 
 #: The code that writes the program's input file.
 _INPUT_FILE = tuple(Path(__file__).with_name(name) for name in ("input_file.py", "routing.py"))
-
-
-def refuse_host_settings(scenario: Scenario) -> str:
-    """Return why a simulator, which has no host settings, refuses a scenario's; else nothing."""
-    settings = list(scenario.host_settings())
-    return f"host setting {settings[0]!r}" if settings else ""
 
 
 @dataclass(frozen=True)
@@ -76,10 +70,10 @@ class Engine:
     losses: frozenset[str]
     refuse_flow: Callable[[TcpFlow], str]
     refuse_queue: Callable[[Queue], str]
+    refuse_scenario: Callable[[Scenario], str]
     cost_base_s: float
     cost_per_crossing_s: float
     nominal_cost: tuple[float, float]
-    refuse_scenario: Callable[[Scenario], str] = refuse_host_settings
     cubic_beta: float = 0.7
     cubic_hystart: bool = True
     released: str = ""
@@ -95,17 +89,13 @@ class Engine:
         """Title and version, with the release date if known."""
         return f"{self.title} {self.version}" + (f" ({self.released})" if self.released else "")
 
-    def source_folder(self, root: Path) -> Path:
-        """Return the folder of the engine's program."""
-        return root / "workflow" / "engines" / self.name
-
     def sources(self, root: Path) -> list[Path]:
         """Return the files that determine the results of this engine's runs."""
         return [*self.program_sources(root), *_INPUT_FILE]
 
     def program_sources(self, root: Path) -> list[Path]:
         """Return the source files of the program, with the lock of this version only."""
-        folder = self.source_folder(root)
+        folder = root / "workflow" / "engines" / self.name
         folders = [folder, folder.with_name("common")] if self.shared else [folder]
         found = (p for folder in folders for p in folder.rglob("*") if p.is_file())
         return sorted(
@@ -195,7 +185,7 @@ def _is_cached(path: Path) -> bool:
 def _fingerprint(version: str, sources: tuple[Path, ...], machine: str) -> str:
     digest = sha256_of(*sources)
     if machine:
-        digest = hashlib.sha256(f"{digest} {machine}".encode()).hexdigest()
+        digest = digest_of(f"{digest} {machine}".encode())
     return f"{digest[:8]}-{version}"
 
 
@@ -211,23 +201,8 @@ _LOSS_MARGIN = 2.0
 _MERGED = 8
 #: The kernel's default limit of merged packets (GSO_LEGACY_MAX_SIZE).
 _LARGEST_MERGED_BYTES = 1 << 16
-
-
-def _loss_bound_bps(
-    scenario: Scenario, flow: TcpFlow, rtt_s: float, path: list[tuple[Link, str]]
-) -> float:
-    """Return the rate of a flow at the random loss on its path, with a margin.
-
-    Mathis et al. 1997 for Reno and slower senders, RFC 9438 (section 5.1) for CUBIC.
-    """
-    control, loss = flow.congestion_control, random_loss(path)
-    if scenario.host_or_default().segmentation_offload:
-        loss /= _MERGED
-    if not loss or (control not in _RENO and control != "cubic"):
-        return math.inf
-    segments = float(cubic_window(rtt_s, loss) if control == "cubic" else reno_window(loss))
-    packet_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
-    return _LOSS_MARGIN * 8 * packet_bytes * segments / rtt_s
+#: A link and a direction.
+_Hop = tuple[str, str]
 
 
 def link_crossings(scenario: Scenario) -> float:
@@ -237,32 +212,70 @@ def link_crossings(scenario: Scenario) -> float:
     TCP flows share what CBR does not use, in proportion.
     """
     routes = FlowPaths(scenario)
-    rates = [link.rate_bps for link in scenario.links for _ in "ab"]
-    cbr_bps, tcp_bps = [0.0] * len(rates), [0.0] * len(rates)
-    flows = []
+    cbr_bps, tcp_bps = defaultdict[_Hop, float](float), defaultdict[_Hop, float](float)
+    sent = []
     for flow in scenario.flows:
-        path = routes.hops(flow.source, flow.destination)
-        bps = _offered_bps(scenario, flow, routes)
-        flows.append((flow, path, bps))
-        for hop in path:
-            (cbr_bps if isinstance(flow, CbrFlow) else tcp_bps)[hop] += bps
-    crossings = 0.0
-    for flow, path, bps in flows:
+        path = routes.links(flow.source, flow.destination)
+        share = _active_s(scenario, flow) / scenario.duration_s
         if isinstance(flow, CbrFlow):
-            for hop in path:
-                bps = min(bps, rates[hop])  # what a link cannot carry ends there
+            used, bps = cbr_bps, flow.rate_bps * share
+        else:
+            slowest_bps = min((link.rate_bps for link, _ in path), default=0.0)
+            rtt_s = max(2 * sum(link.delay_s for link, _ in path), _LEAST_RTT_S)
+            bps = _tcp_bps(scenario, flow, random_loss(path), slowest_bps, rtt_s) * share
+            used, bps = tcp_bps, min(bps, _transfer_bps(scenario, flow))
+        sent.append((flow, path, bps))
+        for link, way in path:
+            used[link.id, way] += bps
+    crossings = 0.0
+    for flow, path, bps in sent:
+        if isinstance(flow, CbrFlow):
+            for link, _ in path:
+                bps = min(bps, link.rate_bps)  # what a link cannot carry ends there
                 crossings += bps * scenario.duration_s / (8 * flow.packet_bytes)
             continue
         shares = [
-            max(rates[hop] - cbr_bps[hop], _LEAST_SHARE * rates[hop]) / tcp_bps[hop] for hop in path
+            max(link.rate_bps - cbr_bps[link.id, way], _LEAST_SHARE * link.rate_bps)
+            / tcp_bps[link.id, way]
+            for link, way in path
         ]
         bps *= min([1.0, *shares])
         merged = _merged_segments(scenario, flow, bps)
-        packet_bytes = merged * (flow.segment_bytes + TCP_IP_HEADER_BYTES)
-        packets = bps * scenario.duration_s / (8 * packet_bytes)
+        packets = bps * scenario.duration_s / (8 * merged * _packet_bytes(flow))
         acknowledged = 1 + min(1.0, merged / flow.delayed_ack_segments)
         crossings += acknowledged * packets * len(path)
     return crossings
+
+
+def _active_s(scenario: Scenario, flow: Flow) -> float:
+    return min(flow.stop_s, scenario.duration_s) - flow.start_s
+
+
+def _packet_bytes(flow: TcpFlow) -> int:
+    return flow.segment_bytes + TCP_IP_HEADER_BYTES
+
+
+def _tcp_bps(
+    scenario: Scenario, flow: TcpFlow, loss: float, slowest_bps: float, rtt_s: float
+) -> float:
+    """Return the rate at which a flow would send alone.
+
+    With a margin, random loss bounds it: Mathis et al. 1997 for Reno and slower senders, RFC 9438
+    (section 5.1) for CUBIC.
+    """
+    bps, control = slowest_bps, flow.congestion_control
+    if flow.maximum_window_bytes is not None:
+        bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
+    if scenario.host_or_default().segmentation_offload:
+        loss /= _MERGED
+    if loss and (control in _RENO or control == "cubic"):
+        segments = float(cubic_window(rtt_s, loss) if control == "cubic" else reno_window(loss))
+        bps = min(bps, _LOSS_MARGIN * 8 * _packet_bytes(flow) * segments / rtt_s)
+    return bps
+
+
+def _transfer_bps(scenario: Scenario, flow: TcpFlow) -> float:
+    return 8 * (flow.stop_after_bytes or math.inf) / scenario.duration_s
 
 
 def _merged_segments(scenario: Scenario, flow: TcpFlow, bps: float) -> float:
@@ -275,26 +288,8 @@ def _merged_segments(scenario: Scenario, flow: TcpFlow, bps: float) -> float:
     if not offload:
         return 1.0
     most_bytes = _LARGEST_MERGED_BYTES if offload is True else offload
-    segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
+    segment_bytes = _packet_bytes(flow)
     return max(1.0, min(most_bytes, max(2 * segment_bytes, bps / 8 / 1024)) / segment_bytes)
-
-
-def _offered_bps(scenario: Scenario, flow: Flow, routes: FlowPaths) -> float:
-    """Return the mean rate over the whole run at which a flow would send alone."""
-    active = max(0.0, min(flow.stop_s, scenario.duration_s) - flow.start_s) / scenario.duration_s
-    if isinstance(flow, CbrFlow):
-        return flow.rate_bps * active
-    path = routes.links(flow.source, flow.destination)
-    bps = min((link.rate_bps for link, _ in path), default=0.0)
-    rtt_s = max(2 * sum(link.delay_s for link, _ in path), _LEAST_RTT_S)
-    if flow.maximum_window_bytes is not None:
-        bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
-    bps = min(bps, _loss_bound_bps(scenario, flow, rtt_s, path)) * active
-    return min(bps, _transfer_bps(flow, scenario))
-
-
-def _transfer_bps(flow: TcpFlow, scenario: Scenario) -> float:
-    return 8 * (flow.stop_after_bytes or math.inf) / scenario.duration_s
 
 
 def nominal_crossings(scenario: Scenario) -> float:
@@ -312,17 +307,14 @@ def nominal_crossings(scenario: Scenario) -> float:
     rtt_s = max(2 * sum(delays_s[:3]), _LEAST_RTT_S)
     tcp_bps, segment_bytes, crossings = 0.0, 1500, 0.0
     for flow in scenario.flows:
-        active_s = flow.stop_s - flow.start_s
+        active_s = _active_s(scenario, flow)
         if isinstance(flow, CbrFlow):
             crossings += flow.rate_bps * active_s / (8 * flow.packet_bytes) * hops
             continue
-        window = flow.maximum_window_bytes
-        demand_bps = slowest_bps if window is None else min(slowest_bps, 8 * window / rtt_s)
-        if any(link.loss_ab or link.loss_ba for link in scenario.links):
-            path = routes.links(flow.source, flow.destination)
-            demand_bps = min(demand_bps, _loss_bound_bps(scenario, flow, rtt_s, path))
-        tcp_bps += min(demand_bps * active_s / scenario.duration_s, _transfer_bps(flow, scenario))
-        segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
+        loss = random_loss(routes.links(flow.source, flow.destination))
+        bps = _tcp_bps(scenario, flow, loss, slowest_bps, rtt_s) * active_s / scenario.duration_s
+        tcp_bps += min(bps, _transfer_bps(scenario, flow))
+        segment_bytes = _packet_bytes(flow)
     # An acknowledgement costs about as much as the data packet it answers.
     carried = 2 * min(tcp_bps, slowest_bps) * scenario.duration_s / (8 * segment_bytes)
     return crossings + carried * hops

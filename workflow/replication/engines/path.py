@@ -21,13 +21,9 @@ class FlowPaths:
         ends = [(self._place[link.a], self._place[link.b]) for link in scenario.links]
         self._routes = Routes(len(self._place), ends)
 
-    def hops(self, source: str, destination: str) -> list[int]:
-        """Return the hops from one node to another, numbered as in `Routes`."""
-        return self._routes.path(self._place[source], self._place[destination])
-
     def links(self, source: str, destination: str) -> list[tuple[Link, str]]:
         """Return the links from one node to another, each with its direction, ab or ba."""
-        hops = self.hops(source, destination)
+        hops = self._routes.path(self._place[source], self._place[destination])
         return [(self._links[hop // 2], "ba" if hop % 2 else "ab") for hop in hops]
 
 

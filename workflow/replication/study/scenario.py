@@ -208,10 +208,6 @@ class Scenario(Document):
         """Return the host settings, or the default ones."""
         return self.host or Host()
 
-    def host_settings(self) -> dict[str, Any]:
-        """Return the host settings that differ from the defaults, by name."""
-        return {} if self.host is None else self.host.model_dump(exclude_defaults=True)
-
     def canonical_json(self) -> str:
         """Return the scenario as the JSON text that is hashed."""
         return canonical_json(self.model_dump(mode="json"))

@@ -250,10 +250,10 @@ def _fair_shares(scenario_id: str, document: Mapping[str, Any]) -> dict[str, flo
     if scenario_id not in _SHARES:
         scenario = Scenario.model_validate(document)
         routes = FlowPaths(scenario)
-        hops = {f.id: routes.hops(f.source, f.destination) for f in scenario.flows}
-        crossing = Counter(hop for own in hops.values() for hop in own)
-        rates = [link.rate_bps for link in scenario.links for _ in "ab"]
+        paths = {flow.id: routes.links(flow.source, flow.destination) for flow in scenario.flows}
+        crossing = Counter((link.id, way) for path in paths.values() for link, way in path)
         _SHARES[scenario_id] = {
-            flow: min(rates[hop] / crossing[hop] for hop in own) for flow, own in hops.items()
+            flow: min(link.rate_bps / crossing[link.id, way] for link, way in path)
+            for flow, path in paths.items()
         }
     return _SHARES[scenario_id]
