@@ -210,7 +210,8 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
             )
         return list(ENGINES if config.engines == "available" else config.engines)
     if config.engines == "available":
-        return [name for name in ENGINES if config.engine(name).is_available(root)]
+        engines = [config.engine(name) for name in ENGINES]
+        return [one.name for one in engines if not one.missing(root) and one.built(root)]
     for name in config.engines:
         config.engine(name).require(root)
     return list(config.engines)

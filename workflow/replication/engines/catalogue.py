@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.engines.model import Engine
-from replication.engines.ns3 import NS3_VERSION, installed, own_program
+from replication.engines.ns3 import NS3_VERSION, own_program
 from replication.study.files import file_sha256, read_yaml
 from replication.study.link import (
     DropTail,
@@ -64,12 +64,6 @@ def _ns3_refuses_flow(version: str, flow: TcpFlow) -> str:
     )
 
 
-def _limit_in_bytes(queue: Queue) -> bool:
-    if isinstance(queue, DropTail):
-        return queue.limit_bytes is not None
-    return isinstance(queue, Red) and queue.byte_mode
-
-
 def _ns3_refuses_scenario(scenario: Scenario) -> str:
     if refused := _refuses_host(scenario):
         return refused
@@ -79,8 +73,10 @@ def _ns3_refuses_scenario(scenario: Scenario) -> str:
             return "shaper 'tbf'"
         if link.frame_bytes == 1:
             return "frame_bytes of 1: its links have two at least"
-        if link.frame_bytes and any(map(_limit_in_bytes, (link.queue_ab, link.queue_ba))):
-            return "frame_bytes in limits in bytes"
+        for queue in (link.queue_ab, link.queue_ba):
+            in_bytes = getattr(queue, "limit_bytes", None) or getattr(queue, "byte_mode", False)
+            if link.frame_bytes and in_bytes:
+                return "frame_bytes in limits in bytes"
     return ""
 
 
@@ -141,8 +137,6 @@ def _ns2_refuses_scenario(scenario: Scenario) -> str:
     )
 
 
-#: netem's half jitter is a signed number of 32 bits (`tabledist` of sch_netem.c).
-_LINUX_MOST_JITTER_S = 4.0
 _ETHERNET_BYTES = 14
 #: Limits of the time to set up links (guest/common.h), and of the guest's memory.
 _LINUX_MOST_FLOWS, _LINUX_MOST_LINKS, _LINUX_MOST_ROWS = 5000, 4000, 10**7
@@ -188,14 +182,13 @@ def _linux_refuses_flow(flow: TcpFlow) -> str:
 
 def _linux_refuses_size(scenario: Scenario) -> str:
     links, flows, rows = len(scenario.links), len(scenario.flows), round(scenario.series_rows)
+    slowest_bps = min(link.rate_bps for link in scenario.links)
+    # netem's half jitter is a signed number of 32 bits (`tabledist` of sch_netem.c).
+    jitter_s = max(link.jitter_s for link in scenario.links)
     return _first(
         {
-            "link slower than 8 bit/s": any(
-                round(link.rate_bps / 8) == 0 for link in scenario.links
-            ),
-            f"link with a jitter above {_LINUX_MOST_JITTER_S:g} s": any(
-                link.jitter_s > _LINUX_MOST_JITTER_S for link in scenario.links
-            ),
+            "link slower than 8 bit/s": round(slowest_bps / 8) == 0,
+            "link with a jitter above 4 s": jitter_s > 4.0,
             f"room for {links} links, but for {_LINUX_MOST_LINKS}": links > _LINUX_MOST_LINKS,
             f"room for {flows} flows, but for {_LINUX_MOST_FLOWS}": flows > _LINUX_MOST_FLOWS,
             f"room for {rows} rows of series, but for {_LINUX_MOST_ROWS}": rows > _LINUX_MOST_ROWS,
@@ -291,31 +284,21 @@ def kernels_to_build(root: Path, timer_hz: Iterable[int]) -> list[int]:
     return [hz for hz, key in keys.items() if not (linux_cache(root) / key / "linux").is_file()]
 
 
+@functools.cache
 def _ask_linux_build(root: Path, *question: str) -> str:
     script = root / "workflow/engines/linux/build"
     command = [str(script.absolute()), "--cache", str(linux_cache(root).absolute()), *question]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-@functools.cache
-def _linux_lacks(root: Path) -> list[str]:
-    return _ask_linux_build(root, "--missing").split()
-
-
-@functools.cache
 def _linux_key(root: Path) -> str:
     """Return the hash of the kernel's sources and compiler; empty if it cannot be built."""
-    return "" if _linux_lacks(root) else _ask_linux_build(root, "--key")
+    return "" if LINUX.missing(root) else _ask_linux_build(root, "--key")
 
 
 @functools.cache
 def ns3(version: str) -> Engine:
     """Return the engine ns3 in a version of a wheel or of the folder NS3_PREFIX."""
-
-    def built(root: Path) -> bool:
-        installed(version)
-        return True
-
     engine = Engine(
         name="ns3",
         title="ns-3",
@@ -329,7 +312,6 @@ def ns3(version: str) -> Engine:
         cost_base_s=0.08,
         cost_per_crossing_s=4.2e-6,
         nominal_cost=(0.05, 4e-6),
-        built=built,
         own_program=lambda root: own_program(root, engine),
     )
     return engine
@@ -372,7 +354,7 @@ LINUX = Engine(
     # Linux's default time to live is 64.
     most_hops=60,
     shared=True,
-    missing=_linux_lacks,
+    missing=lambda root: _ask_linux_build(root, "--missing").split(),
     built=lambda root: (linux_cache(root) / _linux_key(root) / "linux").is_file(),
     machine=_linux_key,
 )

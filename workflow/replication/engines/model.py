@@ -163,10 +163,6 @@ class Engine:
                 f"ENGINES={self.name}`, or apt-get install {' '.join(packages)}"
             )
 
-    def is_available(self, root: Path) -> bool:
-        """Return whether the engine can run here without an installation or a long build."""
-        return not self.missing(root) and self.built(root)
-
     def cost_s(self, crossings: float) -> float:
         """Return the expected CPU seconds of a run with this number of `link_crossings`."""
         return self.cost_base_s + self.cost_per_crossing_s * crossings

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import hashlib
 import os
 import re
 import shutil
@@ -26,7 +25,7 @@ from pydantic import Field
 from replication.engines.input_file import INPUT_FILE, write_inputs
 from replication.engines.model import Engine, OwnProgram
 from replication.study.errors import InputError, RunError
-from replication.study.files import read_yaml, sha256_of, write_text
+from replication.study.files import digest_of, read_yaml, sha256_of, write_text
 from replication.study.scenario import Scenario
 
 #: A wheel's version, or the release of an installed ns-3.
@@ -135,16 +134,6 @@ class Prefix:
             )
         return sha256_of(*self.libraries)[:12]
 
-    def make_settings(self) -> list[str]:
-        """Return the settings of the engine's Makefile for this ns-3."""
-        names = [path.name.removeprefix("lib").removesuffix(".so") for path in self.libraries]
-        return [
-            f"NS3_PREFIX={self.folder}",
-            f"CORE={self.core}",
-            f"RELEASE={self.release}",
-            f"LDLIBS={' '.join(f'-l{name}' for name in names)}",
-        ]
-
 
 def installed(version: str) -> Prefix | None:
     """Return the installed ns-3, None for a wheel; InputError unless it has this version."""
@@ -176,7 +165,7 @@ def own_program(root: Path, engine: Engine) -> OwnProgram | None:
 @functools.cache
 def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
     sources = sha256_of(*engine.sources(root))
-    key = hashlib.sha256(f"{sources} {prefix.build} {prefix.folder}".encode()).hexdigest()[:12]
+    key = digest_of(f"{sources} {prefix.build} {prefix.folder}".encode())[:12]
     own = Path(".cache/ns3") / key / PROGRAM
     folder = (root / own).parent
     if not folder.is_dir():
@@ -201,9 +190,11 @@ def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
 
 def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
     """Compile our program on an installed ns-3 into the folder `build`."""
-    words = [*prefix.make_settings(), f"BUILD={build}", "CXX=g++"]
+    names = [path.name.removeprefix("lib").removesuffix(".so") for path in prefix.libraries]
     command = ["make", "--silent", "-C", str(root / "workflow/engines/ns3")]
-    command += [f"--jobs={os.cpu_count() or 1}", *words]
+    command += [f"--jobs={os.cpu_count() or 1}", f"BUILD={build}", "CXX=g++"]
+    command += [f"NS3_PREFIX={prefix.folder}", f"CORE={prefix.core}", f"RELEASE={prefix.release}"]
+    command += [f"LDLIBS={' '.join(f'-l{name}' for name in names)}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
@@ -212,7 +203,7 @@ def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
 
 def canonical_digest(root: Path, program: Path, engine: Engine) -> str:
     """Return a hash of the tables that our program writes in the canonical scenarios."""
-    digest = hashlib.sha256()
+    tables = []
     with tempfile.TemporaryDirectory(prefix="canonical-") as name:
         for number, scenario in enumerate(_canonical_scenarios(root, engine)):
             work = Path(name) / str(number)
@@ -222,9 +213,8 @@ def canonical_digest(root: Path, program: Path, engine: Engine) -> str:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise RunError(f"{program}: fails in a canonical scenario: {done.stderr.strip()}")
-            for table in ("flows.csv", "series.csv"):
-                digest.update((work / "out" / table).read_bytes())
-    return digest.hexdigest()
+            tables += [(work / "out" / name).read_bytes() for name in ("flows.csv", "series.csv")]
+    return digest_of(b"".join(tables))
 
 
 def _canonical_scenarios(root: Path, engine: Engine) -> Iterator[Scenario]:

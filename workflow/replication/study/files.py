@@ -53,11 +53,10 @@ def _problem(node: yaml.Node, text: str) -> yaml.MarkedYAMLError:
 
 
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(\.\d*)?|(\.\d+))([eE][-+]?\d+)?", re.ASCII)
-_WHOLE = r"^[-+]?(?:0|[1-9][0-9]*)$"
 for _tag, _pattern, _first in (
     ("null", r"^(?:~|null|Null|NULL|)$", [*"~nN", ""]),
     ("bool", "^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
-    ("int", _WHOLE, list("-+0123456789")),
+    ("int", r"^[-+]?(?:0|[1-9][0-9]*)$", list("-+0123456789")),
     ("float", f"^{_NUMBER.pattern}$", list("-+.0123456789")),
     ("merge", "^<<$", ["<"]),
 ):

@@ -181,9 +181,7 @@ def half_ulp(printed: str, value: float) -> float:
     if found is None:
         return 0.0
     number = Decimal(found[0].replace(",", ""))
-    places = number.as_tuple().exponent
-    assert isinstance(places, int)  # digits only: never NaN or infinite
-    ulp = Decimal(1).scaleb(places)
+    ulp = Decimal(1).scaleb(int(number.as_tuple().exponent))
     scale = abs(Decimal(repr(float(value))) / number) if number and value else 1
     return float(ulp / 2 * scale)
 

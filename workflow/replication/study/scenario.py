@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from replication.study.errors import check_known
+from replication.study.files import digest_of
 from replication.study.link import Link, ListedLoss
 from replication.study.model import (
     OFF,
@@ -215,7 +215,7 @@ class Scenario(Document):
     @property
     def sha256(self) -> str:
         """SHA-256 of the canonical JSON."""
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+        return digest_of(self.canonical_json().encode())
 
     @property
     def id(self) -> str:

@@ -91,13 +91,13 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
         raise InputError(f"{path}: is not a CSV table ({error}); {REMEDY}") from None
 
 
-def read_frame(path: Path, **options: Any) -> pd.DataFrame:
+def read_frame(path: Path) -> pd.DataFrame:
     """Return a CSV table by `pandas.read_csv`; InputError if it is missing or damaged."""
     import pandas as pd
 
     text = io.StringIO(read_text(path))
     try:
-        return pd.DataFrame(pd.read_csv(text, **options))
+        return pd.DataFrame(pd.read_csv(text))
     except ValueError as error:
         raise InputError(f"{path}: is not a CSV table ({error}); {REMEDY}") from None
 

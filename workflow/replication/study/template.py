@@ -6,7 +6,6 @@ configs/README.md describes their grammar ("Topology and flows"). No text is eva
 from __future__ import annotations
 
 import functools
-import hashlib
 import itertools
 import math
 import operator
@@ -18,13 +17,14 @@ import numpy as np
 from pydantic import ValidationError, model_validator
 
 from replication.study.errors import InputError, describe
-from replication.study.files import read_number
+from replication.study.files import digest_of, read_number
 from replication.study.model import Document, Interval, PositiveSeconds, Seconds
 from replication.study.scenario import CbrFlow, Scenario, TcpFlow
 from replication.study.study import Experiment
 
 _MOST_COPIES = 10_000
-_NAME = re.compile(r"\$[a-z0-9][a-z0-9_.-]*")
+#: A reference to a parameter.
+REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 _PLUS = re.compile(r"\s\+\s")
 _JITTER_STEP_S = 1e-6
 _KEYS = {
@@ -55,7 +55,7 @@ def resolve(value: Any, parameters: dict[str, Any], trail: tuple[str, ...] = ())
     def resolved(text: str) -> Any:
         if "$" not in text:
             return text
-        if not _NAME.fullmatch(text):
+        if not REFERENCE.fullmatch(text):
             return _sum_of_products(text, parameters, trail)
         name = text[1:]
         if name in trail:
@@ -85,7 +85,7 @@ def _sum_of_products(text: str, parameters: dict[str, Any], trail: tuple[str, ..
 
 
 def _operand(text: str, parameters: dict[str, Any], trail: tuple[str, ...]) -> Any:
-    if _NAME.fullmatch(text):
+    if REFERENCE.fullmatch(text):
         return resolve(text, parameters, trail)
     if (number := read_number(text)) is None:
         raise TemplateError(f"{text!r} is no number or parameter; write $name, $a * $b or $a + $b")
@@ -119,8 +119,8 @@ def whole_flow(entry: dict[str, Any], parameters: Collection[str]) -> dict[str, 
 
 def replicate_seed(study: str, experiment: str, replicate: int) -> int:
     """Return the seed of a replicate, which all points of an experiment share."""
-    digest = hashlib.sha256(f"{study}/{experiment}/{replicate}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") % (2**31 - 2) + 1
+    digest = digest_of(f"{study}/{experiment}/{replicate}".encode())
+    return int(digest[:8], 16) % (2**31 - 2) + 1
 
 
 def instantiate(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -12,10 +10,11 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, model_validator
 
 from replication.study.errors import InputError, check_known
+from replication.study.files import digest_of
 from replication.study.model import Document, Identifier
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Experiment, Study, parameters_of
-from replication.study.template import each_text, whole_flow
+from replication.study.template import REFERENCE, each_text, whole_flow
 
 #: Placeholder for the number of a variation with a range.
 VALUE = "$value"
@@ -173,7 +172,6 @@ def _own(changes: Mapping[str, Values], name: str) -> Values:
 
 #: Ranges whose ends differ by this ratio or more are sampled log-uniformly.
 _LOG_RATIO = 10.0
-_REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 
 
 @dataclass(frozen=True)
@@ -244,8 +242,8 @@ def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, Jso
         if parameter.assumed is None or parameter.assumed.varies is None:
             continue
         low, high = parameter.assumed.varies
-        key = f"{study.id}/{experiment.id}/{replicate}/{name}"
-        share = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") / 2**64
+        digest = digest_of(f"{study.id}/{experiment.id}/{replicate}/{name}".encode())
+        share = int(digest[:16], 16) / 2**64
         whole = isinstance(parameter.value, int)
         found[name] = Range.model_construct(low=low, high=high, whole=whole).at(share)
     return found
@@ -283,5 +281,5 @@ def _used(study: Study, experiment: Experiment) -> set[str]:
 
 def _references(value: Any) -> list[str]:
     found: list[str] = []
-    each_text(value, lambda text: found.extend(_REFERENCE.findall(text)))
+    each_text(value, lambda text: found.extend(REFERENCE.findall(text)))
     return found

@@ -9,7 +9,6 @@ only beyond a full bound contradicts an assumption of ours.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +21,7 @@ from replication.study.link import Link
 from replication.study.parameter import Parameter, plain_values
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Study, parameters_of
-from replication.study.template import expand, instantiate, resolve
+from replication.study.template import REFERENCE, expand, instantiate, resolve
 
 #: Fields that make a TCP variant. Runs that never use them do not depend on the variant.
 ALGORITHM_FIELDS = {
@@ -34,7 +33,6 @@ ALGORITHM_FIELDS = {
     "vegas_beta_packets",
     "vegas_gamma_packets",
 }
-_REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 #: Bounds do not depend on random numbers, and equal points must give equal scenarios.
 _SEED = 1
 
@@ -213,7 +211,7 @@ def _is_exact(parameter: Parameter) -> bool:
 
 
 def _references(value: Any) -> list[str]:
-    return _REFERENCE.findall(value) if isinstance(value, str) else []
+    return REFERENCE.findall(value) if isinstance(value, str) else []
 
 
 def propagation_s(study: Study, wanted: Quantity) -> float:
