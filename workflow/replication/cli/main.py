@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from replication.cli.script import DATA, ROOT
 from replication.design.config import (
     listed,
     load_config,
@@ -43,11 +44,9 @@ Examples:
   replicate run 0123456789abcdef --engine ns3 --output /tmp/look
   replicate release --check""",
 )
-#: The project's folder, in which the command is called.
-ROOT = Path()
 CONFIG = ROOT / "configs" / "config.yaml"
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
-DATA, DIFFERENCES = Path("data/reproduced"), Path("reports/compare/differences.csv")
+DIFFERENCES = Path("reports/compare/differences.csv")
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
 

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from replication.simulate.environment import enter
 from replication.study.errors import end_of
 
+#: The project's folder, which commands and rules start in.
 ROOT = Path()
 DATA = Path("data/reproduced")
 

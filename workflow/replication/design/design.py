@@ -20,12 +20,12 @@ from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import COUNTS
 from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
-from replication.study.parameter import Factor, Level, plain_values
+from replication.study.parameter import Factor, Level
 from replication.study.scenario import Scenario
-from replication.study.study import Experiment, Study, parameters_of
+from replication.study.study import Experiment, Study
 from replication.study.table import DESIGN_COLUMNS
 from replication.study.template import TemplateError, instantiate, replicate_seed
-from replication.study.variation import drawn
+from replication.study.variation import values_of
 
 #: Snakemake's time grows faster than the number of jobs if there are more than about 500.
 _MAXIMUM_BATCHES = 400
@@ -103,13 +103,7 @@ def scenario_at(
 
     With `engine` the engine's substitutions apply.
     """
-    substitution = study.substituted(engine)
-    parameters = {
-        **plain_values(parameters_of(study, experiment)),
-        **drawn(study, experiment, replicate),
-        **(substitution.set if substitution else {}),
-        **values,
-    }
+    parameters = values_of(study, experiment, replicate, engine) | dict(values)
     try:
         seed = replicate_seed(study.id, experiment.id, replicate)
         return instantiate(experiment, parameters, seed, limit_s)

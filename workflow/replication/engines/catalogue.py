@@ -7,77 +7,58 @@ import math
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from replication.engines.model import Engine
+from replication.engines.model import Engine, Refusals
 from replication.engines.ns3 import NS3_VERSION, own_program
 from replication.study.files import file_sha256, read_yaml
-from replication.study.link import (
-    DropTail,
-    FqCoDel,
-    FqPie,
-    Pfifo,
-    Pie,
-    Queue,
-    Red,
-    TokenBucketFilter,
-)
+from replication.study.link import Queue, Red, TokenBucketFilter
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario, TcpFlow
 
 _CONTROLS = frozenset(CONGESTION_CONTROLS)
 
 
-def _refuses_host(scenario: Scenario) -> str:
-    """Return why a simulator, which has no host settings, refuses a scenario's."""
+def _host_settings(scenario: Scenario) -> Refusals:
+    """Refuse the settings of hosts, which a simulator does not have."""
     settings = scenario.host_or_default().model_dump(exclude_defaults=True)
-    return f"host setting {next(iter(settings))!r}" if settings else ""
-
-
-def _first(checks: Mapping[str, bool]) -> str:
-    """Return the text of the first condition that is met, or an empty text."""
-    return next((text for text, is_met in checks.items() if is_met), "")
+    return {f"host setting {name!r}": True for name in settings}
 
 
 #: The ns-3 release with CUBIC's Reno-friendly region (release notes of 3.41, #1001).
 _NS3_CUBIC_FRIENDLINESS = 41
 
 
-def _ns3_refuses_flow(version: str, flow: TcpFlow) -> str:
-    control = flow.congestion_control
+def _ns3_refuses_flow(version: str, flow: TcpFlow) -> Refusals:
+    control, sack = flow.congestion_control, flow.sack
+    is_friendly = control == "cubic" and flow.cubic_tcp_friendliness
     is_old = int(version.split(".")[1]) < _NS3_CUBIC_FRIENDLINESS
     ours = control in ("tahoe", "reno")  # classes of this project
-    return _first(
-        {
-            "with SACK or PRR": ours and (flow.sack or flow.recovery != "classic"),
-            "with ECN": ours and flow.ecn,
-            "without ECN": control == "dctcp" and not flow.ecn,
-            "without timestamps": control in ("ledbat", "lp") and not flow.timestamps,
-            "with neither SACK nor limited transmit": (
-                control == "bbr" and not (flow.sack or flow.limited_transmit)
-            ),
-            f"with TCP friendliness in version {version}": (
-                is_old and control == "cubic" and flow.cubic_tcp_friendliness
-            ),
-        }
-    )
+    is_bare = not (sack or flow.limited_transmit)
+    return {
+        "with SACK or PRR": ours and (sack or flow.recovery != "classic"),
+        "with ECN": ours and flow.ecn,
+        "without ECN": control == "dctcp" and not flow.ecn,
+        "without timestamps": control in ("ledbat", "lp") and not flow.timestamps,
+        "with neither SACK nor limited transmit": control == "bbr" and is_bare,
+        f"with TCP friendliness in version {version}": is_old and is_friendly,
+    }
 
 
-def _ns3_refuses_scenario(scenario: Scenario) -> str:
-    if refused := _refuses_host(scenario):
-        return refused
-    for link in scenario.links:
-        shapers = (link.shaper_ab, link.shaper_ba)
-        if any(isinstance(shaper, TokenBucketFilter) for shaper in shapers):
-            return "shaper 'tbf'"
-        if link.frame_bytes == 1:
-            return "frame_bytes of 1: its links have two at least"
-        for queue in (link.queue_ab, link.queue_ba):
-            in_bytes = getattr(queue, "limit_bytes", None) or getattr(queue, "byte_mode", False)
-            if link.frame_bytes and in_bytes:
-                return "frame_bytes in limits in bytes"
-    return ""
+def _ns3_refuses_scenario(scenario: Scenario) -> Refusals:
+    links = scenario.links
+    shapers = [shaper for link in links for shaper in (link.shaper_ab, link.shaper_ba)]
+    framed = [q for link in links if link.frame_bytes for q in (link.queue_ab, link.queue_ba)]
+    return {
+        **_host_settings(scenario),
+        "shaper 'tbf'": any(isinstance(shaper, TokenBucketFilter) for shaper in shapers),
+        "frame_bytes of 1: its links have two at least": 1 in [link.frame_bytes for link in links],
+        "frame_bytes in limits in bytes": any(
+            getattr(queue, "limit_bytes", None) or getattr(queue, "byte_mode", False)
+            for queue in framed
+        ),
+    }
 
 
 _MANY_SEGMENTS = "with an acknowledgement for more than two segments"
@@ -88,29 +69,23 @@ _NS2_LINUX |= {"westwood_plus", "yeah"}
 _NS2_CUBIC_BETA = 0.8
 
 
-def _ns2_refuses_flow(flow: TcpFlow) -> str:
-    control = flow.congestion_control
-    shakes_hands = control in ("tahoe", "reno", "newreno")
-    shakes_hands = shakes_hands or (control == "highspeed" and not flow.sack)
-    is_cubic, beta = control == "cubic", round(1024 * _NS2_CUBIC_BETA)
-    return _first(
-        {
-            # These agents send the first segment when the SYN is acknowledged.
-            "with a connection before its data": flow.connects_early and shakes_hands,
-            "with PRR": flow.recovery != "classic",
-            "with ECN": flow.ecn and control == "vegas",
-            _MANY_SEGMENTS: flow.delayed_ack_segments > 2,
-            "with SACK": control in ("tahoe", "reno", "vegas") and flow.sack,
-            "without SACK and limited transmit": (
-                control in _NS2_LINUX and not (flow.sack and flow.limited_transmit)
-            ),
-            "with SACK but without limited transmit": (
-                control == "highspeed" and flow.sack and not flow.limited_transmit
-            ),
-            f"with a beta other than {_NS2_CUBIC_BETA}": is_cubic and _in_1024ths(flow) != beta,
-            "with HyStart": is_cubic and bool(flow.cubic_hystart),
-        }
-    )
+def _ns2_refuses_flow(flow: TcpFlow) -> Refusals:
+    control, sack, limited = flow.congestion_control, flow.sack, flow.limited_transmit
+    is_cubic, is_highspeed = control == "cubic", control == "highspeed"
+    # These agents send the first segment when the SYN is acknowledged.
+    shakes_hands = control in ("tahoe", "reno", "newreno") or (is_highspeed and not sack)
+    beta = round(1024 * _NS2_CUBIC_BETA)
+    return {
+        "with a connection before its data": flow.connects_early and shakes_hands,
+        "with PRR": flow.recovery != "classic",
+        "with ECN": flow.ecn and control == "vegas",
+        _MANY_SEGMENTS: flow.delayed_ack_segments > 2,
+        "with SACK": control in ("tahoe", "reno", "vegas") and sack,
+        "without SACK and limited transmit": control in _NS2_LINUX and not (sack and limited),
+        "with SACK but without limited transmit": is_highspeed and sack and not limited,
+        f"with a beta other than {_NS2_CUBIC_BETA}": is_cubic and _in_1024ths(flow) != beta,
+        "with HyStart": is_cubic and flow.cubic_hystart,
+    }
 
 
 def _in_1024ths(flow: TcpFlow) -> int:
@@ -118,23 +93,22 @@ def _in_1024ths(flow: TcpFlow) -> int:
     return round(1024 * (flow.cubic_beta or 0))
 
 
-def _ns2_refuses_queue(queue: Queue) -> str:
+def _ns2_refuses_queue(queue: Queue) -> Refusals:
     if not isinstance(queue, Red):
-        return ""
-    if queue.device_queue_packets > 1:
-        return "with a device queue of more than one packet"
-    return "with a minimum threshold of 0" if queue.minimum_threshold_packets == 0 else ""
+        return {}
+    return {
+        "with a device queue of more than one packet": queue.device_queue_packets > 1,
+        "with a minimum threshold of 0": queue.minimum_threshold_packets == 0,
+    }
 
 
-def _ns2_refuses_scenario(scenario: Scenario) -> str:
-    links = scenario.links
-    return _refuses_host(scenario) or _first(
-        {
-            "shaper": any(link.shaper_ab or link.shaper_ba for link in links),
-            "jitter": any(link.jitter_s for link in links),
-            "frame_bytes": any(link.frame_bytes for link in links),
-        }
-    )
+def _ns2_refuses_scenario(scenario: Scenario) -> Refusals:
+    return {
+        **_host_settings(scenario),
+        "shaper": any(link.shaper_ab or link.shaper_ba for link in scenario.links),
+        "jitter": any(link.jitter_s for link in scenario.links),
+        "frame_bytes": any(link.frame_bytes for link in scenario.links),
+    }
 
 
 _ETHERNET_BYTES = 14
@@ -147,130 +121,115 @@ _LINUX_SHARED = {
 }
 
 
-def _linux_refuses_flow(flow: TcpFlow) -> str:
+def _linux_refuses_flow(flow: TcpFlow) -> Refusals:
     control, segments = flow.congestion_control, flow.delayed_ack_segments
-    segment, window = flow.segment_bytes, flow.maximum_window_bytes
-    least, most = 88, 32755  # of TCP_MAXSEG
-    # A sender's segments are at most half of the window.
-    least_window, most_window = max(1200, 2 * segment), 1 << 28
+    is_late = flow.delayed_ack_timeout_s != 0.04
+    has_beta = control != "cubic" or 0 < _in_1024ths(flow) < 1024
+    # The limits of TCP_MAXSEG, and of windows: a segment is at most half of the sender's window.
+    segment, least, most = flow.segment_bytes, 88, 32755
+    window, least_window, most_window = flow.maximum_window_bytes, max(1200, 2 * segment), 1 << 28
+    fits = window is None or least_window <= window <= most_window
     # The initial RTO is the kernel's TCP_TIMEOUT_INIT, and the largest one its TCP_RTO_MAX.
-    return _first(
-        {
-            "with a recovery other than PRR": flow.recovery != "prr",
-            "without limited transmit": not flow.limited_transmit,
-            "with an initial ssthresh": flow.initial_ssthresh_bytes is not None,
-            "with an initial RTO other than 1 s": flow.initial_rto_s != 1.0,
-            _MANY_SEGMENTS: segments > 2,
-            "with a delayed acknowledgement timeout other than 0.04 s": (
-                segments == 2 and flow.delayed_ack_timeout_s != 0.04
-            ),
-            "with a beta of 0 or 1 in 1024ths": (
-                control == "cubic" and not 0 < _in_1024ths(flow) < 1024
-            ),
-            "without timestamps": control == "lp" and not flow.timestamps,
-            "without ECN": control == "dctcp" and not flow.ecn,
-            "with a minimum RTO above 120 s": flow.minimum_rto_s > 120.0,
-            f"with segments of {segment} bytes, but from {least} to {most}": (
-                not least <= segment <= most
-            ),
-            f"with a maximum window of {window} bytes, but from {least_window} to {most_window}": (
-                window is not None and not least_window <= window <= most_window
-            ),
-        }
-    )
+    return {
+        "with a recovery other than PRR": flow.recovery != "prr",
+        "without limited transmit": not flow.limited_transmit,
+        "with an initial ssthresh": flow.initial_ssthresh_bytes is not None,
+        "with an initial RTO other than 1 s": flow.initial_rto_s != 1.0,
+        _MANY_SEGMENTS: segments > 2,
+        "with a delayed acknowledgement timeout other than 0.04 s": segments == 2 and is_late,
+        "with a beta of 0 or 1 in 1024ths": not has_beta,
+        "without timestamps": control == "lp" and not flow.timestamps,
+        "without ECN": control == "dctcp" and not flow.ecn,
+        "with a minimum RTO above 120 s": flow.minimum_rto_s > 120.0,
+        f"with segments of {segment} bytes, but from {least} to {most}": (
+            not least <= segment <= most
+        ),
+        f"with a maximum window of {window} bytes, but from {least_window} to {most_window}": (
+            not fits
+        ),
+    }
 
 
-def _linux_refuses_size(scenario: Scenario) -> str:
+def _linux_refuses_scenario(scenario: Scenario) -> Refusals:
     links, flows, rows = len(scenario.links), len(scenario.flows), round(scenario.series_rows)
     slowest_bps = min(link.rate_bps for link in scenario.links)
     # netem's half jitter is a signed number of 32 bits (`tabledist` of sch_netem.c).
     jitter_s = max(link.jitter_s for link in scenario.links)
-    return _first(
-        {
-            "link slower than 8 bit/s": round(slowest_bps / 8) == 0,
-            "link with a jitter above 4 s": jitter_s > 4.0,
-            f"room for {links} links, but for {_LINUX_MOST_LINKS}": links > _LINUX_MOST_LINKS,
-            f"room for {flows} flows, but for {_LINUX_MOST_FLOWS}": flows > _LINUX_MOST_FLOWS,
-            f"room for {rows} rows of series, but for {_LINUX_MOST_ROWS}": rows > _LINUX_MOST_ROWS,
-        }
-    )
-
-
-def _linux_refuses_scenario(scenario: Scenario) -> str:
-    if refused := _linux_refuses_size(scenario):
-        return refused
     tcp = [LINUX.resolved(flow) for flow in scenario.flows if isinstance(flow, TcpFlow)]
     windows = {flow.maximum_window_bytes for flow in tcp}
     # The kernel tunes such windows, with one limit for all.
-    if len({w for w in windows if w is None or w >= 3 << 20}) > 1:
-        return "flows whose maximum windows, from 3145728 bytes on, differ"
-    host = scenario.host_or_default()
-    if refused := _linux_refuses_shapers(scenario, bool(host.segmentation_offload)):
-        return refused
+    tuned = {window for window in windows if window is None or window >= 3 << 20}
+    return {
+        "link slower than 8 bit/s": round(slowest_bps / 8) == 0,
+        "link with a jitter above 4 s": jitter_s > 4.0,
+        f"room for {links} links, but for {_LINUX_MOST_LINKS}": links > _LINUX_MOST_LINKS,
+        f"room for {flows} flows, but for {_LINUX_MOST_FLOWS}": flows > _LINUX_MOST_FLOWS,
+        f"room for {rows} rows of series, but for {_LINUX_MOST_ROWS}": rows > _LINUX_MOST_ROWS,
+        "flows whose maximum windows, from 3145728 bytes on, differ": len(tuned) > 1,
+        **_linux_refuses_shapers(scenario),
+        **_linux_refuses_together(tcp, scenario.host_or_default().timer_hz),
+    }
+
+
+def _linux_refuses_together(tcp: list[TcpFlow], timer_hz: int) -> Refusals:
+    refused: dict[str, bool] = {}
     for control, names in _LINUX_SHARED.items():
+        own = [flow for flow in tcp if flow.congestion_control == control]
         for name in names:
-            if len({getattr(f, name) for f in tcp if f.congestion_control == control}) > 1:
-                return f"flows of {control} that differ in {name}"
+            values = {getattr(flow, name) for flow in own}
+            refused[f"flows of {control} that differ in {name}"] = len(values) > 1
     # Routes store the minimum RTO in milliseconds, and the kernel in ticks.
-    step_ms = 1000 // math.gcd(1000, host.timer_hz)
+    step_ms = 1000 // math.gcd(1000, timer_hz)
+    tick_s, step_s = f"{1 / timer_hz:g} s", f"{step_ms / 1000:g} s"
     for flow in tcp:
-        tick_s, step_s = f"{1 / host.timer_hz:g} s", f"{step_ms / 1000:g} s"
-        if round(flow.clock_granularity_s * 1e9) != round(1e9 / host.timer_hz):
-            return f"{flow.congestion_control} with a clock granularity other than {tick_s}"
+        control = flow.congestion_control
+        if round(flow.clock_granularity_s * 1e9) != round(1e9 / timer_hz):
+            refused[f"{control} with a clock granularity other than {tick_s}"] = True
         if round(flow.minimum_rto_s * 1e9) % (step_ms * 1_000_000):
-            control = flow.congestion_control
-            return f"{control} with a minimum RTO that is not a multiple of {step_s}"
-    return ""
+            refused[f"{control} with a minimum RTO that is not a multiple of {step_s}"] = True
+    return refused
 
 
-def _linux_refuses_shapers(scenario: Scenario, merges: bool) -> str:
+def _linux_refuses_shapers(scenario: Scenario) -> Refusals:
+    merges = scenario.host_or_default().segmentation_offload
     largest_bytes = max(flow.packet_bytes for flow in scenario.flows)
+    refused = {}
     for link in scenario.links:
         # TBF drops packets larger than its bucket; it counts at least Ethernet's header.
         least_bytes = largest_bytes + max(link.frame_bytes, _ETHERNET_BYTES)
         for queue, shaper in ((link.queue_ab, link.shaper_ab), (link.queue_ba, link.shaper_ba)):
             if isinstance(shaper, TokenBucketFilter):
                 if shaper.burst_bytes < least_bytes:
-                    return f"shaper 'tbf' with a burst below a packet of {least_bytes} bytes"
+                    refused[f"shaper 'tbf' with a burst below a packet of {least_bytes} bytes"] = (
+                        True
+                    )
                 # Packets that TBF cuts count as Ethernet frames, whatever the size table says.
                 if merges and link.frame_bytes != _ETHERNET_BYTES:
-                    return "shaper 'tbf' with segmentation offload and frame_bytes other than 14"
+                    refused[
+                        "shaper 'tbf' with segmentation offload and frame_bytes other than 14"
+                    ] = True
             elif merges and isinstance(queue, Red):
-                return "RED with segmentation offload: its shaper would cut merged packets"
-    return ""
+                refused["RED with segmentation offload: its shaper would cut merged packets"] = True
+    return refused
 
 
-def _linux_refuses_red(red: Red) -> str:
-    power, high = -math.log2(red.queue_weight), red.maximum_threshold_packets
-    # Values must fit into 31 bits (red_check_params of the kernel).
-    fits = power <= 31 and high <= 1e6 and high * red.mean_packet_bytes * 2.0**power < 2**31
-    return _first(
-        {
-            "that is gentle, waits or counts bytes": red.gentle or red.wait or red.byte_mode,
+def _linux_refuses_queue(queue: Queue) -> Refusals:
+    if isinstance(queue, Red):
+        power, high = -math.log2(queue.queue_weight), queue.maximum_threshold_packets
+        # Values must fit into 31 bits (red_check_params of the kernel).
+        fits = power <= 31 and high <= 1e6 and high * queue.mean_packet_bytes * 2.0**power < 2**31
+        return {
+            "that is gentle, waits or counts bytes": queue.gentle or queue.wait or queue.byte_mode,
             "with a weight that is not a power of two": power != round(power),
             "with thresholds this high or so low a weight": not fits,
         }
-    )
-
-
-def _linux_refuses_queue(queue: Queue) -> str:
-    if isinstance(queue, Red):
-        return _linux_refuses_red(queue)
-    if isinstance(queue, DropTail | Pfifo):
-        return ""
-    other_s = queue.update_interval_s if isinstance(queue, Pie | FqPie) else queue.interval_s
-    if any(round(time_s * 1e9) % 1000 for time_s in (queue.target_s, other_s)):
-        return "with times that are not whole microseconds"
-    if not isinstance(queue, FqCoDel | FqPie):
-        return ""
-    return _first(
-        {
-            "with more than 65536 buckets": queue.buckets > 65536,
-            "with a quantum below 256 or above 1048576 bytes": (
-                not 256 <= queue.quantum_bytes <= 1 << 20
-            ),
-        }
-    )
+    times_s = [value for name, value in queue if name.endswith("_s")]
+    quantum_bytes = getattr(queue, "quantum_bytes", 256)
+    return {
+        "with times that are not whole microseconds": any(round(t * 1e9) % 1000 for t in times_s),
+        "with more than 65536 buckets": getattr(queue, "buckets", 0) > 65536,
+        "with a quantum below 256 or above 1048576 bytes": not 256 <= quantum_bytes <= 1 << 20,
+    }
 
 
 def linux_cache(root: Path) -> Path:
@@ -307,10 +266,9 @@ def ns3(version: str) -> Engine:
         queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}),
         losses=frozenset({"random", "listed"}),
         refuse_flow=functools.partial(_ns3_refuses_flow, version),
-        refuse_queue=lambda queue: "",
+        refuse_queue=lambda queue: {},
         refuse_scenario=_ns3_refuses_scenario,
-        cost_base_s=0.08,
-        cost_per_crossing_s=4.2e-6,
+        cost=(0.08, 4.2e-6),
         nominal_cost=(0.05, 4e-6),
         own_program=lambda root: own_program(root, engine),
     )
@@ -330,8 +288,7 @@ NS2 = Engine(
     refuse_scenario=_ns2_refuses_scenario,
     cubic_beta=_NS2_CUBIC_BETA,
     cubic_hystart=False,
-    cost_base_s=0.13,
-    cost_per_crossing_s=1.3e-6,
+    cost=(0.13, 1.3e-6),
     nominal_cost=(0.13, 1e-6),
     shared=True,
     missing=lambda root: [] if shutil.which("ns") else ["ns2"],
@@ -347,8 +304,7 @@ LINUX = Engine(
     losses=frozenset({"random"}),
     refuse_flow=_linux_refuses_flow,
     refuse_queue=_linux_refuses_queue,
-    cost_base_s=0.35,
-    cost_per_crossing_s=12e-6,
+    cost=(0.35, 12e-6),
     nominal_cost=(0.35, 10e-6),
     refuse_scenario=_linux_refuses_scenario,
     # Linux's default time to live is 64.

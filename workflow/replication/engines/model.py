@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,10 @@ from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scena
 
 #: The code that writes the program's input file.
 _INPUT_FILE = tuple(Path(__file__).with_name(name) for name in ("input_file.py", "routing.py"))
+
+
+#: What an engine refuses, and whether a flow, queue or scenario has it.
+Refusals = Mapping[str, bool | None]
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class Engine:
     congestion_controls, queues, losses : frozenset of str
         Supported kinds; others are refused by name.
     refuse_flow, refuse_queue, refuse_scenario : callable
-        Why a flow, queue or scenario of supported kinds is refused; empty if it is not.
-    cost_base_s, cost_per_crossing_s : float
+        Features that a flow, queue or scenario of supported kinds must not have.
+    cost : tuple of float
         Expected CPU seconds of a run and of a packet on a link, measured; high rather than low.
     nominal_cost : tuple of float
         The same for `nominal_cost_s`.
@@ -68,11 +72,10 @@ class Engine:
     congestion_controls: frozenset[str]
     queues: frozenset[str]
     losses: frozenset[str]
-    refuse_flow: Callable[[TcpFlow], str]
-    refuse_queue: Callable[[Queue], str]
-    refuse_scenario: Callable[[Scenario], str]
-    cost_base_s: float
-    cost_per_crossing_s: float
+    refuse_flow: Callable[[TcpFlow], Refusals]
+    refuse_queue: Callable[[Queue], Refusals]
+    refuse_scenario: Callable[[Scenario], Refusals]
+    cost: tuple[float, float]
     nominal_cost: tuple[float, float]
     cubic_beta: float = 0.7
     cubic_hystart: bool = True
@@ -140,18 +143,18 @@ class Engine:
             flow = self.resolved(flow)
             if flow.congestion_control not in self.congestion_controls:
                 return f"{self.name} has no congestion control {flow.congestion_control!r}"
-            if refused := self.refuse_flow(flow):
+            if refused := _first(self.refuse_flow(flow)):
                 return f"{self.name} has no {flow.congestion_control} {refused}"
         for link in scenario.links:
             for queue in (link.queue_ab, link.queue_ba):
                 if queue.kind not in self.queues:
                     return f"{self.name} has no queue {queue.kind!r}"
-                if refused := self.refuse_queue(queue):
+                if refused := _first(self.refuse_queue(queue)):
                     return f"{self.name} has no {queue.kind} {refused}"
             for loss in (link.loss_ab, link.loss_ba):
                 if loss is not None and loss.kind not in self.losses:
                     return f"{self.name} has no loss model {loss.kind!r}"
-        refused = self.refuse_scenario(scenario)
+        refused = _first(self.refuse_scenario(scenario))
         return f"{self.name} has no {refused}" if refused else ""
 
     def require(self, root: Path) -> None:
@@ -165,12 +168,17 @@ class Engine:
 
     def cost_s(self, crossings: float) -> float:
         """Return the expected CPU seconds of a run with this number of `link_crossings`."""
-        return self.cost_base_s + self.cost_per_crossing_s * crossings
+        base_s, crossing_s = self.cost
+        return base_s + crossing_s * crossings
 
     def nominal_cost_s(self, scenario: Scenario) -> float:
         """Return the fixed cost by which tiers choose lengths and numbers of runs."""
         base_s, crossing_s = self.nominal_cost
         return base_s + crossing_s * nominal_crossings(scenario)
+
+
+def _first(refusals: Refusals) -> str:
+    return next((text for text, is_met in refusals.items() if is_met), "")
 
 
 def _is_cached(path: Path) -> bool:

@@ -7,7 +7,7 @@ A test yields one number per replicate, the statistic. It must meet `expect` for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -283,10 +283,9 @@ class Claim(_Sentence):
         """Whether the claim counts in the shares of reproduced claims."""
         return self.repeats is None
 
-    def quantities(self) -> Iterator[Quantity]:
-        """Yield every quantity of the test."""
-        for test in self.tests():
-            yield from sides(test)
+    def quantities(self) -> list[Quantity]:
+        """Return every quantity of the test."""
+        return [quantity for test in self.tests() for quantity in sides(test)]
 
     def tests(self) -> list[SimpleTest]:
         """Return the parts of the test; none for a claim that cannot be tested."""

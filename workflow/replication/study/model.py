@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import unicodedata
+import re
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
@@ -23,16 +23,13 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 #: The page with every key of every document, and the support of each engine.
 REFERENCE = "configs/reference.md"
 
-#: Unicode's categories of control characters, line and paragraph separators.
-_CONTROLS = {"Cc", "Zl", "Zp"}
+#: Unicode's control characters (Cc), line and paragraph separators (Zl, Zp).
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def control_character(text: str, allowed: str = "") -> str | None:
     """Return the first control character or line break of a text, or None."""
-    if text.isprintable():
-        return None
-    found = (c for c in text if unicodedata.category(c) in _CONTROLS and c not in allowed)
-    return next(found, None)
+    return next((c for c in _CONTROLS.findall(text) if c not in allowed), None)
 
 
 def _without_controls(allowed: str, reason: str) -> AfterValidator:

@@ -184,8 +184,3 @@ def unique(names: Iterable[str], what: str) -> None:
     for name, times in Counter(names).items():
         if times > 1:
             raise ValueError(f"duplicate {what}: {name!r}")
-
-
-def plain_values(parameters: dict[str, Parameter]) -> dict[str, Any]:
-    """Return the parameters' values by name."""
-    return {name: parameter.value for name, parameter in parameters.items()}

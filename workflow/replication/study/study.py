@@ -220,9 +220,9 @@ class Study(Document):
         found = [change.to(kind, name, reading) for change in self.changes]
         return [change for change in found if change is not None]
 
-    def substituted(self, engine: str) -> Substitution | None:
-        """Return the substitution on an engine, if any."""
-        return next((s for s in self.substitutions if s.engine == engine), None)
+    def substituted(self, engine: str) -> dict[str, JsonValue]:
+        """Return the values that an engine runs instead of the study's, by parameter."""
+        return next((s.set for s in self.substitutions if s.engine == engine), {})
 
     def experiment(self, name: str) -> Experiment:
         """Return the experiment called `name`; KeyError without one."""

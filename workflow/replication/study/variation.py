@@ -235,18 +235,23 @@ def assumptions(study: Study) -> list[Assumption]:
     ]
 
 
-def drawn(study: Study, experiment: Experiment, replicate: int) -> dict[str, JsonValue]:
-    """Return a replicate's draws of the parameters that vary, equal at all points."""
+def values_of(
+    study: Study, experiment: Experiment, replicate: int = 0, engine: str = ""
+) -> dict[str, JsonValue]:
+    """Return a replicate's values on an engine, with its draws and the engine's substitutions.
+
+    They are equal at all points; a level that sets a parameter has priority.
+    """
     found: dict[str, JsonValue] = {}
     for name, parameter in parameters_of(study, experiment).items():
-        if parameter.assumed is None or parameter.assumed.varies is None:
-            continue
-        low, high = parameter.assumed.varies
-        digest = digest_of(f"{study.id}/{experiment.id}/{replicate}/{name}".encode())
-        share = int(digest[:16], 16) / 2**64
-        whole = isinstance(parameter.value, int)
-        found[name] = Range.model_construct(low=low, high=high, whole=whole).at(share)
-    return found
+        found[name] = parameter.value
+        if parameter.assumed and parameter.assumed.varies:
+            low, high = parameter.assumed.varies
+            digest = digest_of(f"{study.id}/{experiment.id}/{replicate}/{name}".encode())
+            whole = isinstance(parameter.value, int)
+            span = Range.model_construct(low=low, high=high, whole=whole)
+            found[name] = span.at(int(digest[:16], 16) / 2**64)
+    return found | study.substituted(engine)
 
 
 def check_parameters_used(study: Study) -> None:

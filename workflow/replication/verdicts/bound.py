@@ -18,7 +18,7 @@ from replication.design.design import combinations
 from replication.engines.path import FlowPaths
 from replication.study.claim_model import Flows, Quantity, StartOrder, Where, covers
 from replication.study.link import Link
-from replication.study.parameter import Parameter, plain_values
+from replication.study.parameter import Parameter
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import REFERENCE, expand, instantiate, resolve
@@ -146,7 +146,7 @@ def stated_points(
     """
     experiment = study.experiment(experiment_id)
     parameters = parameters_of(study, experiment)
-    defaults = plain_values(parameters)
+    defaults = {name: parameter.value for name, parameter in parameters.items()}
     found = []
     for keys, changed in _points(experiment, where):
         values = defaults | changed
@@ -167,7 +167,7 @@ def shortest_duration_s(study: Study, experiment_id: str, where: Where) -> float
     experiment = study.experiment(experiment_id)
     parameters = parameters_of(study, experiment)
     varied = {n: p.assumed.varies for n, p in parameters.items() if p.assumed and p.assumed.varies}
-    defaults = plain_values(parameters)
+    defaults = {name: parameter.value for name, parameter in parameters.items()}
     drawn = [{}, *({name: span[end] for name, span in varied.items()} for end in (0, 1))]
     return min(
         float(resolve(experiment.duration_s, defaults | own | changed))

@@ -14,11 +14,10 @@ from IPython.display import Markdown, display
 
 from replication.report.notebooks.picture import NOT_CONCLUDED
 from replication.study.errors import InputError, RunError
-from replication.study.parameter import plain_values
 from replication.study.scenario import Scenario
-from replication.study.study import Study, parameters_of
+from replication.study.study import Study
 from replication.study.template import instantiate, replicate_seed
-from replication.study.variation import drawn
+from replication.study.variation import values_of
 
 _OURS = (InputError, RunError)
 
@@ -77,9 +76,7 @@ def design(
     InputError: no such level or parameter, or no valid scenario.
     """
     found = study.experiment(experiment)
-    values = plain_values(parameters_of(study, found)) | drawn(study, found, 0)
-    substitution = study.substituted(engine)
-    values |= substitution.set if substitution else {}
+    values = values_of(study, found, engine=engine)
     known = {
         factor.id: {level.key: level.set for level in factor.levels} for factor in found.factors
     }
