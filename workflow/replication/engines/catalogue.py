@@ -72,11 +72,12 @@ _NS2_CUBIC_BETA = 0.8
 def _ns2_refuses_flow(flow: TcpFlow) -> Refusals:
     control, sack, limited = flow.congestion_control, flow.sack, flow.limited_transmit
     is_cubic, is_highspeed = control == "cubic", control == "highspeed"
+    is_early = flow.connect_s not in (None, flow.start_s)
     # These agents send the first segment when the SYN is acknowledged.
     shakes_hands = control in ("tahoe", "reno", "newreno") or (is_highspeed and not sack)
     beta = round(1024 * _NS2_CUBIC_BETA)
     return {
-        "with a connection before its data": flow.connects_early and shakes_hands,
+        "with a connection before its data": is_early and shakes_hands,
         "with PRR": flow.recovery != "classic",
         "with ECN": flow.ecn and control == "vegas",
         _MANY_SEGMENTS: flow.delayed_ack_segments > 2,

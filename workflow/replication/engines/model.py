@@ -46,10 +46,8 @@ class Engine:
         Supported kinds; others are refused by name.
     refuse_flow, refuse_queue, refuse_scenario : callable
         Features that a flow, queue or scenario of supported kinds must not have.
-    cost : tuple of float
-        Expected CPU seconds of a run and of a packet on a link, measured; high rather than low.
-    nominal_cost : tuple of float
-        The same for `nominal_cost_s`.
+    cost, nominal_cost : tuple of float
+        CPU seconds of a run and of a packet on a link: measured, high rather than low; and fixed.
     cubic_beta, cubic_hystart : float, bool
         Defaults of CUBIC.
     released : str

@@ -119,11 +119,6 @@ class TcpFlow(_Flow):
         options = TIMESTAMPS_BYTES if self.timestamps else 0
         return self.segment_bytes + TCP_IP_HEADER_BYTES + options
 
-    @property
-    def connects_early(self) -> bool:
-        """Whether the handshake begins before there are data."""
-        return self.connect_s is not None and self.connect_s < self.start_s
-
 
 class CbrFlow(_Flow):
     """UDP flow of constant bit rate."""

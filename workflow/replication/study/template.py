@@ -27,10 +27,7 @@ _MOST_COPIES = 10_000
 REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 _PLUS = re.compile(r"\s\+\s")
 _JITTER_STEP_S = 1e-6
-_KEYS = {
-    kind: (*model.model_fields, "start_jitter_s")
-    for kind, model in (("tcp", TcpFlow), ("cbr", CbrFlow))
-}
+_FLOWS: dict[str, type[Document]] = {"tcp": TcpFlow, "cbr": CbrFlow}
 
 
 class TemplateError(InputError):
@@ -113,7 +110,8 @@ def _numbered(entry: Any, number: str) -> Any:
 
 def whole_flow(entry: dict[str, Any], parameters: Collection[str]) -> dict[str, Any]:
     """Return a flow's template in which missing keys refer to the parameters of their names."""
-    keys = _KEYS.get(entry.get("kind", ""), ())
+    model = _FLOWS.get(entry.get("kind", ""))
+    keys = (*model.model_fields, "start_jitter_s") if model else ()
     return {key: f"${key}" for key in keys if key in parameters} | entry
 
 

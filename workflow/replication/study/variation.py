@@ -185,13 +185,10 @@ class Assumption:
     @property
     def alternatives(self) -> list[JsonValue]:
         """The ends of the range, or the choices, without the default."""
-        if self.tag.range is None:
-            return self._choices([self.default])
-        ends: list[JsonValue] = [self._range.at(share) for share in (0, 1)]
-        return [end for end in ends if end != self.default]
+        return self._choices([self.default])
 
     def _choices(self, without: Sequence[JsonValue]) -> list[JsonValue]:
-        choices = self.tag.choices or []
+        choices = self.tag.choices or [self._range.at(share) for share in (0, 1)]
         return [one for one in choices if not any(_same(one, no) for no in without)]
 
     @property
