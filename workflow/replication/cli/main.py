@@ -84,13 +84,12 @@ def _validated(study: Study) -> Iterator[str]:
     from replication.design.new_study import TO_FILL_IN
 
     runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
-    judged = [*_judgeable(study, ("quick", "paper"), [*ENGINES])]
     points = {(run.experiment, run.point) for run in runs}
     yield (
         f"{study.id}: {len(study.experiments)} experiments, {len(points)} points, "
         f"{len(study.tables)} tables, {len(study.claims)} claims: valid"
     )
-    yield from judged
+    yield from _judgeable(study, ("quick", "paper"), [*ENGINES])
     if count := repr(study).count(TO_FILL_IN):
         yield f"warning: {study.id}, {count} texts are {TO_FILL_IN!r}"
     for warning in repeat_warnings(runs):

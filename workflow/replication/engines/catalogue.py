@@ -318,11 +318,6 @@ LINUX = Engine(
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (NS3, NS2, LINUX)}
 
 
-def family_of(name: str) -> str:
-    """Return an engine's title for readers; for an unknown engine its name."""
-    return ENGINES[name].title if name in ENGINES else name
-
-
 def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
     """Return an engine by its name, ns3 in the given version."""
     return ns3(ns3_version) if name == "ns3" else ENGINES[name]

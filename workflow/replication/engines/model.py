@@ -243,7 +243,8 @@ def link_crossings(scenario: Scenario) -> float:
         ]
         bps *= min([1.0, *shares])
         merged = _merged_segments(scenario, flow, bps)
-        packets = bps * scenario.duration_s / (8 * merged * _packet_bytes(flow))
+        packet_bytes = merged * (flow.segment_bytes + TCP_IP_HEADER_BYTES)
+        packets = bps * scenario.duration_s / (8 * packet_bytes)
         acknowledged = 1 + min(1.0, merged / flow.delayed_ack_segments)
         crossings += acknowledged * packets * len(path)
     return crossings
@@ -251,10 +252,6 @@ def link_crossings(scenario: Scenario) -> float:
 
 def _active_s(scenario: Scenario, flow: Flow) -> float:
     return min(flow.stop_s, scenario.duration_s) - flow.start_s
-
-
-def _packet_bytes(flow: TcpFlow) -> int:
-    return flow.segment_bytes + TCP_IP_HEADER_BYTES
 
 
 def _tcp_bps(
@@ -272,7 +269,8 @@ def _tcp_bps(
         loss /= _MERGED
     if loss and (control in _RENO or control == "cubic"):
         segments = float(cubic_window(rtt_s, loss) if control == "cubic" else reno_window(loss))
-        bps = min(bps, _LOSS_MARGIN * 8 * _packet_bytes(flow) * segments / rtt_s)
+        packet_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
+        bps = min(bps, _LOSS_MARGIN * 8 * packet_bytes * segments / rtt_s)
     return bps
 
 
@@ -290,7 +288,7 @@ def _merged_segments(scenario: Scenario, flow: TcpFlow, bps: float) -> float:
     if not offload:
         return 1.0
     most_bytes = _LARGEST_MERGED_BYTES if offload is True else offload
-    segment_bytes = _packet_bytes(flow)
+    segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
     return max(1.0, min(most_bytes, max(2 * segment_bytes, bps / 8 / 1024)) / segment_bytes)
 
 
@@ -316,7 +314,7 @@ def nominal_crossings(scenario: Scenario) -> float:
         loss = random_loss(routes.links(flow.source, flow.destination))
         bps = _tcp_bps(scenario, flow, loss, slowest_bps, rtt_s) * active_s / scenario.duration_s
         tcp_bps += min(bps, _transfer_bps(scenario, flow))
-        segment_bytes = _packet_bytes(flow)
+        segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
     # An acknowledgement costs about as much as the data packet it answers.
     carried = 2 * min(tcp_bps, slowest_bps) * scenario.duration_s / (8 * segment_bytes)
     return crossings + carried * hops

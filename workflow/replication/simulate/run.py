@@ -107,8 +107,8 @@ def _run_one(job: Job, scenario_id: str) -> dict[str, Any]:
         job.store.finish(scenario_id, work, usage)
         return usage
     except (RunError, OSError) as error:
-        refused = describe_refusal(error) if isinstance(error, OSError) else None
-        raise RunError(f"scenario {scenario_id} on {job.engine}: {refused or error}") from None
+        reason = describe_refusal(error) or error
+        raise RunError(f"scenario {scenario_id} on {job.engine}: {reason}") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

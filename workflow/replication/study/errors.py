@@ -41,11 +41,11 @@ REMEDIES = {
 }
 
 
-def describe_refusal(error: OSError | MemoryError) -> str | None:
+def describe_refusal(error: Exception) -> str | None:
     """Return message and remedy of an error in `REMEDIES`; None for any other error."""
     if isinstance(error, MemoryError):
         return f"out of memory: {REMEDIES[errno.ENOMEM]}"
-    if error.errno not in REMEDIES:
+    if not isinstance(error, OSError) or error.errno not in REMEDIES:
         return None
     where = f"{_plain(str(error.filename))[:300]}: " if error.filename else ""
     return f"{where}{os.strerror(error.errno)}: {REMEDIES[error.errno]}"
@@ -65,9 +65,9 @@ def exit_with_error() -> Iterator[None]:
 
 def end_of(error: Exception) -> tuple[int, str] | None:
     """Return exit code and message of an expected error; None for one that needs a traceback."""
-    if isinstance(error, InputError | RunError):
-        return (2 if isinstance(error, InputError) else 1), str(error)
-    line = describe_refusal(error) if isinstance(error, OSError | MemoryError) else None
+    if isinstance(error, InputError):
+        return 2, str(error)
+    line = str(error) if isinstance(error, RunError) else describe_refusal(error)
     return None if line is None else (1, line)
 
 

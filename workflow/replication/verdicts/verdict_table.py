@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from replication.design.config import load_study
-from replication.engines.catalogue import family_of
+from replication.engines.catalogue import ENGINES
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
 from replication.study.table import (
@@ -168,7 +168,7 @@ def primary_engine(original: str, parts: Mapping[str, EngineCoverage]) -> Primar
         return PrimaryEngine(original)
     engine = DEFAULT if DEFAULT in ran else ran[0]
     why = parts[original].why_not() if original in parts else "did not run here"
-    said = f"the paper ran {family_of(original)}, which {why}"
+    said = f"the paper ran {ENGINES[original].title}, which {why}"
     return PrimaryEngine(engine, f"Verdicts of {engine}; {said}.")
 
 

@@ -8,7 +8,7 @@ from textwrap import shorten
 from typing import Any
 
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
-from replication.engines.catalogue import ENGINES, family_of, package_warning
+from replication.engines.catalogue import ENGINES, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
 from replication.report.pages.shown import Badge
@@ -80,7 +80,7 @@ def _engine(source: Source, name: str) -> dict[str, Any]:
     ran = source.provenance.get("engines", {}).get(name, {})
     return {
         "name": name,
-        "family": family_of(name),
+        "family": ENGINES[name].title,
         "version": str(ran.get("version", ENGINES[name].version)),
         "warning": package_warning(ran.get("package") or {}),
         "installed": ran.get("installed"),
