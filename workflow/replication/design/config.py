@@ -19,7 +19,6 @@ from replication.study.parameter import unique
 from replication.study.study import ALL_STUDIES, Study
 
 STUDIES = Path("configs") / "studies"
-_RuntimeName = Literal["native", "docker", "podman"]
 
 
 class Replicates(Document):
@@ -82,7 +81,7 @@ class Config(Document):
     installed in the folder `NS3_PREFIX` (`3.37` for Debian 12's package `libns3-dev`)."""
     studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
     """`all`, or a list of study ids."""
-    runtime: _RuntimeName = "native"
+    runtime: Literal["native", "docker", "podman"] = "native"
     """How simulators run: `native`, or in [containers](../containers/README.md) of `docker` or
     `podman`."""
     batch_cost_s: PositiveSeconds | None = None
@@ -186,18 +185,14 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
         # YAML and Snakemake's command line read 3.37 as a number.
         document["ns3_version"] = str(version)
     for key, word in (("studies", ALL_STUDIES), ("engines", "available")):
-        if key in document:
-            document[key] = _listed(document[key], word)
+        if isinstance(names := document.get(key), str):
+            names = listed(names)
+        if names is not None:
+            document[key] = word if names == [word] else names
     try:
         return Config.model_validate(document)
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from None
-
-
-def _listed(value: Any, word: str) -> Any:
-    """Return names as a list, from a list or a comma-separated text; a single `word` as text."""
-    names = listed(value) if isinstance(value, str) else value
-    return word if names == [word] else names
 
 
 def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:

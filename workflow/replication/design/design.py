@@ -8,10 +8,9 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from replication.design.config import Extent
 from replication.engines.catalogue import ENGINES, chosen_engine
@@ -129,64 +128,51 @@ def design_study(
 
     With `first_alone` only the first replicate is designed.
     """
-    runs: list[Run] = []
     chosen = [chosen_engine(name, ns3_version) for name in engines]
+    runs: list[Run] = []
     for experiment in study.experiments:
-        points = [
-            _Point(study, experiment, tier, levels, values)
-            for levels, values in combinations(experiment.factors, tier)
-        ]
-        for engine in chosen:
-            least = _least_count(engine, points)
-            for point in points:
-                count = tier.replicates_for(engine.nominal_cost_s(point.scenario()))
-                point.counts[engine.name] = max(least, count)
-        for point in points:
-            runs.extend(point.runs(chosen, first_alone))
+        runs += _runs(study, experiment, tier, chosen, first_alone)
     return runs
 
 
-@dataclass(frozen=True)
-class _Point:
-    """One point of an experiment; `counts` has the number of replicates by engine."""
-
-    study: Study
-    experiment: Experiment
-    tier: Extent
+class _Point(NamedTuple):
     levels: dict[str, str]
     values: dict[str, Any]
-    counts: dict[str, int] = field(default_factory=dict)
-    _made: dict[tuple[int, str], Scenario] = field(default_factory=dict)
+    limit_s: float | None
+    whole_s: float
+    first: Scenario
 
-    def scenario(self, replicate: int = 0, engine: str = "") -> Scenario:
-        """Return a replicate's scenario; engines without a substitution share it."""
-        key = replicate, engine if self.study.substituted(engine) else ""
-        if key not in self._made:
-            self._made[key] = self._make(replicate, self._limit_s, engine)
-        return self._made[key]
 
-    def _make(self, replicate: int, limit_s: float | None = None, engine: str = "") -> Scenario:
-        own = self.study, self.experiment, self.levels, self.values
-        return scenario_at(*own, replicate, limit_s, engine)
+def _points(study: Study, experiment: Experiment, tier: Extent) -> Iterator[_Point]:
+    needed_s = _needed_s(study, experiment)
+    for levels, values in combinations(experiment.factors, tier):
+        first = whole = scenario_at(study, experiment, levels, values)
+        limit_s = _duration_limit(whole, tier, needed_s)
+        if limit_s is not None:
+            first = scenario_at(study, experiment, levels, values, 0, limit_s)
+        yield _Point(levels, values, limit_s, whole.duration_s, first)
 
-    @cached_property
-    def _limit_s(self) -> float | None:
-        # The same for all engines.
-        return _duration_limit(self._make(0), self.tier, _needed_s(self.study, self.experiment))
 
-    def runs(self, engines: list[Engine], first_alone: bool) -> Iterator[Run]:
-        """Yield the runs on each engine, with `first_alone` only of the first replicate."""
-        first = self.scenario()
-        crossings = link_crossings(first)
-        whole_s = (self._make(0) if self._limit_s else first).duration_s
+def _runs(
+    study: Study, experiment: Experiment, tier: Extent, engines: list[Engine], first_alone: bool
+) -> Iterator[Run]:
+    points = list(_points(study, experiment, tier))
+    least = {engine.name: _least_count(engine, experiment, tier, points) for engine in engines}
+    for point in points:
+        crossings, made = link_crossings(point.first), {(0, ""): point.first}
         for engine in engines:
-            count = self.counts[engine.name]
+            count = max(least[engine.name], tier.replicates_for(engine.nominal_cost_s(point.first)))
+            # Engines without a substitution share scenarios.
+            own = engine.name if study.substituted(engine.name) else ""
             for replicate in range(1 if first_alone else count):
-                scenario = self.scenario(replicate, engine.name)
+                if (replicate, own) not in made:
+                    at = experiment, point.levels, point.values
+                    made[replicate, own] = scenario_at(study, *at, replicate, point.limit_s, own)
+                scenario = made[replicate, own]
                 yield Run(
-                    study=self.study.id,
-                    experiment=self.experiment.id,
-                    levels=self.levels,
+                    study=study.id,
+                    experiment=experiment.id,
+                    levels=point.levels,
                     replicate=replicate,
                     engine=engine.name,
                     scenario=scenario,
@@ -194,15 +180,15 @@ class _Point:
                     refusal=engine.refusal(scenario),
                     cost_s=engine.cost_s(crossings),
                     replicates=count,
-                    whole_s=whole_s,
+                    whole_s=point.whole_s,
                 )
 
 
-def _least_count(engine: Engine, points: list[_Point]) -> int:
-    least = points[0].experiment.replicates_at_least
-    if least is None or not points[0].tier.heeds_replicates_at_least:
+def _least_count(engine: Engine, experiment: Experiment, tier: Extent, points: list[_Point]) -> int:
+    least = experiment.replicates_at_least
+    if least is None or not tier.heeds_replicates_at_least:
         return 0
-    dearest_s = max(engine.nominal_cost_s(point.scenario()) for point in points)
+    dearest_s = max(engine.nominal_cost_s(point.first) for point in points)
     is_cheap = least.where_cost_below_s is None or dearest_s < least.where_cost_below_s
     return least.count if is_cheap else 0
 

@@ -20,7 +20,7 @@ from replication.design.design import (
 )
 from replication.design.input_hashes import code, value_hash
 from replication.design.study_check import check_study
-from replication.simulate.store import Totals, count_runs, finished_runs
+from replication.simulate.store import Totals, count_runs
 from replication.study.files import sha256_of, write_text
 from replication.study.published import published_path
 from replication.study.scenario import Host
@@ -69,16 +69,16 @@ class Plan:
 
     def summary(self, stores: Mapping[str, Path]) -> list[str]:
         """Return a line for each study and each warning, and one for the total."""
-        lines, finished = [], finished_runs(stores.values())
+        lines = []
         for name, study in self.studies.items():
             own = {stores[engine]: costs for engine, costs in study.costs.items()}
-            done, total, remaining_s = count_runs(own, finished)
+            done, total, remaining_s = count_runs(own)
             lines.append(
                 f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
                 f"batches, {done} done; about {remaining_s:.0f} s of CPU remaining"
             )
             lines += [f"warning: {name}, {warning}" for warning in study.warnings]
-        done, total, remaining_s = count_runs(self.totals(stores), finished)
+        done, total, remaining_s = count_runs(self.totals(stores))
         remaining = f"about {remaining_s / 60:.1f} CPU minutes remaining"
         return [*lines, f"total: {total} scenarios, {done} done; {remaining}"]
 

@@ -50,14 +50,8 @@ class SampledResults(Results):
             **{key: c.reorder_categories(sorted(c.categories)) for key, c in categories.items()}
         )
 
-    def series_of(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the series of the runs, each once, by scenario and engine."""
-        pairs = sorted(set(runs[RUN].itertuples(index=False, name=None)))
-        none = np.array([], dtype=np.intp)
-        return self.series.take(np.concatenate([none, *(self._places.get(p, none) for p in pairs)]))
-
     @cached_property
-    def _places(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
+    def places(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
         """The positions of each run's rows in the series."""
         places = self.series.groupby(RUN, observed=True, sort=False).indices
         return cast("dict[tuple[str, str], npt.NDArray[np.intp]]", places)
@@ -97,7 +91,10 @@ def samples(
     results: SampledResults, pairs: pd.DataFrame, keys: Sequence[str], window_s: Window
 ) -> pd.DataFrame:
     """Return the samples whose `keys` are among those of `pairs`, in time order."""
-    series = results.series_of(pairs)
+    runs = sorted(set(pairs[RUN].itertuples(index=False, name=None)))
+    none = np.array([], dtype=np.intp)
+    places = np.concatenate([none, *(results.places.get(run, none) for run in runs)])
+    series = results.series.take(places)
     if window_s is not None:
         low, high = window_s
         after, until = series["time_s"] > low + _SLACK_S, series["time_s"] <= high + _SLACK_S

@@ -21,7 +21,8 @@ from replication.study.files import fetch, parse_yaml, sha256_of
 from replication.study.model import Document
 from replication.study.study import Study
 
-#: A data flow has at least this share of the busiest flow's samples, a control connection fewer.
+#: A data flow has at least this share of the busiest flow's samples. iperf3's control connection is
+#: sampled only at the start and the end of a test.
 DATA_FLOW_FRACTION = 0.10
 
 TRIO_COLUMNS = (
@@ -87,25 +88,17 @@ def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
     return trace
 
 
-def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
-    """Return the samples of each data flow of a trace, by ascending client port.
-
-    The control connection of iperf3 is sampled only at the start and the end of a test.
-    """
-    counts = trace["port"].value_counts()
-    data = counts.index[counts >= DATA_FLOW_FRACTION * counts.max()]
-    return {
-        int(port): trace[trace["port"] == port].sort_values("time_s", ignore_index=True)
-        for port in sorted(data)
-    }
-
-
 def read_flows(path: Path, names: Collection[str]) -> dict[str, pd.DataFrame]:
     """Return the samples of each data flow by its name; `names` are in the order of the ports."""
-    flows = split_data_flows(read_trace(path))
-    if len(names) != len(flows):
-        raise _malformed(path, f"{len(flows)} data flows for {len(names)} names")
-    return dict(zip(names, flows.values(), strict=True))
+    trace = read_trace(path)
+    counts = trace["port"].value_counts()
+    ports = sorted(counts.index[counts >= DATA_FLOW_FRACTION * counts.max()])
+    if len(names) != len(ports):
+        raise _malformed(path, f"{len(ports)} data flows for {len(names)} names")
+    return {
+        name: trace[trace["port"] == port].sort_values("time_s", ignore_index=True)
+        for name, port in zip(names, ports, strict=True)
+    }
 
 
 FOLDER = Path("data/traces")
