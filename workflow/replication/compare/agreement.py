@@ -130,20 +130,20 @@ def load_differences(root: Path) -> EngineDifferences:
     return read_model(root / PATH, EngineDifferences)
 
 
-def _group(pair: Compared) -> tuple[str, str, tuple[str, str]]:
+def _group(pair: Compared) -> tuple[str, object]:
     """Return what is examined together: a claim, or the cells of a table's column."""
     item = pair.item
     name = item[0] if pair.kind == CLAIM else f"{item[0]}: {item[2]}"
-    return pair.kind, name, pair.engines
+    return name, (pair.kind, pair.engines, pair.agrees)
 
 
-def _row(pair: Compared, causes: Sequence[str]) -> dict[str, object]:
+def _row(pair: Compared, causes: str) -> dict[str, object]:
     (left, right), (left_verdict, right_verdict) = pair.engines, pair.verdicts
     return {
         **{"study": pair.known["study"], "kind": pair.kind, "left": left, "right": right},
         **{name: pair.known.get(name, "") for name in ("claim", "table", "row", "column")},
         **{"left_verdict": left_verdict, "right_verdict": right_verdict},
-        **{"agree": pair.agrees, "causes": "; ".join(causes)},
+        **{"agree": pair.agrees, "causes": causes},
     }
 
 
@@ -168,8 +168,8 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
     items: list[dict[str, object]] = []
     measured: list[dict[str, object]] = []
     for name in studies:
-        pairs, causes = pairs_of(data, name), dict[tuple[object, ...], list[str]]()
-        groups: dict[tuple[object, ...], list[Compared]] = {}
+        pairs, causes = pairs_of(data, name), dict[object, str]()
+        groups: dict[object, list[Compared]] = {}
         for pair in pairs:
             if pair.agrees is False:
                 groups.setdefault(_group(pair), []).append(pair)
@@ -179,11 +179,8 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
             sides = _sides(study, group)
             measured += _contrasts(results, group[0], sides)
             runs = [run for side in sides for run in _scenarios(results, side, group[0].engines)]
-            causes[key] = known.concerning(group[0].engines, runs)
-        items += [
-            _row(pair, causes.get(_group(pair), []) if pair.agrees is False else [])
-            for pair in pairs
-        ]
+            causes[key] = "; ".join(known.concerning(group[0].engines, runs))
+        items += [_row(pair, causes.get(_group(pair), "")) for pair in pairs]
     for (name, columns), rows in zip(TABLES.items(), (items, measured), strict=True):
         write_table(data / name, rows, columns)
 
@@ -243,7 +240,7 @@ def _contrasts(
         found = estimate((means["value_right"] - means["value_left"]).to_numpy())
         left_mean, right_mean = (float(means[name].mean()) for name in means)
         yield {
-            **{"study": first.known["study"], "group": _group(first)[1]},
+            **{"study": first.known["study"], "group": _group(first)[0]},
             **{"left": left, "right": right},
             **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
             **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},

@@ -108,10 +108,7 @@ def _published_flows(root: Path, study: Study) -> list[PublishedFlow]:
 
 @dataclass(frozen=True)
 class OurFlow:
-    """One flow of one of our runs; `document` is its part of the scenario.
-
-    `first_age_s` is the age of the flow at its first sample with a window.
-    """
+    """One flow of a run, its part of the scenario, and its age at the first sampled window."""
 
     engine: str
     replicate: int

@@ -98,10 +98,7 @@ def scenario_at(
     limit_s: float | None = None,
     engine: str = "",
 ) -> Scenario:
-    """Return the scenario of a point whose levels set `values`; InputError names the point.
-
-    With `engine` the engine's substitutions apply.
-    """
+    """Return the scenario of a point on an engine, if given; InputError names the point."""
     substitution = study.substituted(engine)
     parameters = {
         **plain_values(parameters_of(study, experiment)),
@@ -124,10 +121,7 @@ def design_study(
     *,
     first_alone: bool = False,
 ) -> list[Run]:
-    """Return every run of `study`; InputError names a point without a valid scenario.
-
-    With `first_alone` only the first replicate is designed.
-    """
+    """Return every run of `study`, or first replicates alone; InputError names an invalid point."""
     chosen = [chosen_engine(name, ns3_version) for name in engines]
     runs: list[Run] = []
     for experiment in study.experiments:
@@ -221,16 +215,13 @@ def _duration_limit(scenario: Scenario, tier: Extent, needed_s: float) -> float 
 
 
 def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -> list[Batch]:
-    """Pack the distinct scenarios of one study's runs into batches of about `target_s` each.
-
-    The longest runs come first, each into the emptiest batch. A batch's name has a hash of its
-    scenarios and the engine's fingerprint.
-    """
+    """Pack the distinct scenarios of one study's runs into batches of about `target_s` each."""
     batches: list[Batch] = []
     for engine, distinct in distinct_runs(runs).items():
         # A heap of bins: cost, number, scenarios.
         bins: list[tuple[float, int, list[str]]]
         bins = [(0.0, number, []) for number in range(_batch_count(distinct, target_s))]
+        # The longest runs come first, each into the emptiest batch.
         for run in sorted(distinct, key=lambda r: (-r.cost_s, r.scenario_id)):
             load_s, number, members = bins[0]
             members.append(run.scenario_id)
@@ -245,10 +236,8 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
 
 
 def batch_cost(studies: Iterable[list[Run]], target_s: float) -> float:
-    """Return `target_s`, doubled until there are at most 400 batches.
-
-    Doubling keeps the batches of a plan that grows a little.
-    """
+    """Return `target_s`, doubled until there are at most 400 batches."""
+    # Doubling keeps the batches of a plan that grows a little.
     engines = [runs for study in studies for runs in distinct_runs(study).values()]
     while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > _MAXIMUM_BATCHES:
         target_s *= 2

@@ -61,9 +61,8 @@ WRITTEN_FOR = {
     "cwnd_traces": "kapadia",
 }
 ANY_STUDY = "any_study"
-#: The notebook that `make explain` executes, and those that the report does not contain.
+#: The notebook that `make explain` executes.
 SENSITIVITY = "sensitivity"
-GUIDES = ("start_here", "your_paper", "regions")
 
 
 def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
@@ -78,10 +77,7 @@ def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Start:
-    """How the engines of a configuration are started.
-
-    `inside` is the source hash of the image that the whole workflow runs in, if any.
-    """
+    """How engines are started; `inside` is the source hash of the image of the whole workflow."""
 
     root: Path
     config: Config

@@ -33,10 +33,7 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
 
 
 def check_quantities(study: Study, cells: Sequence[MappedCell] = ()) -> None:
-    """Raise InputError for a quantity of a claim or cell that the study's runs cannot have.
-
-    The axes of trends and crossovers must be factors of numbers.
-    """
+    """Raise InputError for a quantity of a claim or cell that the study's runs cannot have."""
     for claim in study.claims:
         for test in claim.tests():
             if over := getattr(test, "over", ""):

@@ -63,7 +63,7 @@ DISTANCE = "cwnd_distance"
 class CwndSeries:
     """Samples of a congestion window in the order of time, as arrays of one length.
 
-    An unset ssthresh is NaN or huge. The module's docstring has the definitions.
+    An unset ssthresh is NaN or huge.
     """
 
     time_s: FloatArray

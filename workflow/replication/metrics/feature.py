@@ -27,10 +27,7 @@ _STRAIGHT = 1e-12
 
 @dataclass(frozen=True)
 class FlowSeries(CwndSeries):
-    """Samples of one flow in the order of time; NaN where nothing was measured.
-
-    `windowed` samples are those of a time window.
-    """
+    """Samples of one flow, NaN where nothing was measured; those of a time window if `windowed`."""
 
     rtt_s: FloatArray
     windowed: bool = False

@@ -62,10 +62,7 @@ def estimate(
 
 
 def deviation_estimate(values: npt.ArrayLike) -> Estimate:
-    """Estimate a standard deviation and its 95 % chi-square interval for a normal sample.
-
-    NaN are left out; with fewer than three values the estimate is NaN.
-    """
+    """Estimate a standard deviation and its 95 % chi-square interval, NaN below three values."""
     sample = _known(values)
     n = int(sample.size)
     if n < MINIMUM_REPLICATES:

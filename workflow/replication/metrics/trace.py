@@ -46,10 +46,8 @@ def _malformed(path: Path, reason: str) -> InputError:
 def read_trace(path: Path) -> pd.DataFrame:
     """Read one `ss` trace of all connections of a sender, a CSV without header.
 
-    Returns time_s, port, cwnd_segments, ssthresh_segments, retransmissions,
-    retransmissions_in_flight and, for a pair trace, delivery_rate_bps and rtt_s. NaN is what `ss`
-    does not print: a count of zero or an unset threshold. InputError: a column is missing or
-    has something other than numbers.
+    Returns the columns of `TRIO_COLUMNS` or `PAIR_COLUMNS` in SI units, the source as port. NaN is
+    what `ss` does not print: a count of zero or an unset threshold. InputError names a wrong line.
     """
     try:
         raw = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)
@@ -70,10 +68,7 @@ def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
     raw.loc[raw["retransmissions"] == "rcv_space", counters] = None
     raw["port"] = raw.pop("source").str.rpartition(":")[2]
     trace: pd.DataFrame = raw.apply(pd.to_numeric, errors="coerce").astype(float)
-    known = np.isfinite(trace)
-    wrong = raw.notna() & ~known
-    for name in _NEEDED:
-        wrong[name] = ~known[name]
+    wrong = (raw.notna() | raw.columns.isin(_NEEDED)) & ~np.isfinite(trace)
     wrong["cwnd_segments"] |= trace["cwnd_segments"] <= 0
     if wrong.any(axis=None):
         row = int(np.flatnonzero(wrong.any(axis=1))[0])
