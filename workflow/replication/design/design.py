@@ -58,12 +58,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Batch:
-    """The scenarios of one job."""
+    """The scenarios of one job, with the cost of each, and of all."""
 
     id: str
     study: str
     engine: str
-    scenarios: list[str]
+    scenarios: dict[str, float]
     cost_s: float
 
 
@@ -218,20 +218,19 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
     """Pack the distinct scenarios of one study's runs into batches of about `target_s` each."""
     batches: list[Batch] = []
     for engine, distinct in distinct_runs(runs).items():
-        # A heap of bins: cost, number, scenarios.
-        bins: list[tuple[float, int, list[str]]]
-        bins = [(0.0, number, []) for number in range(_batch_count(distinct, target_s))]
+        # A heap of bins: cost, number, scenarios with their costs.
+        bins: list[tuple[float, int, dict[str, float]]]
+        bins = [(0.0, number, {}) for number in range(_batch_count(distinct, target_s))]
         # The longest runs come first, each into the emptiest batch.
         for run in sorted(distinct, key=lambda r: (-r.cost_s, r.scenario_id)):
             load_s, number, members = bins[0]
-            members.append(run.scenario_id)
+            members[run.scenario_id] = run.cost_s
             heapq.heapreplace(bins, (load_s + run.cost_s, number, members))
         for cost_s, _, members in sorted(bins, key=lambda one: one[1]):
-            ids = sorted(members)
-            named = "\n".join([engine, fingerprints[engine], *ids])
+            named = "\n".join([engine, fingerprints[engine], *sorted(members)])
             weight = "heavy" if cost_s > 1.5 * target_s else "light"
             name = f"{engine}-{weight}-{digest_of(named.encode())[:12]}"
-            batches.append(Batch(name, runs[0].study, engine, ids, cost_s))
+            batches.append(Batch(name, runs[0].study, engine, members, cost_s))
     return batches
 
 

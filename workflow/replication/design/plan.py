@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from replication.design.design import (
     batch_cost,
     batch_runs,
     design_study,
-    distinct_runs,
     repeat_warnings,
 )
 from replication.design.input_hashes import code, value_hash
@@ -32,10 +31,9 @@ KEPT = Path("data/reproduced/plan.json")
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """The runs of a study: costs in CPU seconds by engine and scenario."""
+    """The runs of a study."""
 
     points: int
-    costs: dict[str, dict[str, float]]
     timer_hz: list[int]
     warnings: list[str]
     batches: list[Batch]
@@ -59,28 +57,26 @@ class Plan:
         used = {hz for study in self.studies.values() for hz in study.timer_hz}
         return sorted({Host().timer_hz, *used})
 
-    def totals(self, stores: Mapping[str, Path]) -> Totals:
-        """Return the expected CPU seconds of each scenario, by its engine's store."""
+    def totals(self, stores: Mapping[str, Path], *studies: str) -> Totals:
+        """Return the expected CPU seconds of each scenario of `studies`, by its engine's store."""
         totals: Totals = {}
-        for study in self.studies.values():
-            for engine, costs in study.costs.items():
-                totals.setdefault(stores[engine], {}).update(costs)
+        for study in studies:
+            for batch in self.studies[study].batches:
+                totals.setdefault(stores[batch.engine], {}).update(batch.scenarios)
         return totals
 
-    def summary(self, stores: Mapping[str, Path]) -> list[str]:
-        """Return a line for each study and each warning, and one for the total."""
-        lines = []
+    def summary(self, stores: Mapping[str, Path]) -> Iterator[str]:
+        """Yield a line for each study and each warning, and one for the total."""
         for name, study in self.studies.items():
-            own = {stores[engine]: costs for engine, costs in study.costs.items()}
-            done, total, remaining_s = count_runs(own)
-            lines.append(
+            done, total, remaining_s = count_runs(self.totals(stores, name))
+            yield (
                 f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
                 f"batches, {done} done; about {remaining_s:.0f} s of CPU remaining"
             )
-            lines += [f"warning: {name}, {warning}" for warning in study.warnings]
-        done, total, remaining_s = count_runs(self.totals(stores))
+            yield from (f"warning: {name}, {warning}" for warning in study.warnings)
+        done, total, remaining_s = count_runs(self.totals(stores, *self.studies))
         remaining = f"about {remaining_s / 60:.1f} CPU minutes remaining"
-        return [*lines, f"total: {total} scenarios, {done} done; {remaining}"]
+        yield f"total: {total} scenarios, {done} done; {remaining}"
 
 
 _FORMAT = TypeAdapter(Plan)
@@ -107,14 +103,9 @@ def load_plan(
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
     planned = {}
     for name, own in runs.items():
-        accepted = distinct_runs(own)
-        hosts = [run.scenario.host for found in accepted.values() for run in found]
+        hosts = [run.scenario.host for run in own if not run.refusal]
         planned[name] = StudyPlan(
             points=len({(run.experiment, run.point) for run in own}),
-            costs={
-                engine: {run.scenario_id: run.cost_s for run in found}
-                for engine, found in accepted.items()
-            },
             timer_hz=sorted({host.timer_hz for host in hosts if host}),
             warnings=list(repeat_warnings(own)),
             batches=batch_runs(own, named, target_s),

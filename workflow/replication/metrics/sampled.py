@@ -59,6 +59,7 @@ class SampledResults(Results):
     def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
         """Compute a metric; see `Results.values`."""
         found = _computed(self, metric, window_s, subjects)
+        found = found.rename(columns={"flow": "subject", "link": "subject"})
         wanted = subjects[SUBJECT].drop_duplicates()
         joined = wanted.merge(found[[*SUBJECT, "value"]], on=SUBJECT, how="left")
         return joined.astype({"value": float}).sort_values(SUBJECT, ignore_index=True)
@@ -126,7 +127,7 @@ def _reduced(table: pd.DataFrame, subject: str, metric: Metric) -> pd.DataFrame:
         grouped = table.groupby([*RUN, subject])["value"]
         is_sum = metric.reduce == "sum"
         values = grouped.sum(min_count=1) if is_sum else grouped.agg(metric.reduce)
-    return values.reset_index().rename(columns={subject: "subject"})
+    return values.reset_index()
 
 
 def _features(
@@ -149,28 +150,21 @@ def _share_at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFra
     table = table[table["cwnd_bytes"].notna()].merge(results.scenario_flows)
     # A congestion window counts whole segments, the largest window whole bytes.
     table["value"] = (table["cwnd_bytes"] >= table["most"] - table["segment"]).astype(float)
-    found = table.groupby(_FLOW)["value"].mean().reset_index()
-    return found.rename(columns={"flow": "subject"})
+    return table.groupby(_FLOW)["value"].mean().reset_index()
 
 
 def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:
-    index = _index_over_time(flows, metric.startswith(SINCE_START))
-    times = index.index.to_numpy(dtype=float)
+    rates = flows.pivot(index="time_s", columns="flow", values="throughput_bps").astype(float)
+    times = rates.index.to_numpy(dtype=float)
+    if metric.startswith(SINCE_START):
+        # A flow that has not started has received nothing.
+        rates = rates.fillna(0.0).mul(np.diff(times, prepend=0.0), axis=0).cumsum()
+    index = rates.apply(lambda row: jain_index(row.to_numpy()), axis=1).astype(float)
     low, high = window_s or (0.0, float(times.max()))
     inside = index[(times > low + _SLACK_S) & (times <= high + _SLACK_S)].dropna()
     if inside.empty:
         return np.nan
     return float(inside.std(ddof=0) if metric.endswith("_variation") else inside.mean())
-
-
-def _index_over_time(flows: pd.DataFrame, since_start: bool) -> pd.Series[float]:
-    """Return Jain's index at each sampling time."""
-    rates = flows.pivot(index="time_s", columns="flow", values="throughput_bps").astype(float)
-    if since_start:
-        times = rates.index.to_numpy(dtype=float)
-        # A flow that has not started has received nothing.
-        rates = rates.fillna(0.0).mul(np.diff(times, prepend=0.0), axis=0).cumsum()
-    return rates.apply(lambda row: jain_index(row.to_numpy()), axis=1).astype(float)
 
 
 def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.NDArray[np.int64]:
