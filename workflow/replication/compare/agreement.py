@@ -194,21 +194,18 @@ class _Side(NamedTuple):
 
 
 def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
-    rested_on = [
-        (pair.kind, Quantity.model_validate_json(text))
-        for pair in pairs
-        for text in pair.before["quantities"]
-    ]
-    wheres = [wanted.where for _, wanted in rested_on]
+    texts = [text for pair in pairs for text in pair.before["quantities"]]
+    rested_on = [Quantity.model_validate_json(text) for text in texts]
+    wheres = [wanted.where for wanted in rested_on]
     shared = {
         factor: keys
         for factor, keys in (wheres[0] if wheres else {}).items()
         if all(where.get(factor) == keys for where in wheres)
     }
     found: dict[tuple[str, str, str], _Side] = {}
-    for kind, wanted in rested_on:
+    for wanted in rested_on:
         experiment, flows = wanted.experiment, wanted.flows
-        where = shared if kind == CELL else wanted.where
+        where = shared if pairs[0].kind == CELL else wanted.where
         # Engines are compared over whole runs, by the mean over flows.
         whole = Quantity(experiment=experiment, metric=CONTRASTED[0], flows=flows, where=where)
         label = qualifier(study, whole) or "all points"

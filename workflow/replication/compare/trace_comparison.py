@@ -11,8 +11,8 @@ workflow/scripts/transcribe_raw_samples.py made from the authors' recordings of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ class PublishedFlow:
     samples: CwndSeries | None = None
 
 
-def _published_flows(root: Path, study: Study) -> list[PublishedFlow]:
+def _published_flows(root: Path, study: Study) -> Iterator[PublishedFlow]:
     names = {table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables}
     files = trace_files(root, study.id)
     raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}
@@ -93,7 +93,6 @@ def _published_flows(root: Path, study: Study) -> list[PublishedFlow]:
     for cell in map_cells(study, read_published(published_path(root, study.id))):
         if cell.table.startswith(TABLE_PREFIX):
             mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
-    flows = []
     for (trace, name), cells in mapped.items():
         samples = None
         if trace in raw:
@@ -102,8 +101,7 @@ def _published_flows(root: Path, study: Study) -> list[PublishedFlow]:
             samples = CwndSeries.of(table["time_s"], window, threshold)
         key = {"study": study.id, "trace": trace, "flow": name}
         summary = {cell.cell.metric: cell.value for cell in cells}
-        flows.append(PublishedFlow(key, cells[0].quantity, summary, samples))
-    return flows
+        yield PublishedFlow(key, cells[0].quantity, summary, samples)
 
 
 @dataclass(frozen=True)
@@ -127,16 +125,12 @@ class OurFlow:
 
 @dataclass(frozen=True)
 class TraceComparison:
-    """One published flow and ours at one point, on one time grid.
-
-    `window` is None without the raw trace; `like` are published flows of the same configuration.
-    """
+    """One published flow (None without the raw trace) and ours at one point, on one time grid."""
 
     published: PublishedFlow
     point: str
     window: CwndSeries | None
     ours: list[tuple[OurFlow, CwndSeries]]
-    like: Sequence[CwndSeries] = ()
 
     @property
     def engines(self) -> list[str]:
@@ -159,11 +153,12 @@ class TraceComparison:
             return window.slow_start_share(by_threshold)
         return FIGURES[metric][2](window)
 
-    def published_figures(self) -> dict[str, float]:
-        """Return the published figures; the distance is the mean distance to the paper's flows."""
+    def published_figures(self, others: Sequence[TraceComparison]) -> dict[str, float]:
+        """Return the published figures; the distance is the mean one to like flows of the paper."""
         if self.window is not None:
             figures = {metric: self._figure(metric, self.window) for metric in FIGURES}
-            pairs = (_on_one_grid([self.published.samples, other]) for other in self.like)
+            like = [one.published.samples for one in others if self._is_like(one)]
+            pairs = (_on_one_grid([self.published.samples, other]) for other in like if other)
             distances = pd.Series([one.distance(other) for one, other in pairs], dtype=float)
             return {**figures, DISTANCE: float(distances.mean())}
         minutes = {"window_reductions": self.ours[0][0].duration_s / MINUTE_S}
@@ -172,6 +167,10 @@ class TraceComparison:
             for metric, figure in _SUMMARIES.items()
             if metric in self.published.summary
         }
+
+    def _is_like(self, other: TraceComparison) -> bool:
+        is_same = other.congestion_controls == self.congestion_controls
+        return other is not self and other.point == self.point and is_same
 
     def reproduced(self, metric: str, engine: str) -> pd.Series[float]:
         """Return a figure of each replicate on an engine, averaged over our flows."""
@@ -197,8 +196,9 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
         study, results = load_study(root, name), load_sampled(data, name, _SAMPLED)
         path = root / TRANSCRIBED.format(name)
         transcribed = read_frame(path) if path.is_file() else None
-        for comparison in _compare_flows(results, _published_flows(root, study)):
-            rows += _comparison_rows(comparison)
+        comparisons = list(_compare_flows(results, _published_flows(root, study)))
+        for comparison in comparisons:
+            rows += _comparison_rows(comparison, comparisons)
             windows += _drawn_windows(comparison)
             if transcribed is not None:
                 first += _sample_rows(comparison, transcribed)
@@ -214,21 +214,14 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
 
 
 def _compare_flows(
-    results: SampledResults, flows: Sequence[PublishedFlow]
+    results: SampledResults, flows: Iterable[PublishedFlow]
 ) -> Iterator[TraceComparison]:
     """Yield a comparison for each published flow and each of its points that was run."""
-    found = []
     for flow in flows:
         for point, ours in _our_flows(results, flow).items():
             windows = _on_one_grid([flow.samples, *(own.samples for own in ours)])
             theirs = None if flow.samples is None else windows.pop(0)
-            pairs = list(zip(ours, windows, strict=True))
-            found.append(TraceComparison(flow, point, theirs, pairs))
-    for one in found:
-        kind = (one.point, one.congestion_controls)
-        others = [o for o in found if o is not one and (o.point, o.congestion_controls) == kind]
-        like = [o.published.samples for o in others if o.published.samples is not None]
-        yield replace(one, like=like)
+            yield TraceComparison(flow, point, theirs, list(zip(ours, windows, strict=True)))
 
 
 def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, list[OurFlow]]:
@@ -277,7 +270,9 @@ def _empty_rtt(flow: OurFlow) -> tuple[float, float]:
     return least, least + 2 * sum(link.jitter_s for link in path)
 
 
-def _comparison_rows(comparison: TraceComparison) -> Iterator[dict[str, object]]:
+def _comparison_rows(
+    comparison: TraceComparison, others: Sequence[TraceComparison]
+) -> Iterator[dict[str, object]]:
     """Yield one row for each metric and engine."""
     experiment = comparison.published.quantity.experiment
     of_flow = {
@@ -286,7 +281,7 @@ def _comparison_rows(comparison: TraceComparison) -> Iterator[dict[str, object]]
         "congestion_control": ", ".join(comparison.congestion_controls),
         "evidence": SUMMARY if comparison.window is None else RAW,
     }
-    for metric, value in comparison.published_figures().items():
+    for metric, value in comparison.published_figures(others).items():
         unit = "segments" if metric == DISTANCE else FIGURES[metric][1]
         highest = 1.0 if metric == "slow_start_share" else math.inf
         for engine in comparison.engines:

@@ -250,11 +250,6 @@ class Pipeline(Start):
         return "ns3" in self.engines and self.config.runtime == "native" and is_pinned
 
     @property
-    def live_program(self) -> list[Path]:
-        """The program that notebooks run."""
-        return self.program_of("ns3") if self.runs_live else []
-
-    @property
     def shown(self) -> str:
         """Hash of optional results, which the report shows but does not wait for."""
         explored = [*self.paths.sensitivity.glob("*/*.csv"), *self.paths.regions.glob("*/*.json")]

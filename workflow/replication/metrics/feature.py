@@ -1,8 +1,4 @@
-"""Features of one flow's sampled series: what a plot of the congestion window shows.
-
-`metrics.cwnd` defines start-up, window reduction, mean, peak and minimum. "Steady" samples are
-those from the end of start-up on; in a time window they are all its samples.
-"""
+"""Features of one flow's sampled series, in the terms that `metrics.cwnd` defines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Metrics: every quantity that a claim or a published cell may name, with label and unit.
-
-`metrics.metric` and `metrics.sampled` compute them; checking a study needs only this module.
-"""
+"""Metrics: every quantity that a claim or a published cell may name, with label and unit."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 A run is one row of the design: a point of an experiment, a replicate and an engine. Its flows and
 features are found by scenario and engine, because points with the same scenario are run once.
-Features were read off the series when the results were collected (`metrics.sampled`).
 """
 
 from __future__ import annotations

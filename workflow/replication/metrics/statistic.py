@@ -1,8 +1,4 @@
-"""Statistics behind verdicts: intervals, groups, ranks, fairness.
-
-Intervals over replicates are 95 % Student's t intervals of the mean. They need three replicates;
-with fewer both ends are NaN.
-"""
+"""Statistics behind verdicts: intervals, groups, ranks, fairness."""
 
 from __future__ import annotations
 
@@ -40,7 +36,7 @@ def _known(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
 def estimate(
     values: npt.ArrayLike, lowest: float = -math.inf, highest: float = math.inf
 ) -> Estimate:
-    """Estimate a mean and its 95 % t interval over values of replicates; NaN are left out.
+    """Estimate a mean and its 95 % Student's t interval over replicates; NaN are left out.
 
     The interval is cut to `lowest` and `highest`, the statistic's range. With infinite values (a
     ratio to zero) it is the range of the values.

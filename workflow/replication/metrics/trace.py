@@ -3,8 +3,7 @@
 A study has traces if a table is called ``trace:<stem>``. Its rows are the flows of the trace and
 map to flows of an experiment; its published numbers are summary figures of the trace. The raw
 traces, `ss` samples of TCP senders, belong to their authors: data/published/traces.yaml has their
-address, and `make traces` puts them into data/traces. Without them only summary figures are
-compared.
+address. Without them only summary figures are compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Restrict the environment to configs/environment.yaml, and check the project's folder.
-
-Other variables of the caller do not reach the project, and HOME is a folder of the project.
-"""
+"""Restrict the environment to configs/environment.yaml, and check the project's folder."""
 
 from __future__ import annotations
 
