@@ -220,7 +220,7 @@ def _contrasts(
     results: Results, first: Compared, sides: Sequence[_Side]
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each metric that both engines have at points that both ran."""
-    left, right = first.engines
+    (name, _), (left, right) = _group(first), first.engines
     for side, metric in itertools.product(sides, CONTRASTED):
         wanted = side.whole.model_copy(update={"metric": metric, "where": {}})
         values = quantity(results, wanted).dropna(subset="value")
@@ -228,17 +228,15 @@ def _contrasts(
         kept = [any(covers(where, point) for where in side.wheres) for point in points]
         values = values.loc[kept]
         keys = [column for column in values if column not in ("engine", "value")]
-        both = values[values["engine"] == left].merge(
-            values[values["engine"] == right], on=keys, suffixes=("_left", "_right")
-        )
+        both = values.pivot(index=keys, columns="engine", values="value")
+        both = both.reindex(columns=[left, right]).dropna()
         if both.empty:
             continue
-        means = both.groupby("replicate")[["value_left", "value_right"]].mean()
-        found = estimate((means["value_right"] - means["value_left"]).to_numpy())
-        left_mean, right_mean = (float(means[name].mean()) for name in means)
+        means = both.groupby("replicate").mean()
+        found = estimate((means[right] - means[left]).to_numpy())
+        left_mean, right_mean = (float(means[engine].mean()) for engine in (left, right))
         yield {
-            **{"study": first.known["study"], "group": _group(first)[0]},
-            **{"left": left, "right": right},
+            **{"study": first.known["study"], "group": name, "left": left, "right": right},
             **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
             **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},
             **{"low": found.low, "high": found.high, "n": found.n},

@@ -27,7 +27,6 @@ from replication.metrics.statistic import jain_index
 RUN = ["scenario", "engine"]
 #: Share of a flow's samples whose window is within a segment of the largest allowed.
 SHARE_AT_WINDOW = "share_at_window"
-SINCE_START = "jain_since_start_"
 #: Sampling times are sums of intervals, and their rounding must not move a sample.
 _SLACK_S = 1e-9
 _SERIES_KEYS = ("scenario", "engine", "flow", "link")
@@ -156,7 +155,7 @@ def _share_at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFra
 def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:
     rates = flows.pivot(index="time_s", columns="flow", values="throughput_bps").astype(float)
     times = rates.index.to_numpy(dtype=float)
-    if metric.startswith(SINCE_START):
+    if metric.startswith("jain_since_start_"):
         # A flow that has not started has received nothing.
         rates = rates.fillna(0.0).mul(np.diff(times, prepend=0.0), axis=0).cumsum()
     index = rates.apply(lambda row: jain_index(row.to_numpy()), axis=1).astype(float)
