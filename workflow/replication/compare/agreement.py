@@ -7,12 +7,10 @@ They exceed run-to-run variation if their 95 % interval excludes zero. Known dif
 (configs/engine_differences.yaml) that concern the runs are listed as possible causes.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import pandas as pd
 from pydantic import Field, model_validator
@@ -90,7 +88,7 @@ class EngineDifference(Document):
     """Rows of data/engine_differences.csv that it causes, as "variant, condition, metric"."""
 
     @model_validator(mode="after")
-    def _known_metrics(self) -> EngineDifference:
+    def _known_metrics(self) -> Self:
         check_known("shows_in", self.shows_in, CONTRASTED)
         if len(set(self.engines.values())) < 2:
             raise ValueError(f"difference {self.id}: all its engines do the same")
@@ -104,7 +102,7 @@ class EngineDifferences(Document):
     differences: list[EngineDifference]
 
     @model_validator(mode="after")
-    def _unique(self) -> EngineDifferences:
+    def _unique(self) -> Self:
         unique([difference.id for difference in self.differences], "difference")
         return self
 

@@ -3,8 +3,6 @@
 A change is beyond noise if it exceeds the half-widths of both 95 % intervals added in quadrature.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

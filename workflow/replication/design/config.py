@@ -1,11 +1,9 @@
 """Settings of a run and of the sensitivity analysis, and the paths of input files."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -45,7 +43,7 @@ class Extent(Document):
     of published numbers."""
 
     @model_validator(mode="after")
-    def _last_is_open(self) -> Extent:
+    def _last_is_open(self) -> Self:
         *steps, last = (r.cost_below_s for r in self.replicates)
         if None in steps or last is not None:
             raise ValueError("replicates: every step but the last needs cost_below_s")
@@ -93,7 +91,7 @@ class Config(Document):
     """Limit of one run's wall time."""
 
     @model_validator(mode="after")
-    def _unique_names(self) -> Config:
+    def _unique_names(self) -> Self:
         if self.engines != "available":
             unique(self.engines, "engine")
         if self.studies != "all":
@@ -160,7 +158,7 @@ class Sensitivity(Document):
     """The scale of all other studies."""
 
     @model_validator(mode="after")
-    def _power_of_two(self) -> Sensitivity:
+    def _power_of_two(self) -> Self:
         if self.points & (self.points - 1):
             raise ValueError(f"points: a Sobol' design needs a power of two, not {self.points}")
         return self

@@ -1,7 +1,5 @@
 """The design: the points, replicates and scenarios of a study, and its batches."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import json

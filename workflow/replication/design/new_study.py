@@ -1,7 +1,5 @@
 """Start a new study from an engine's example, or from the set-up of another study."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

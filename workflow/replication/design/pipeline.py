@@ -1,14 +1,12 @@
 """The pipeline, which the rules read: configuration, plan, file names, how to start engines."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from replication.design.config import (
     Config,
@@ -156,9 +154,7 @@ class Pipeline(Start):
     code: Code = field(default_factory=code)
 
     @classmethod
-    def load(
-        cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()
-    ) -> Pipeline:
+    def load(cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()) -> Self:
         """Check the configuration and the chosen studies, and plan the run.
 
         `deployment` is Snakemake's `--sdm`. InputError names what is wrong or missing.

@@ -1,7 +1,5 @@
 """The plan: what a configuration runs, kept on disk so that a rerun designs nothing again."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Checks of a study and its published numbers before anything runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

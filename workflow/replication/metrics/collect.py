@@ -5,8 +5,6 @@ study's claims, tables, congestion checks and engine comparisons, and the series
 new window is computed from the batches, without simulating again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

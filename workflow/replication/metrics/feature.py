@@ -1,11 +1,10 @@
 """Features of one flow's sampled series, in the terms that `metrics.cwnd` defines."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -29,7 +28,7 @@ class FlowSeries(CwndSeries):
     windowed: bool = False
 
     @cached_property
-    def known(self) -> FlowSeries:
+    def known(self) -> Self:
         """The samples with a congestion window."""
         keep = np.isfinite(self.cwnd_segments)
         columns = ("time_s", "cwnd_segments", "ssthresh_segments", "rtt_s")

@@ -8,8 +8,6 @@ throughput in one sampling interval, or from everything received since the run's
 the window), where early unfairness is forgotten as slowly as its share of the time shrinks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

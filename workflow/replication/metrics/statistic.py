@@ -1,7 +1,5 @@
 """Statistics behind verdicts: intervals, groups, ranks, fairness."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

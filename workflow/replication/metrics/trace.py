@@ -6,8 +6,6 @@ traces, `ss` samples of TCP senders, belong to their authors: data/published/tra
 address. Without them only summary figures are compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Literal

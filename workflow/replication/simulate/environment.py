@@ -1,7 +1,5 @@
 """Restrict the environment to configs/environment.yaml, and check the project's folder."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

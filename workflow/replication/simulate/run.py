@@ -3,8 +3,6 @@
 Tables are plain Arrow: importing pandas would cost every batch a second.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

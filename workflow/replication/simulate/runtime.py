@@ -1,7 +1,5 @@
 """The runtime of a batch: one runner (see `process`), native or in a container."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import functools

@@ -5,8 +5,6 @@ never taken for a new one. A run is a ZIP archive of its tables and its usage, w
 when it is complete. One whose checksums show damage is run again.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import math
@@ -19,7 +17,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from replication.engines.input_file import INPUT_FILE, input_text
 from replication.engines.model import Engine
@@ -100,7 +98,7 @@ class Progress:
     _last: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def load(cls, path: Path) -> Progress:
+    def load(cls, path: Path) -> Self:
         """Read the file of `write_totals`, if there is one."""
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
