@@ -261,20 +261,17 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
     import pandas as pd
 
     batch_of = {(batch.engine, name): batch.id for batch in batches for name in batch.scenarios}
-    columns = {
-        "study": [run.study for run in runs],
-        "experiment": [run.experiment for run in runs],
-        "point": [run.point for run in runs],
-        "levels": [json.dumps(run.levels) for run in runs],
-        "replicate": [run.replicate for run in runs],
-        "engine": [run.engine for run in runs],
-        "scenario": [run.scenario_id for run in runs],
-        "supported": [not run.refusal for run in runs],
-        "reason": [run.refusal for run in runs],
-        "batch": [batch_of.get((run.engine, run.scenario_id), "") for run in runs],
-        "cost_s": [round(run.cost_s, 3) for run in runs],
-    }
-    table = pd.DataFrame(columns, columns=list(DESIGN_COLUMNS))
+    rows = [
+        {
+            **{"study": run.study, "experiment": run.experiment, "point": run.point},
+            **{"levels": json.dumps(run.levels), "replicate": run.replicate, "engine": run.engine},
+            **{"scenario": run.scenario_id, "supported": not run.refusal, "reason": run.refusal},
+            "batch": batch_of.get((run.engine, run.scenario_id), ""),
+            "cost_s": round(run.cost_s, 3),
+        }
+        for run in runs
+    ]
+    table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
     write_text(folder / f"{study}.csv", table.to_csv(index=False))
     write_scenarios({run.scenario_id: run.scenario for run in runs}, study, folder)
 

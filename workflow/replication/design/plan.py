@@ -8,13 +8,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from replication.design.config import Config, load_tier, study_files
-from replication.design.design import (
-    Batch,
-    batch_cost,
-    batch_runs,
-    design_study,
-    repeat_warnings,
-)
+from replication.design.design import Batch, batch_cost, batch_runs, design_study, repeat_warnings
 from replication.design.input_hashes import code, value_hash
 from replication.design.study_check import check_study
 from replication.simulate.store import Totals, count_runs

@@ -55,10 +55,6 @@ def read_trace(path: Path) -> pd.DataFrame:
     if raw.shape[1] not in layouts:
         raise _malformed(path, f"line 1: {raw.shape[1]} columns")
     raw.columns = pd.Index(layouts[raw.shape[1]])
-    return _numbers(path, raw)
-
-
-def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
     counters = ["retransmissions_in_flight", "retransmissions"]
     # Before the first retransmission `ss` may print another counter there, such as "sacked:1
     # rcv_space", and the study's script then cuts out that counter and the next word.
