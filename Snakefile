@@ -82,6 +82,6 @@ rule engines:
 onstart:
     # Only the report has a plan: the sensitivity analysis and the regions choose runs as they go, engines run none.
     if not {"engines", "explain", "regions"} & set(workflow.dag_settings.targets):
-        write_totals(PATHS.totals, PIPE.plan.totals(PIPE.stores))
+        write_totals(PATHS.totals, PIPE.plan.totals(PIPE.stores, *PIPE.studies))
         for line in PIPE.summary():
             print(line, file=sys.stderr)

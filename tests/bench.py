@@ -33,11 +33,12 @@ import sys
 from pathlib import Path
 from replication.simulate.runtime import Launch
 from replication.simulate.run import designed_batch, open_job, run_batch
+from replication.simulate.store import Progress
 
 engine, scenarios = designed_batch(Path("design.csv"), "bench")
 launch = Launch("native", engine, sys.argv[1], store=f"{engine}-bench")
 job = open_job(Path(), launch, scenarios)
-run_batch(job, "bench", Path("usage"), (Path("flows"), Path("series")), None)
+run_batch(job, "bench", Path("usage"), (Path("flows"), Path("series")), Progress())
 """
 
 

@@ -4,8 +4,9 @@ import math
 
 import pandas as pd
 import pytest
-from replication.compare.trace_comparison import read_transcribed
+from replication.compare.trace_comparison import TRANSCRIBED
 from replication.design.config import load_study
+from replication.study.table import read_frame
 from replication.study.variation import Variation, apply, assumptions
 from replication.verdicts.cause import load_explanations
 from scripts.transcribe_raw_samples import CONTROL, empty_round_trips, transcribe
@@ -18,7 +19,7 @@ ETHERNET = 1514 / 1448
 
 @pytest.fixture(scope="module")
 def table():
-    return read_transcribed(ROOT, "kapadia")
+    return read_frame(ROOT / TRANSCRIBED.format("kapadia"))
 
 
 @pytest.mark.skipif(not RAW.is_dir(), reason="no raw samples next to it")

@@ -24,7 +24,6 @@ from replication.metrics.trace import (
     TRACE_SUFFIX,
     read_flows,
     read_trace,
-    split_data_flows,
 )
 from replication.study.errors import InputError
 from replication.study.published import read_published
@@ -142,7 +141,7 @@ def test_pair_trace_is_read_in_si_units(tmp_path: Path):
     assert list(read_flows(trio, ["one", "two"])) == ["one", "two"]
     with pytest.raises(InputError, match="2 data flows for 3 names"):
         read_flows(trio, ["one", "two", "three"])
-    flow = split_data_flows(read_trace(pair))[902]
+    flow = read_flows(pair, ["reno", "bbr"])["bbr"]
     assert flow["delivery_rate_bps"].unique().tolist() == [480_000.0]
     assert flow["rtt_s"].iloc[0] == pytest.approx(0.1)
     # The misplaced token: another counter is not "retransmissions in flight".

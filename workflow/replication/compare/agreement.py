@@ -7,12 +7,10 @@ They exceed run-to-run variation if their 95 % interval excludes zero. Known dif
 (configs/engine_differences.yaml) that concern the runs are listed as possible causes.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import pandas as pd
 from pydantic import Field, model_validator
@@ -90,7 +88,7 @@ class EngineDifference(Document):
     """Rows of data/engine_differences.csv that it causes, as "variant, condition, metric"."""
 
     @model_validator(mode="after")
-    def _known_metrics(self) -> EngineDifference:
+    def _known_metrics(self) -> Self:
         check_known("shows_in", self.shows_in, CONTRASTED)
         if len(set(self.engines.values())) < 2:
             raise ValueError(f"difference {self.id}: all its engines do the same")
@@ -104,7 +102,7 @@ class EngineDifferences(Document):
     differences: list[EngineDifference]
 
     @model_validator(mode="after")
-    def _unique(self) -> EngineDifferences:
+    def _unique(self) -> Self:
         unique([difference.id for difference in self.differences], "difference")
         return self
 
@@ -130,20 +128,20 @@ def load_differences(root: Path) -> EngineDifferences:
     return read_model(root / PATH, EngineDifferences)
 
 
-def _group(pair: Compared) -> tuple[str, str, tuple[str, str]]:
+def _group(pair: Compared) -> tuple[str, object]:
     """Return what is examined together: a claim, or the cells of a table's column."""
     item = pair.item
     name = item[0] if pair.kind == CLAIM else f"{item[0]}: {item[2]}"
-    return pair.kind, name, pair.engines
+    return name, (pair.kind, pair.engines, pair.agrees)
 
 
-def _row(pair: Compared, causes: Sequence[str]) -> dict[str, object]:
+def _row(pair: Compared, causes: str) -> dict[str, object]:
     (left, right), (left_verdict, right_verdict) = pair.engines, pair.verdicts
     return {
         **{"study": pair.known["study"], "kind": pair.kind, "left": left, "right": right},
         **{name: pair.known.get(name, "") for name in ("claim", "table", "row", "column")},
         **{"left_verdict": left_verdict, "right_verdict": right_verdict},
-        **{"agree": pair.agrees, "causes": "; ".join(causes)},
+        **{"agree": pair.agrees, "causes": causes},
     }
 
 
@@ -168,8 +166,8 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
     items: list[dict[str, object]] = []
     measured: list[dict[str, object]] = []
     for name in studies:
-        pairs, causes = pairs_of(data, name), dict[tuple[object, ...], list[str]]()
-        groups: dict[tuple[object, ...], list[Compared]] = {}
+        pairs, causes = pairs_of(data, name), dict[object, str]()
+        groups: dict[object, list[Compared]] = {}
         for pair in pairs:
             if pair.agrees is False:
                 groups.setdefault(_group(pair), []).append(pair)
@@ -179,11 +177,8 @@ def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
             sides = _sides(study, group)
             measured += _contrasts(results, group[0], sides)
             runs = [run for side in sides for run in _scenarios(results, side, group[0].engines)]
-            causes[key] = known.concerning(group[0].engines, runs)
-        items += [
-            _row(pair, causes.get(_group(pair), []) if pair.agrees is False else [])
-            for pair in pairs
-        ]
+            causes[key] = "; ".join(known.concerning(group[0].engines, runs))
+        items += [_row(pair, causes.get(_group(pair), "")) for pair in pairs]
     for (name, columns), rows in zip(TABLES.items(), (items, measured), strict=True):
         write_table(data / name, rows, columns)
 
@@ -197,21 +192,18 @@ class _Side(NamedTuple):
 
 
 def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
-    rested_on = [
-        (pair.kind, Quantity.model_validate_json(text))
-        for pair in pairs
-        for text in pair.before["quantities"]
-    ]
-    wheres = [wanted.where for _, wanted in rested_on]
+    texts = [text for pair in pairs for text in pair.before["quantities"]]
+    rested_on = [Quantity.model_validate_json(text) for text in texts]
+    wheres = [wanted.where for wanted in rested_on]
     shared = {
         factor: keys
         for factor, keys in (wheres[0] if wheres else {}).items()
         if all(where.get(factor) == keys for where in wheres)
     }
     found: dict[tuple[str, str, str], _Side] = {}
-    for kind, wanted in rested_on:
+    for wanted in rested_on:
         experiment, flows = wanted.experiment, wanted.flows
-        where = shared if kind == CELL else wanted.where
+        where = shared if pairs[0].kind == CELL else wanted.where
         # Engines are compared over whole runs, by the mean over flows.
         whole = Quantity(experiment=experiment, metric=CONTRASTED[0], flows=flows, where=where)
         label = qualifier(study, whole) or "all points"
@@ -226,7 +218,7 @@ def _contrasts(
     results: Results, first: Compared, sides: Sequence[_Side]
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each metric that both engines have at points that both ran."""
-    left, right = first.engines
+    (name, _), (left, right) = _group(first), first.engines
     for side, metric in itertools.product(sides, CONTRASTED):
         wanted = side.whole.model_copy(update={"metric": metric, "where": {}})
         values = quantity(results, wanted).dropna(subset="value")
@@ -234,17 +226,15 @@ def _contrasts(
         kept = [any(covers(where, point) for where in side.wheres) for point in points]
         values = values.loc[kept]
         keys = [column for column in values if column not in ("engine", "value")]
-        both = values[values["engine"] == left].merge(
-            values[values["engine"] == right], on=keys, suffixes=("_left", "_right")
-        )
+        both = values.pivot(index=keys, columns="engine", values="value")
+        both = both.reindex(columns=[left, right]).dropna()
         if both.empty:
             continue
-        means = both.groupby("replicate")[["value_left", "value_right"]].mean()
-        found = estimate((means["value_right"] - means["value_left"]).to_numpy())
-        left_mean, right_mean = (float(means[name].mean()) for name in means)
+        means = both.groupby("replicate").mean()
+        found = estimate((means[right] - means[left]).to_numpy())
+        left_mean, right_mean = (float(means[engine].mean()) for engine in (left, right))
         yield {
-            **{"study": first.known["study"], "group": _group(first)[1]},
-            **{"left": left, "right": right},
+            **{"study": first.known["study"], "group": name, "left": left, "right": right},
             **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
             **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},
             **{"low": found.low, "high": found.high, "n": found.n},

@@ -11,8 +11,8 @@ workflow/scripts/transcribe_raw_samples.py made from the authors' recordings of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -73,20 +73,19 @@ _PACING_GAIN, _BBR_GAIN = 2.0, 2 / math.log(2)
 
 @dataclass(frozen=True)
 class PublishedFlow:
-    """One flow of a published trace, whose name is that of its file.
+    """One flow of a published trace; `key` has its study, trace (the file's name) and flow.
 
     `quantity` names the points and flows that rebuild it (its metric does not matter), `summary`
     has the published figures by metric. `samples` is None without the raw trace.
     """
 
-    trace: str
-    flow: str
+    key: dict[str, str]
     quantity: Quantity
     summary: Mapping[str, float]
     samples: CwndSeries | None = None
 
 
-def _published_flows(root: Path, study: Study) -> list[PublishedFlow]:
+def _published_flows(root: Path, study: Study) -> Iterator[PublishedFlow]:
     names = {table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables}
     files = trace_files(root, study.id)
     raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}
@@ -94,32 +93,27 @@ def _published_flows(root: Path, study: Study) -> list[PublishedFlow]:
     for cell in map_cells(study, read_published(published_path(root, study.id))):
         if cell.table.startswith(TABLE_PREFIX):
             mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
-    flows = []
     for (trace, name), cells in mapped.items():
         samples = None
         if trace in raw:
             table = raw[trace][name]
             window, threshold = table["cwnd_segments"], table["ssthresh_segments"]
             samples = CwndSeries.of(table["time_s"], window, threshold)
+        key = {"study": study.id, "trace": trace, "flow": name}
         summary = {cell.cell.metric: cell.value for cell in cells}
-        flows.append(PublishedFlow(trace, name, cells[0].quantity, summary, samples))
-    return flows
+        yield PublishedFlow(key, cells[0].quantity, summary, samples)
 
 
 @dataclass(frozen=True)
 class OurFlow:
-    """One flow of one of our runs; `document` is its part of the scenario.
-
-    `empty_rtt_s` has the shortest and longest round trip of a small packet on the empty path,
-    `first_age_s` the age of the flow at its first sample with a window.
-    """
+    """One flow of a run, its part of the scenario, and its age at the first sampled window."""
 
     engine: str
     replicate: int
+    scenario: Mapping[str, Any]
     document: Mapping[str, Any]
     samples: CwndSeries
     duration_s: float
-    empty_rtt_s: tuple[float, float]
     first_age_s: float
 
     def window_at(self, age_s: float) -> float:
@@ -131,16 +125,12 @@ class OurFlow:
 
 @dataclass(frozen=True)
 class TraceComparison:
-    """One published flow and ours at one point, on one time grid.
-
-    `window` is None without the raw trace; `like` are published flows of the same configuration.
-    """
+    """One published flow (None without the raw trace) and ours at one point, on one time grid."""
 
     published: PublishedFlow
     point: str
     window: CwndSeries | None
     ours: list[tuple[OurFlow, CwndSeries]]
-    like: Sequence[CwndSeries] = ()
 
     @property
     def engines(self) -> list[str]:
@@ -163,11 +153,12 @@ class TraceComparison:
             return window.slow_start_share(by_threshold)
         return FIGURES[metric][2](window)
 
-    def published_figures(self) -> dict[str, float]:
-        """Return the published figures; the distance is the mean distance to the paper's flows."""
+    def published_figures(self, others: Sequence[TraceComparison]) -> dict[str, float]:
+        """Return the published figures; the distance is the mean one to like flows of the paper."""
         if self.window is not None:
             figures = {metric: self._figure(metric, self.window) for metric in FIGURES}
-            pairs = (_on_one_grid([self.published.samples, other]) for other in self.like)
+            like = [one.published.samples for one in others if self._is_like(one)]
+            pairs = (_on_one_grid([self.published.samples, other]) for other in like if other)
             distances = pd.Series([one.distance(other) for one, other in pairs], dtype=float)
             return {**figures, DISTANCE: float(distances.mean())}
         minutes = {"window_reductions": self.ours[0][0].duration_s / MINUTE_S}
@@ -176,6 +167,10 @@ class TraceComparison:
             for metric, figure in _SUMMARIES.items()
             if metric in self.published.summary
         }
+
+    def _is_like(self, other: TraceComparison) -> bool:
+        is_same = other.congestion_controls == self.congestion_controls
+        return other is not self and other.point == self.point and is_same
 
     def reproduced(self, metric: str, engine: str) -> pd.Series[float]:
         """Return a figure of each replicate on an engine, averaged over our flows."""
@@ -199,12 +194,14 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:
         study, results = load_study(root, name), load_sampled(data, name, _SAMPLED)
-        transcribed = read_transcribed(root, name)
-        for comparison in _compare_flows(results, _published_flows(root, study)):
-            rows += _comparison_rows(name, comparison)
-            windows.append(_drawn_windows(name, comparison))
+        path = root / TRANSCRIBED.format(name)
+        transcribed = read_frame(path) if path.is_file() else None
+        comparisons = list(_compare_flows(results, _published_flows(root, study)))
+        for comparison in comparisons:
+            rows += _comparison_rows(comparison, comparisons)
+            windows += _drawn_windows(comparison)
             if transcribed is not None:
-                first += _sample_rows(name, comparison, transcribed)
+                first += _sample_rows(comparison, transcribed)
     write_table(data / COMPARISON, rows, TRACE_COLUMNS)
     table = pd.DataFrame(rows, columns=list(TRACE_COLUMNS))
     write_table(data / SAMPLES, first, TRACE_SAMPLE_COLUMNS)
@@ -217,21 +214,14 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
 
 
 def _compare_flows(
-    results: SampledResults, flows: Sequence[PublishedFlow]
+    results: SampledResults, flows: Iterable[PublishedFlow]
 ) -> Iterator[TraceComparison]:
     """Yield a comparison for each published flow and each of its points that was run."""
-    found = []
     for flow in flows:
         for point, ours in _our_flows(results, flow).items():
             windows = _on_one_grid([flow.samples, *(own.samples for own in ours)])
             theirs = None if flow.samples is None else windows.pop(0)
-            pairs = list(zip(ours, windows, strict=True))
-            found.append(TraceComparison(flow, point, theirs, pairs))
-    for one in found:
-        kind = (one.point, one.congestion_controls)
-        others = [o for o in found if o is not one and (o.point, o.congestion_controls) == kind]
-        like = [o.published.samples for o in others if o.published.samples is not None]
-        yield replace(one, like=like)
+            yield TraceComparison(flow, point, theirs, list(zip(ours, windows, strict=True)))
 
 
 def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, list[OurFlow]]:
@@ -254,10 +244,10 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
             OurFlow(
                 engine=row["engine"],
                 replicate=int(row["replicate"]),
+                scenario=scenario,
                 document=document,
                 samples=CwndSeries.of(group["time_s"], window, threshold, stop_s),
                 duration_s=stop_s - float(document["start_s"]),
-                empty_rtt_s=_empty_rtt(scenario, row["flow"]),
                 first_age_s=_first_age(document, group.loc[group["cwnd_bytes"].notna(), "time_s"]),
             )
         )
@@ -265,35 +255,33 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
 
 
 def _first_age(flow: Mapping[str, Any], time_s: pd.Series[float]) -> float:
-    """Return the age (s) of a flow at its first sample with a window; `time_s` has such samples.
-
-    A flow that connects when it starts sends its first data an unknown time later, after the
-    handshake. That is within the sampling interval before, so half an interval is assumed.
-    """
+    """Return the age (s) of a flow at its first sample with a window; `time_s` has such samples."""
     if flow.get("connect_s") is None:
+        # It sends its first data after the handshake, some time within the sampling interval.
         return float(time_s.diff().median()) / 2
     return float(time_s.min()) - float(flow["start_s"])
 
 
-def _empty_rtt(document: Mapping[str, Any], name: str) -> tuple[float, float]:
+def _empty_rtt(flow: OurFlow) -> tuple[float, float]:
     """Return the shortest and longest round trip (s) of a small packet without queueing."""
-    scenario = Scenario.model_validate(document)
-    flow = next(flow for flow in scenario.flows if flow.id == name)
-    path = [link for link, _ in FlowPaths(scenario).links(flow.source, flow.destination)]
+    ends = flow.document["source"], flow.document["destination"]
+    path = [link for link, _ in FlowPaths(Scenario.model_validate(flow.scenario)).links(*ends)]
     least = 2 * sum(link.delay_s for link in path)
     return least, least + 2 * sum(link.jitter_s for link in path)
 
 
-def _comparison_rows(study: str, comparison: TraceComparison) -> Iterator[dict[str, object]]:
+def _comparison_rows(
+    comparison: TraceComparison, others: Sequence[TraceComparison]
+) -> Iterator[dict[str, object]]:
     """Yield one row for each metric and engine."""
-    published = comparison.published
+    experiment = comparison.published.quantity.experiment
     of_flow = {
-        **{"study": study, "trace": published.trace, "flow": published.flow},
-        **{"experiment": published.quantity.experiment, "point": comparison.point},
+        **comparison.published.key,
+        **{"experiment": experiment, "point": comparison.point},
         "congestion_control": ", ".join(comparison.congestion_controls),
         "evidence": SUMMARY if comparison.window is None else RAW,
     }
-    for metric, value in comparison.published_figures().items():
+    for metric, value in comparison.published_figures(others).items():
         unit = "segments" if metric == DISTANCE else FIGURES[metric][1]
         highest = 1.0 if metric == "slow_start_share" else math.inf
         for engine in comparison.engines:
@@ -328,27 +316,21 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
             yield row | {"flows": len(wide), "share": float(own.mean())}
 
 
-def _drawn_windows(study: str, comparison: TraceComparison) -> pd.DataFrame:
-    """Return the published window and the first of each engine, thinned for drawing."""
-    windows: dict[str, CwndSeries] = {}
-    if comparison.window is not None:
-        windows[PUBLISHED] = comparison.window
-    named = [
-        pair for pair in comparison.ours if pair[0].document["id"] == comparison.published.flow
-    ]
+def _drawn_windows(comparison: TraceComparison) -> Iterator[pd.DataFrame]:
+    """Yield the published window and the first of each engine, thinned for drawing."""
+    windows = {} if comparison.window is None else {PUBLISHED: comparison.window}
+    key = comparison.published.key
+    named = [pair for pair in comparison.ours if pair[0].document["id"] == key["flow"]]
     for flow, window in named or comparison.ours:
         windows.setdefault(flow.engine, window)
-    names = {"study": study, "trace": comparison.published.trace, "flow": comparison.published.flow}
-    parts = []
     for source, window in windows.items():
         kept = kept_samples(window.time_s, window.cwnd_segments, DRAWN_SAMPLES // 4)
         columns = {"time_s": window.time_s[kept], "cwnd_segments": window.cwnd_segments[kept]}
-        parts.append(pd.DataFrame({**names, "source": source, **columns}))
-    return pd.concat(parts, ignore_index=True)
+        yield pd.DataFrame({**key, "source": source, **columns})
 
 
 def _sample_rows(
-    study: str, comparison: TraceComparison, transcribed: pd.DataFrame
+    comparison: TraceComparison, transcribed: pd.DataFrame
 ) -> Iterator[dict[str, object]]:
     """Yield a row of `SAMPLES` for each engine: a published first sample, and ours.
 
@@ -356,22 +338,21 @@ def _sample_rows(
     first window over it, and our window is interpolated at the age of the published sample. The
     round trip of the cookie of iperf3, which our flows do not send, is subtracted from that age.
     """
-    published = comparison.published
-    is_it = (transcribed["trace"] == published.trace) & (transcribed["flow"] == published.flow)
+    key = comparison.published.key
+    is_it = (transcribed["trace"] == key["trace"]) & (transcribed["flow"] == key["flow"])
     for theirs in transcribed[is_it].to_dict("records"):
         was_empty = theirs["minrtt_s"] < _EMPTY_PATH_S
         cookie_s = theirs["cookie_rtt_s"]
         age_s = theirs["first_busy_s"] - (0 if math.isnan(cookie_s) else cookie_s)
         for engine in comparison.engines:
             ours = [flow for flow, _ in comparison.ours if flow.engine == engine]
-            low = min(flow.empty_rtt_s[0] for flow in ours)
-            high = max(flow.empty_rtt_s[1] for flow in ours)
+            lows, highs = zip(*map(_empty_rtt, ours), strict=True)
+            low, high = min(lows), max(highs)
             first = ours[0].document
             gain = _BBR_GAIN if first["congestion_control"] == "bbr" else _PACING_GAIN
             bits = gain * 8 * theirs["mss_bytes"] * first["initial_window_segments"]
             yield {
-                **{"study": study, "trace": published.trace, "flow": published.flow},
-                **{"engine": engine, "n": len(ours)},
+                **{**key, "engine": engine, "n": len(ours)},
                 **{name: theirs[name] for name in _FIRST_SAMPLE},
                 "our_rtt_low_s": low if was_empty else math.nan,
                 "our_rtt_high_s": high if was_empty else math.nan,
@@ -379,9 +360,3 @@ def _sample_rows(
                 "our_pacing_high_bps": bits / low if was_empty else math.nan,
                 "our_cwnd_segments": float(np.mean([flow.window_at(age_s) for flow in ours])),
             }
-
-
-def read_transcribed(root: Path, study: str) -> pd.DataFrame | None:
-    """Return the committed first samples of a study's traces; None where there are none."""
-    path = root / TRANSCRIBED.format(study)
-    return read_frame(path) if path.is_file() else None

@@ -3,8 +3,6 @@
 A change is beyond noise if it exceeds the half-widths of both 95 % intervals added in quadrature.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -98,15 +96,15 @@ class Compared:
 
     def row(self) -> dict[str, object]:
         """Return the row of the table of differences."""
-        known, (before, after) = self.known, self.values
-        first, second = self.verdicts
-        item = {"study": known["study"], "kind": self.kind, "item": ", ".join(self.item)}
-        values = {"before": before, "after": after, "change": after - before}
+        known, (before, after), verdicts = self.known, self.values, self.verdicts
         relative = (after - before) / abs(before) if before else math.nan
-        size = {"relative_change": relative, "beyond_noise": self.beyond_noise}
-        verdicts = {"verdict_before": first, "verdict_after": second}
-        of = {"engine": known["engine"], "unit": known.get("unit", "")}
-        return {**item, **of, **values, **size, **verdicts}
+        return {
+            **{"study": known["study"], "kind": self.kind, "item": ", ".join(self.item)},
+            **{"engine": known["engine"], "unit": known.get("unit", "")},
+            **{"before": before, "after": after, "change": after - before},
+            **{"relative_change": relative, "beyond_noise": self.beyond_noise},
+            **{"verdict_before": verdicts[0], "verdict_after": verdicts[1]},
+        }
 
 
 def compare_verdicts(

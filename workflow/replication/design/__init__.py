@@ -1,5 +1,4 @@
 """Decide what is run: configuration, designs, batches, and the names of files.
 
-In: `configs/` and the installed engines. Out: the `Pipeline` that the Snakefile reads. Settings of
-`config.yaml` are in `config.py`, names and hashes of rules in `pipeline.py`.
+In: `configs/` and the installed engines. Out: the `Pipeline` that the Snakefile reads.
 """

@@ -1,11 +1,9 @@
 """Settings of a run and of the sensitivity analysis, and the paths of input files."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -19,7 +17,6 @@ from replication.study.parameter import unique
 from replication.study.study import ALL_STUDIES, Study
 
 STUDIES = Path("configs") / "studies"
-_RuntimeName = Literal["native", "docker", "podman"]
 
 
 class Replicates(Document):
@@ -46,7 +43,7 @@ class Extent(Document):
     of published numbers."""
 
     @model_validator(mode="after")
-    def _last_is_open(self) -> Extent:
+    def _last_is_open(self) -> Self:
         *steps, last = (r.cost_below_s for r in self.replicates)
         if None in steps or last is not None:
             raise ValueError("replicates: every step but the last needs cost_below_s")
@@ -82,7 +79,7 @@ class Config(Document):
     installed in the folder `NS3_PREFIX` (`3.37` for Debian 12's package `libns3-dev`)."""
     studies: Annotated[list[Identifier], Field(min_length=1)] | Literal["all"] = "all"
     """`all`, or a list of study ids."""
-    runtime: _RuntimeName = "native"
+    runtime: Literal["native", "docker", "podman"] = "native"
     """How simulators run: `native`, or in [containers](../containers/README.md) of `docker` or
     `podman`."""
     batch_cost_s: PositiveSeconds | None = None
@@ -94,7 +91,7 @@ class Config(Document):
     """Limit of one run's wall time."""
 
     @model_validator(mode="after")
-    def _unique_names(self) -> Config:
+    def _unique_names(self) -> Self:
         if self.engines != "available":
             unique(self.engines, "engine")
         if self.studies != "all":
@@ -161,7 +158,7 @@ class Sensitivity(Document):
     """The scale of all other studies."""
 
     @model_validator(mode="after")
-    def _power_of_two(self) -> Sensitivity:
+    def _power_of_two(self) -> Self:
         if self.points & (self.points - 1):
             raise ValueError(f"points: a Sobol' design needs a power of two, not {self.points}")
         return self
@@ -186,18 +183,14 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
         # YAML and Snakemake's command line read 3.37 as a number.
         document["ns3_version"] = str(version)
     for key, word in (("studies", ALL_STUDIES), ("engines", "available")):
-        if key in document:
-            document[key] = _listed(document[key], word)
+        if isinstance(names := document.get(key), str):
+            names = listed(names)
+        if names is not None:
+            document[key] = word if names == [word] else names
     try:
         return Config.model_validate(document)
     except ValidationError as error:
         raise InputError(f"{path}: {describe(error)}") from None
-
-
-def _listed(value: Any, word: str) -> Any:
-    """Return names as a list, from a list or a comma-separated text; a single `word` as text."""
-    names = listed(value) if isinstance(value, str) else value
-    return word if names == [word] else names
 
 
 def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:

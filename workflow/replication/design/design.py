@@ -1,17 +1,14 @@
 """The design: the points, replicates and scenarios of a study, and its batches."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from replication.design.config import Extent
 from replication.engines.catalogue import ENGINES, chosen_engine
@@ -59,12 +56,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Batch:
-    """The scenarios of one job."""
+    """The scenarios of one job, with the cost of each, and of all."""
 
     id: str
     study: str
     engine: str
-    scenarios: list[str]
+    scenarios: dict[str, float]
     cost_s: float
 
 
@@ -99,10 +96,7 @@ def scenario_at(
     limit_s: float | None = None,
     engine: str = "",
 ) -> Scenario:
-    """Return the scenario of a point whose levels set `values`; InputError names the point.
-
-    With `engine` the engine's substitutions apply.
-    """
+    """Return the scenario of a point on an engine, if given; InputError names the point."""
     parameters = values_of(study, experiment, replicate, engine) | dict(values)
     try:
         seed = replicate_seed(study.id, experiment.id, replicate)
@@ -119,68 +113,52 @@ def design_study(
     *,
     first_alone: bool = False,
 ) -> list[Run]:
-    """Return every run of `study`; InputError names a point without a valid scenario.
-
-    With `first_alone` only the first replicate is designed.
-    """
-    runs: list[Run] = []
+    """Return every run of `study`, or first replicates alone; InputError names an invalid point."""
     chosen = [chosen_engine(name, ns3_version) for name in engines]
+    runs: list[Run] = []
     for experiment in study.experiments:
-        points = [
-            _Point(study, experiment, tier, levels, values)
-            for levels, values in combinations(experiment.factors, tier)
-        ]
-        for engine in chosen:
-            least = _least_count(engine, points)
-            for point in points:
-                count = tier.replicates_for(engine.nominal_cost_s(point.scenario()))
-                point.counts[engine.name] = max(least, count)
-        for point in points:
-            runs.extend(point.runs(chosen, first_alone))
+        runs += _runs(study, experiment, tier, chosen, first_alone)
     return runs
 
 
-@dataclass(frozen=True)
-class _Point:
-    """One point of an experiment; `counts` has the number of replicates by engine."""
-
-    study: Study
-    experiment: Experiment
-    tier: Extent
+class _Point(NamedTuple):
     levels: dict[str, str]
     values: dict[str, Any]
-    counts: dict[str, int] = field(default_factory=dict)
-    _made: dict[tuple[int, str], Scenario] = field(default_factory=dict)
+    limit_s: float | None
+    whole_s: float
+    first: Scenario
 
-    def scenario(self, replicate: int = 0, engine: str = "") -> Scenario:
-        """Return a replicate's scenario; engines without a substitution share it."""
-        key = replicate, engine if self.study.substituted(engine) else ""
-        if key not in self._made:
-            self._made[key] = self._make(replicate, self._limit_s, engine)
-        return self._made[key]
 
-    def _make(self, replicate: int, limit_s: float | None = None, engine: str = "") -> Scenario:
-        own = self.study, self.experiment, self.levels, self.values
-        return scenario_at(*own, replicate, limit_s, engine)
+def _points(study: Study, experiment: Experiment, tier: Extent) -> Iterator[_Point]:
+    needed_s = _needed_s(study, experiment)
+    for levels, values in combinations(experiment.factors, tier):
+        first = whole = scenario_at(study, experiment, levels, values)
+        limit_s = _duration_limit(whole, tier, needed_s)
+        if limit_s is not None:
+            first = scenario_at(study, experiment, levels, values, 0, limit_s)
+        yield _Point(levels, values, limit_s, whole.duration_s, first)
 
-    @cached_property
-    def _limit_s(self) -> float | None:
-        # The same for all engines.
-        return _duration_limit(self._make(0), self.tier, _needed_s(self.study, self.experiment))
 
-    def runs(self, engines: list[Engine], first_alone: bool) -> Iterator[Run]:
-        """Yield the runs on each engine, with `first_alone` only of the first replicate."""
-        first = self.scenario()
-        crossings = link_crossings(first)
-        whole_s = (self._make(0) if self._limit_s else first).duration_s
+def _runs(
+    study: Study, experiment: Experiment, tier: Extent, engines: list[Engine], first_alone: bool
+) -> Iterator[Run]:
+    points = list(_points(study, experiment, tier))
+    least = {engine.name: _least_count(engine, experiment, tier, points) for engine in engines}
+    for point in points:
+        crossings, made = link_crossings(point.first), {(0, ""): point.first}
         for engine in engines:
-            count = self.counts[engine.name]
+            count = max(least[engine.name], tier.replicates_for(engine.nominal_cost_s(point.first)))
+            # Engines without a substitution share scenarios.
+            own = engine.name if study.substituted(engine.name) else ""
             for replicate in range(1 if first_alone else count):
-                scenario = self.scenario(replicate, engine.name)
+                if (replicate, own) not in made:
+                    at = experiment, point.levels, point.values
+                    made[replicate, own] = scenario_at(study, *at, replicate, point.limit_s, own)
+                scenario = made[replicate, own]
                 yield Run(
-                    study=self.study.id,
-                    experiment=self.experiment.id,
-                    levels=self.levels,
+                    study=study.id,
+                    experiment=experiment.id,
+                    levels=point.levels,
                     replicate=replicate,
                     engine=engine.name,
                     scenario=scenario,
@@ -188,15 +166,15 @@ class _Point:
                     refusal=engine.refusal(scenario),
                     cost_s=engine.cost_s(crossings),
                     replicates=count,
-                    whole_s=whole_s,
+                    whole_s=point.whole_s,
                 )
 
 
-def _least_count(engine: Engine, points: list[_Point]) -> int:
-    least = points[0].experiment.replicates_at_least
-    if least is None or not points[0].tier.heeds_replicates_at_least:
+def _least_count(engine: Engine, experiment: Experiment, tier: Extent, points: list[_Point]) -> int:
+    least = experiment.replicates_at_least
+    if least is None or not tier.heeds_replicates_at_least:
         return 0
-    dearest_s = max(engine.nominal_cost_s(point.scenario()) for point in points)
+    dearest_s = max(engine.nominal_cost_s(point.first) for point in points)
     is_cheap = least.where_cost_below_s is None or dearest_s < least.where_cost_below_s
     return least.count if is_cheap else 0
 
@@ -229,34 +207,28 @@ def _duration_limit(scenario: Scenario, tier: Extent, needed_s: float) -> float 
 
 
 def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -> list[Batch]:
-    """Pack the distinct scenarios of one study's runs into batches of about `target_s` each.
-
-    The longest runs come first, each into the emptiest batch. A batch's name has a hash of its
-    scenarios and the engine's fingerprint.
-    """
+    """Pack the distinct scenarios of one study's runs into batches of about `target_s` each."""
     batches: list[Batch] = []
     for engine, distinct in distinct_runs(runs).items():
-        # A heap of bins: cost, number, scenarios.
-        bins: list[tuple[float, int, list[str]]]
-        bins = [(0.0, number, []) for number in range(_batch_count(distinct, target_s))]
+        # A heap of bins: cost, number, scenarios with their costs.
+        bins: list[tuple[float, int, dict[str, float]]]
+        bins = [(0.0, number, {}) for number in range(_batch_count(distinct, target_s))]
+        # The longest runs come first, each into the emptiest batch.
         for run in sorted(distinct, key=lambda r: (-r.cost_s, r.scenario_id)):
             load_s, number, members = bins[0]
-            members.append(run.scenario_id)
+            members[run.scenario_id] = run.cost_s
             heapq.heapreplace(bins, (load_s + run.cost_s, number, members))
         for cost_s, _, members in sorted(bins, key=lambda one: one[1]):
-            ids = sorted(members)
-            named = "\n".join([engine, fingerprints[engine], *ids])
+            named = "\n".join([engine, fingerprints[engine], *sorted(members)])
             weight = "heavy" if cost_s > 1.5 * target_s else "light"
             name = f"{engine}-{weight}-{digest_of(named.encode())[:12]}"
-            batches.append(Batch(name, runs[0].study, engine, ids, cost_s))
+            batches.append(Batch(name, runs[0].study, engine, members, cost_s))
     return batches
 
 
 def batch_cost(studies: Iterable[list[Run]], target_s: float) -> float:
-    """Return `target_s`, doubled until there are at most 400 batches.
-
-    Doubling keeps the batches of a plan that grows a little.
-    """
+    """Return `target_s`, doubled until there are at most 400 batches."""
+    # Doubling keeps the batches of a plan that grows a little.
     engines = [runs for study in studies for runs in distinct_runs(study).values()]
     while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > _MAXIMUM_BATCHES:
         target_s *= 2
@@ -283,20 +255,17 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
     import pandas as pd
 
     batch_of = {(batch.engine, name): batch.id for batch in batches for name in batch.scenarios}
-    columns = {
-        "study": [run.study for run in runs],
-        "experiment": [run.experiment for run in runs],
-        "point": [run.point for run in runs],
-        "levels": [json.dumps(run.levels) for run in runs],
-        "replicate": [run.replicate for run in runs],
-        "engine": [run.engine for run in runs],
-        "scenario": [run.scenario_id for run in runs],
-        "supported": [not run.refusal for run in runs],
-        "reason": [run.refusal for run in runs],
-        "batch": [batch_of.get((run.engine, run.scenario_id), "") for run in runs],
-        "cost_s": [round(run.cost_s, 3) for run in runs],
-    }
-    table = pd.DataFrame(columns, columns=list(DESIGN_COLUMNS))
+    rows = [
+        {
+            **{"study": run.study, "experiment": run.experiment, "point": run.point},
+            **{"levels": json.dumps(run.levels), "replicate": run.replicate, "engine": run.engine},
+            **{"scenario": run.scenario_id, "supported": not run.refusal, "reason": run.refusal},
+            "batch": batch_of.get((run.engine, run.scenario_id), ""),
+            "cost_s": round(run.cost_s, 3),
+        }
+        for run in runs
+    ]
+    table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
     write_text(folder / f"{study}.csv", table.to_csv(index=False))
     write_scenarios({run.scenario_id: run.scenario for run in runs}, study, folder)
 

@@ -4,8 +4,6 @@ Hashes of studies and settings are over values, not files, and without words for
 neither a new layout of a file nor a reworded title makes hours of results outdated.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path

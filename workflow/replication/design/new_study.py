@@ -1,7 +1,5 @@
 """Start a new study from an engine's example, or from the set-up of another study."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -28,10 +26,7 @@ _ID = re.compile(r"[a-z][a-z0-9_]*")
 def new_study(
     root: Path, study: str, title: str = "", engine: str = "ns2", like: str = ""
 ) -> list[Path]:
-    """Write a valid study and its numbers, from an engine's example or a set-up; return the files.
-
-    InputError for an id, title, engine or study (`like`) that cannot be used.
-    """
+    """Write a valid study by an engine's example or another's set-up (`like`); return its files."""
     title = title or f"Study {study}"
     if not _ID.fullmatch(study):
         raise InputError(f"id: {study!r} must be letters a-z, digits and _, first a letter")

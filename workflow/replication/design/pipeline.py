@@ -1,14 +1,12 @@
 """The pipeline, which the rules read: configuration, plan, file names, how to start engines."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from replication.design.config import (
     Config,
@@ -61,9 +59,8 @@ WRITTEN_FOR = {
     "cwnd_traces": "kapadia",
 }
 ANY_STUDY = "any_study"
-#: The notebook that `make explain` executes, and those that the report does not contain.
+#: The notebook that `make explain` executes.
 SENSITIVITY = "sensitivity"
-GUIDES = ("start_here", "your_paper", "regions")
 
 
 def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
@@ -78,10 +75,7 @@ def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Start:
-    """How the engines of a configuration are started.
-
-    `inside` is the source hash of the image that the whole workflow runs in, if any.
-    """
+    """How engines are started; `inside` is the source hash of the image of the whole workflow."""
 
     root: Path
     config: Config
@@ -160,9 +154,7 @@ class Pipeline(Start):
     code: Code = field(default_factory=code)
 
     @classmethod
-    def load(
-        cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()
-    ) -> Pipeline:
+    def load(cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()) -> Self:
         """Check the configuration and the chosen studies, and plan the run.
 
         `deployment` is Snakemake's `--sdm`. InputError names what is wrong or missing.
@@ -252,11 +244,6 @@ class Pipeline(Start):
         """Whether notebooks can run the engine ns3 themselves, in the same version."""
         is_pinned = self.config.ns3_version == NS3_VERSION
         return "ns3" in self.engines and self.config.runtime == "native" and is_pinned
-
-    @property
-    def live_program(self) -> list[Path]:
-        """The program that notebooks run."""
-        return self.program_of("ns3") if self.runs_live else []
 
     @property
     def shown(self) -> str:

@@ -1,26 +1,17 @@
 """The plan: what a configuration runs, kept on disk so that a rerun designs nothing again."""
 
-from __future__ import annotations
-
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from replication.design.config import Config, load_tier, study_files
-from replication.design.design import (
-    Batch,
-    batch_cost,
-    batch_runs,
-    design_study,
-    distinct_runs,
-    repeat_warnings,
-)
+from replication.design.design import Batch, batch_cost, batch_runs, design_study, repeat_warnings
 from replication.design.input_hashes import code, value_hash
 from replication.design.study_check import check_study
-from replication.simulate.store import Totals, count_runs, finished_runs
+from replication.simulate.store import Totals, count_runs
 from replication.study.files import sha256_of, write_text
 from replication.study.published import published_path
 from replication.study.scenario import Host
@@ -32,10 +23,9 @@ KEPT = Path("data/reproduced/plan.json")
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """The runs of a study: costs in CPU seconds by engine and scenario."""
+    """The runs of a study."""
 
     points: int
-    costs: dict[str, dict[str, float]]
     timer_hz: list[int]
     warnings: list[str]
     batches: list[Batch]
@@ -59,28 +49,26 @@ class Plan:
         used = {hz for study in self.studies.values() for hz in study.timer_hz}
         return sorted({Host().timer_hz, *used})
 
-    def totals(self, stores: Mapping[str, Path]) -> Totals:
-        """Return the expected CPU seconds of each scenario, by its engine's store."""
+    def totals(self, stores: Mapping[str, Path], *studies: str) -> Totals:
+        """Return the expected CPU seconds of each scenario of `studies`, by its engine's store."""
         totals: Totals = {}
-        for study in self.studies.values():
-            for engine, costs in study.costs.items():
-                totals.setdefault(stores[engine], {}).update(costs)
+        for study in studies:
+            for batch in self.studies[study].batches:
+                totals.setdefault(stores[batch.engine], {}).update(batch.scenarios)
         return totals
 
-    def summary(self, stores: Mapping[str, Path]) -> list[str]:
-        """Return a line for each study and each warning, and one for the total."""
-        lines, finished = [], finished_runs(stores.values())
+    def summary(self, stores: Mapping[str, Path]) -> Iterator[str]:
+        """Yield a line for each study and each warning, and one for the total."""
         for name, study in self.studies.items():
-            own = {stores[engine]: costs for engine, costs in study.costs.items()}
-            done, total, remaining_s = count_runs(own, finished)
-            lines.append(
+            done, total, remaining_s = count_runs(self.totals(stores, name))
+            yield (
                 f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
                 f"batches, {done} done; about {remaining_s:.0f} s of CPU remaining"
             )
-            lines += [f"warning: {name}, {warning}" for warning in study.warnings]
-        done, total, remaining_s = count_runs(self.totals(stores), finished)
+            yield from (f"warning: {name}, {warning}" for warning in study.warnings)
+        done, total, remaining_s = count_runs(self.totals(stores, *self.studies))
         remaining = f"about {remaining_s / 60:.1f} CPU minutes remaining"
-        return [*lines, f"total: {total} scenarios, {done} done; {remaining}"]
+        yield f"total: {total} scenarios, {done} done; {remaining}"
 
 
 _FORMAT = TypeAdapter(Plan)
@@ -107,14 +95,9 @@ def load_plan(
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
     planned = {}
     for name, own in runs.items():
-        accepted = distinct_runs(own)
-        hosts = [run.scenario.host for found in accepted.values() for run in found]
+        hosts = [run.scenario.host for run in own if not run.refusal]
         planned[name] = StudyPlan(
             points=len({(run.experiment, run.point) for run in own}),
-            costs={
-                engine: {run.scenario_id: run.cost_s for run in found}
-                for engine, found in accepted.items()
-            },
             timer_hz=sorted({host.timer_hz for host in hosts if host}),
             warnings=list(repeat_warnings(own)),
             batches=batch_runs(own, named, target_s),

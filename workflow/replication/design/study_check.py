@@ -1,7 +1,5 @@
 """Checks of a study and its published numbers before anything runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,10 +31,7 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
 
 
 def check_quantities(study: Study, cells: Sequence[MappedCell] = ()) -> None:
-    """Raise InputError for a quantity of a claim or cell that the study's runs cannot have.
-
-    The axes of trends and crossovers must be factors of numbers.
-    """
+    """Raise InputError for a quantity of a claim or cell that the study's runs cannot have."""
     for claim in study.claims:
         for test in claim.tests():
             if over := getattr(test, "over", ""):

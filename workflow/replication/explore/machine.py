@@ -19,7 +19,7 @@ from replication.simulate.runtime import Launch
 from replication.simulate.store import Store
 from replication.study.files import write_text
 from replication.study.scenario import Host, Scenario, canonical_json
-from replication.study.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
+from replication.study.table import FLOW_COLUMNS
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Machine:
         wanted = design.loc[design["supported"], "scenario"].unique()
         flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
         if len(wanted):
-            found = read_runs(self.store, wanted, engine, "", "flows.csv", FLOW_NUMBERS)
+            found = read_runs(self.store, wanted, engine, "", "flows.csv")
             flows = found.to_pandas().reindex(columns=list(FLOW_COLUMNS))
             flows = flows.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
         scenarios = {run.scenario_id: run.scenario for _, run in runs}
@@ -93,9 +93,7 @@ class Machine:
             design=design,
             flows=flows,
             scenarios={name: scenarios[name].model_dump(mode="json") for name in wanted},
-            read_series=lambda: read_runs(
-                self.store, wanted, engine, "", "series.csv", SERIES_NUMBERS
-            ).to_pandas(),
+            read_series=lambda: read_runs(self.store, wanted, engine, "", "series.csv").to_pandas(),
         )
 
 

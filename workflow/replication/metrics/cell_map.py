@@ -1,7 +1,5 @@
 """The mapping of published numbers to quantities of our runs, by the tables of a study."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

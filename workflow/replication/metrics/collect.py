@@ -5,8 +5,6 @@ study's claims, tables, congestion checks and engine comparisons, and the series
 new window is computed from the batches, without simulating again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,7 +42,14 @@ FEATURE_KEYS = ("metric", "window", "engine", "scenario", "subject")
 
 def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataFrame:
     """Return the features `wanted` of runs, and those of the congestion check."""
-    parts, known = [_congestion(results)], set(results.flows["flow"])
+    tcp = results.flows[results.flows["kind"] == "tcp"]
+    at_window = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    links = monitored_links(results, results.flows)
+    parts = [
+        _rows(results, SHARE_AT_WINDOW, None, at_window),
+        _rows(results, "queue_mean_packets", None, links),
+    ]
+    known = set(results.flows["flow"])
     for one in wanted:
         here = one.flows
         if isinstance(here, list):
@@ -56,14 +61,6 @@ def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataF
     table = pd.concat(parts, ignore_index=True)
     # Experiments may share a run.
     return table.drop_duplicates(list(FEATURE_COLUMNS[:-1]), ignore_index=True)
-
-
-def _congestion(results: SampledResults) -> pd.DataFrame:
-    tcp = results.flows[results.flows["kind"] == "tcp"]
-    at_window = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
-    links = monitored_links(results, results.flows)
-    shares = _rows(results, SHARE_AT_WINDOW, None, at_window)
-    return pd.concat([shares, _rows(results, "queue_mean_packets", None, links)])
 
 
 def _rows(results: SampledResults, metric: str, window_s: Window, of: pd.DataFrame) -> pd.DataFrame:

@@ -61,10 +61,7 @@ DISTANCE = "cwnd_distance"
 
 @dataclass(frozen=True)
 class CwndSeries:
-    """Samples of a congestion window in the order of time, as arrays of one length.
-
-    An unset ssthresh is NaN or huge. The module's docstring has the definitions.
-    """
+    """Samples of a congestion window in the order of time; an unset ssthresh is NaN or huge."""
 
     time_s: FloatArray
     cwnd_segments: FloatArray

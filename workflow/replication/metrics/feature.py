@@ -1,15 +1,10 @@
-"""Features of one flow's sampled series: what a plot of the congestion window shows.
-
-`metrics.cwnd` defines start-up, window reduction, mean, peak and minimum. "Steady" samples are
-those from the end of start-up on; in a time window they are all its samples.
-"""
-
-from __future__ import annotations
+"""Features of one flow's sampled series, in the terms that `metrics.cwnd` defines."""
 
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -27,16 +22,13 @@ _STRAIGHT = 1e-12
 
 @dataclass(frozen=True)
 class FlowSeries(CwndSeries):
-    """Samples of one flow in the order of time; NaN where nothing was measured.
-
-    `windowed` samples are those of a time window.
-    """
+    """Samples of one flow, NaN where nothing was measured; those of a time window if `windowed`."""
 
     rtt_s: FloatArray
     windowed: bool = False
 
     @cached_property
-    def known(self) -> FlowSeries:
+    def known(self) -> Self:
         """The samples with a congestion window."""
         keep = np.isfinite(self.cwnd_segments)
         columns = ("time_s", "cwnd_segments", "ssthresh_segments", "rtt_s")

@@ -8,8 +8,6 @@ Values of single flows, or monitored links, are combined: sum, mean, maximum, mi
 or `pooled`, the ratio of sums over all packets of all flows.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,16 +1,11 @@
-"""Metrics: every quantity that a claim or a published cell may name, with label and unit.
-
-`metrics.metric` and `metrics.sampled` compute them; checking a study needs only this module.
-"""
-
-from __future__ import annotations
+"""Metrics: every quantity that a claim or a published cell may name, with label and unit."""
 
 import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from replication.study.claim_model import Flows, Quantity
 from replication.study.errors import InputError
@@ -55,7 +50,7 @@ class Metric:
     description: str
 
     @classmethod
-    def of(cls, row: dict[str, Any]) -> Metric:
+    def of(cls, row: dict[str, Any]) -> Self:
         """Return the metric of a row of metrics.csv."""
         pooled = row["pooled"].split(" / ") if row["pooled"] else ()
         return cls(**row | {"pooled": pooled, "counts": row["counts"] == "true"})

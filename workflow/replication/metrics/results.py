@@ -2,10 +2,7 @@
 
 A run is one row of the design: a point of an experiment, a replicate and an engine. Its flows and
 features are found by scenario and engine, because points with the same scenario are run once.
-Features were read off the series when the results were collected (`metrics.sampled`).
 """
-
-from __future__ import annotations
 
 import json
 import math
@@ -61,7 +58,7 @@ class Results:
     memo: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def load(cls, data: Path, study_id: str) -> Results:
+    def load(cls, data: Path, study_id: str) -> Self:
         """Load a study's results from `data`; InputError names what is missing or damaged."""
         folder = data / "results" / study_id
         described = data / "design" / "scenarios" / f"{study_id}.json"

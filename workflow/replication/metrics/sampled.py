@@ -8,8 +8,6 @@ throughput in one sampling interval, or from everything received since the run's
 the window), where early unfairness is forgotten as slowly as its share of the time shrinks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +25,6 @@ from replication.metrics.statistic import jain_index
 RUN = ["scenario", "engine"]
 #: Share of a flow's samples whose window is within a segment of the largest allowed.
 SHARE_AT_WINDOW = "share_at_window"
-SINCE_START = "jain_since_start_"
 #: Sampling times are sums of intervals, and their rounding must not move a sample.
 _SLACK_S = 1e-9
 _SERIES_KEYS = ("scenario", "engine", "flow", "link")
@@ -50,14 +47,8 @@ class SampledResults(Results):
             **{key: c.reorder_categories(sorted(c.categories)) for key, c in categories.items()}
         )
 
-    def series_of(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Return the series of the runs, each once, by scenario and engine."""
-        pairs = sorted(set(runs[RUN].itertuples(index=False, name=None)))
-        none = np.array([], dtype=np.intp)
-        return self.series.take(np.concatenate([none, *(self._places.get(p, none) for p in pairs)]))
-
     @cached_property
-    def _places(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
+    def places(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
         """The positions of each run's rows in the series."""
         places = self.series.groupby(RUN, observed=True, sort=False).indices
         return cast("dict[tuple[str, str], npt.NDArray[np.intp]]", places)
@@ -65,6 +56,7 @@ class SampledResults(Results):
     def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
         """Compute a metric; see `Results.values`."""
         found = _computed(self, metric, window_s, subjects)
+        found = found.rename(columns={"flow": "subject", "link": "subject"})
         wanted = subjects[SUBJECT].drop_duplicates()
         joined = wanted.merge(found[[*SUBJECT, "value"]], on=SUBJECT, how="left")
         return joined.astype({"value": float}).sort_values(SUBJECT, ignore_index=True)
@@ -97,7 +89,10 @@ def samples(
     results: SampledResults, pairs: pd.DataFrame, keys: Sequence[str], window_s: Window
 ) -> pd.DataFrame:
     """Return the samples whose `keys` are among those of `pairs`, in time order."""
-    series = results.series_of(pairs)
+    runs = sorted(set(pairs[RUN].itertuples(index=False, name=None)))
+    none = np.array([], dtype=np.intp)
+    places = np.concatenate([none, *(results.places.get(run, none) for run in runs)])
+    series = results.series.take(places)
     if window_s is not None:
         low, high = window_s
         after, until = series["time_s"] > low + _SLACK_S, series["time_s"] <= high + _SLACK_S
@@ -129,7 +124,7 @@ def _reduced(table: pd.DataFrame, subject: str, metric: Metric) -> pd.DataFrame:
         grouped = table.groupby([*RUN, subject])["value"]
         is_sum = metric.reduce == "sum"
         values = grouped.sum(min_count=1) if is_sum else grouped.agg(metric.reduce)
-    return values.reset_index().rename(columns={subject: "subject"})
+    return values.reset_index()
 
 
 def _features(
@@ -152,28 +147,21 @@ def _share_at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFra
     table = table[table["cwnd_bytes"].notna()].merge(results.scenario_flows)
     # A congestion window counts whole segments, the largest window whole bytes.
     table["value"] = (table["cwnd_bytes"] >= table["most"] - table["segment"]).astype(float)
-    found = table.groupby(_FLOW)["value"].mean().reset_index()
-    return found.rename(columns={"flow": "subject"})
+    return table.groupby(_FLOW)["value"].mean().reset_index()
 
 
 def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:
-    index = _index_over_time(flows, metric.startswith(SINCE_START))
-    times = index.index.to_numpy(dtype=float)
+    rates = flows.pivot(index="time_s", columns="flow", values="throughput_bps").astype(float)
+    times = rates.index.to_numpy(dtype=float)
+    if metric.startswith("jain_since_start_"):
+        # A flow that has not started has received nothing.
+        rates = rates.fillna(0.0).mul(np.diff(times, prepend=0.0), axis=0).cumsum()
+    index = rates.apply(lambda row: jain_index(row.to_numpy()), axis=1).astype(float)
     low, high = window_s or (0.0, float(times.max()))
     inside = index[(times > low + _SLACK_S) & (times <= high + _SLACK_S)].dropna()
     if inside.empty:
         return np.nan
     return float(inside.std(ddof=0) if metric.endswith("_variation") else inside.mean())
-
-
-def _index_over_time(flows: pd.DataFrame, since_start: bool) -> pd.Series[float]:
-    """Return Jain's index at each sampling time."""
-    rates = flows.pivot(index="time_s", columns="flow", values="throughput_bps").astype(float)
-    if since_start:
-        times = rates.index.to_numpy(dtype=float)
-        # A flow that has not started has received nothing.
-        rates = rates.fillna(0.0).mul(np.diff(times, prepend=0.0), axis=0).cumsum()
-    return rates.apply(lambda row: jain_index(row.to_numpy()), axis=1).astype(float)
 
 
 def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.NDArray[np.int64]:

@@ -1,10 +1,4 @@
-"""Statistics behind verdicts: intervals, groups, ranks, fairness.
-
-Intervals over replicates are 95 % Student's t intervals of the mean. They need three replicates;
-with fewer both ends are NaN.
-"""
-
-from __future__ import annotations
+"""Statistics behind verdicts: intervals, groups, ranks, fairness."""
 
 import math
 from dataclasses import dataclass
@@ -40,7 +34,7 @@ def _known(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
 def estimate(
     values: npt.ArrayLike, lowest: float = -math.inf, highest: float = math.inf
 ) -> Estimate:
-    """Estimate a mean and its 95 % t interval over values of replicates; NaN are left out.
+    """Estimate a mean and its 95 % Student's t interval over replicates; NaN are left out.
 
     The interval is cut to `lowest` and `highest`, the statistic's range. With infinite values (a
     ratio to zero) it is the range of the values.
@@ -62,10 +56,7 @@ def estimate(
 
 
 def deviation_estimate(values: npt.ArrayLike) -> Estimate:
-    """Estimate a standard deviation and its 95 % chi-square interval for a normal sample.
-
-    NaN are left out; with fewer than three values the estimate is NaN.
-    """
+    """Estimate a standard deviation and its 95 % chi-square interval, NaN below three values."""
     sample = _known(values)
     n = int(sample.size)
     if n < MINIMUM_REPLICATES:

@@ -3,11 +3,8 @@
 A study has traces if a table is called ``trace:<stem>``. Its rows are the flows of the trace and
 map to flows of an experiment; its published numbers are summary figures of the trace. The raw
 traces, `ss` samples of TCP senders, belong to their authors: data/published/traces.yaml has their
-address, and `make traces` puts them into data/traces. Without them only summary figures are
-compared.
+address. Without them only summary figures are compared.
 """
-
-from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -21,7 +18,8 @@ from replication.study.files import fetch, parse_yaml, sha256_of
 from replication.study.model import Document
 from replication.study.study import Study
 
-#: A data flow has at least this share of the busiest flow's samples, a control connection fewer.
+#: A data flow has at least this share of the busiest flow's samples. iperf3's control connection is
+#: sampled only at the start and the end of a test.
 DATA_FLOW_FRACTION = 0.10
 
 TRIO_COLUMNS = (
@@ -45,10 +43,8 @@ def _malformed(path: Path, reason: str) -> InputError:
 def read_trace(path: Path) -> pd.DataFrame:
     """Read one `ss` trace of all connections of a sender, a CSV without header.
 
-    Returns time_s, port, cwnd_segments, ssthresh_segments, retransmissions,
-    retransmissions_in_flight and, for a pair trace, delivery_rate_bps and rtt_s. NaN is what `ss`
-    does not print: a count of zero or an unset threshold. InputError: a column is missing or
-    has something other than numbers.
+    Returns the columns of `TRIO_COLUMNS` or `PAIR_COLUMNS` in SI units, the source as port. NaN is
+    what `ss` does not print: a count of zero or an unset threshold. InputError names a wrong line.
     """
     try:
         raw = pd.read_csv(path, header=None, dtype=str, skip_blank_lines=False)
@@ -59,20 +55,13 @@ def read_trace(path: Path) -> pd.DataFrame:
     if raw.shape[1] not in layouts:
         raise _malformed(path, f"line 1: {raw.shape[1]} columns")
     raw.columns = pd.Index(layouts[raw.shape[1]])
-    return _numbers(path, raw)
-
-
-def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
     counters = ["retransmissions_in_flight", "retransmissions"]
     # Before the first retransmission `ss` may print another counter there, such as "sacked:1
     # rcv_space", and the study's script then cuts out that counter and the next word.
     raw.loc[raw["retransmissions"] == "rcv_space", counters] = None
     raw["port"] = raw.pop("source").str.rpartition(":")[2]
     trace: pd.DataFrame = raw.apply(pd.to_numeric, errors="coerce").astype(float)
-    known = np.isfinite(trace)
-    wrong = raw.notna() & ~known
-    for name in _NEEDED:
-        wrong[name] = ~known[name]
+    wrong = (raw.notna() | raw.columns.isin(_NEEDED)) & ~np.isfinite(trace)
     wrong["cwnd_segments"] |= trace["cwnd_segments"] <= 0
     if wrong.any(axis=None):
         row = int(np.flatnonzero(wrong.any(axis=1))[0])
@@ -87,25 +76,17 @@ def _numbers(path: Path, raw: pd.DataFrame) -> pd.DataFrame:
     return trace
 
 
-def split_data_flows(trace: pd.DataFrame) -> dict[int, pd.DataFrame]:
-    """Return the samples of each data flow of a trace, by ascending client port.
-
-    The control connection of iperf3 is sampled only at the start and the end of a test.
-    """
-    counts = trace["port"].value_counts()
-    data = counts.index[counts >= DATA_FLOW_FRACTION * counts.max()]
-    return {
-        int(port): trace[trace["port"] == port].sort_values("time_s", ignore_index=True)
-        for port in sorted(data)
-    }
-
-
 def read_flows(path: Path, names: Collection[str]) -> dict[str, pd.DataFrame]:
     """Return the samples of each data flow by its name; `names` are in the order of the ports."""
-    flows = split_data_flows(read_trace(path))
-    if len(names) != len(flows):
-        raise _malformed(path, f"{len(flows)} data flows for {len(names)} names")
-    return dict(zip(names, flows.values(), strict=True))
+    trace = read_trace(path)
+    counts = trace["port"].value_counts()
+    ports = sorted(counts.index[counts >= DATA_FLOW_FRACTION * counts.max()])
+    if len(names) != len(ports):
+        raise _malformed(path, f"{len(ports)} data flows for {len(names)} names")
+    return {
+        name: trace[trace["port"] == port].sort_values("time_s", ignore_index=True)
+        for name, port in zip(names, ports, strict=True)
+    }
 
 
 FOLDER = Path("data/traces")

@@ -1,6 +1,5 @@
 """Run scenarios, natively or in containers, and gather their tables.
 
 In: a batch of scenarios and an engine's program or image. Out: a store of finished runs, and the
-tables of each batch. `process` is the runner, which the images contain too; `runtime` starts it;
-`run` runs a batch through it into the `store`.
+tables of each batch.
 """

@@ -1,9 +1,4 @@
-"""Restrict the environment to configs/environment.yaml, and check the project's folder.
-
-Other variables of the caller do not reach the project, and HOME is a folder of the project.
-"""
-
-from __future__ import annotations
+"""Restrict the environment to configs/environment.yaml, and check the project's folder."""
 
 import contextlib
 import os
@@ -36,7 +31,8 @@ def enter(root: Path) -> None:
     for path in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         if Path(path).resolve() != _PACKAGE.parent:
             raise InputError(f"PYTHONPATH: {path!r} would replace locked packages: unset it")
-    _replace(_kept() | {_CALLERS_HOME: _callers_home("")})
+    home = os.environ.get("HOME", "")
+    _replace(_kept() | {_CALLERS_HOME: os.environ.get(_CALLERS_HOME) or home})
 
 
 def enter_workflow(root: Path) -> None:
@@ -57,11 +53,8 @@ def core() -> dict[str, str]:
 
 def with_callers_home() -> dict[str, str]:
     """Return our environment with the caller's HOME, where container engines keep their images."""
-    return os.environ | {"HOME": _callers_home("/")}
-
-
-def _callers_home(default: str) -> str:
-    return os.environ.get(_CALLERS_HOME) or os.environ.get("HOME", default)
+    home = os.environ.get("HOME", "/")
+    return os.environ | {"HOME": os.environ.get(_CALLERS_HOME) or home}
 
 
 @contextlib.contextmanager

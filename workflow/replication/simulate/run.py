@@ -3,15 +3,12 @@
 Tables are plain Arrow: importing pandas would cost every batch a second.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +35,23 @@ from replication.study.table import (
 #: The tables of one run by their files' names.
 RunTables = dict[str, pa.Table]
 
-TEXT = pa.large_string()
-TEXTS = ("flow", "link", "kind")
+_TEXT = pa.large_string()
 _NS = 1_000_000_000
 _WHERE_PACKETS_END = ("packets_received", "packets_dropped", "packets_in_flight")
+#: The columns of every run by the table's file name.
+_NUMBERS = {"flows.csv": FLOW_NUMBERS, "series.csv": SERIES_NUMBERS}
+_TYPES = {
+    **dict.fromkeys((*FLOW_NUMBERS, COMPLETION, "time_s"), pa.float64()),
+    **dict.fromkeys((*SERIES_NUMBERS, *SOCKET_NUMBERS), pa.float64()),
+    **dict.fromkeys(("flow", "link", "kind"), _TEXT),
+}
+_READING = {
+    # One thread: Snakemake runs as many batches as there are cores.
+    "read_options": pyarrow.csv.ReadOptions(use_threads=False),
+    "convert_options": pyarrow.csv.ConvertOptions(
+        column_types=_TYPES, null_values=["", "nan"], strings_can_be_null=True
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -68,9 +78,8 @@ def run_batch(
     version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
     started = time.time()
     finished = run_job(job, progress.tick)
-    columns = ("flows.csv", FLOW_NUMBERS), ("series.csv", SERIES_NUMBERS)
-    for path, (name, numbers) in zip(tables, columns, strict=True):
-        write_parquet(read_runs(job.store, finished, job.engine, version, name, numbers), path)
+    for path, name in zip(tables, _NUMBERS, strict=True):
+        write_parquet(read_runs(job.store, finished, job.engine, version, name), path)
     document = {
         "engine": job.engine,
         "engine_version": version,
@@ -143,12 +152,9 @@ def _scenario(path: Path, name: str, texts: Mapping[str, str]) -> Scenario:
 
 
 def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
-    # One thread: Snakemake runs as many batches as there are cores.
-    reading = pyarrow.csv.ReadOptions(use_threads=False)
-    options = {"read_options": reading, "convert_options": _options(tuple(columns))}
     try:
         # A stream takes a third of the time of `read_csv` for a small file.
-        with pyarrow.csv.open_csv(pa.BufferReader(content), **options) as stream:
+        with pyarrow.csv.open_csv(pa.BufferReader(content), **_READING) as stream:
             found = stream.read_all()
     except pa.ArrowInvalid as error:
         reason = " ".join(str(error).split())[:200]
@@ -156,15 +162,6 @@ def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
     if missing := [column for column in columns if column not in found.column_names]:
         raise RunError(f"{name}: lacks {', '.join(missing)}")
     return found
-
-
-@cache
-def _options(columns: tuple[str, ...]) -> pyarrow.csv.ConvertOptions:
-    numbers = (*columns, "time_s", COMPLETION, *SOCKET_NUMBERS)
-    types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(TEXTS, TEXT)
-    return pyarrow.csv.ConvertOptions(
-        column_types=types, null_values=["", "nan"], strings_can_be_null=True
-    )
 
 
 def check_run(work: Path, scenario: Scenario) -> RunTables:
@@ -219,12 +216,7 @@ def _check_finite(table: pa.Table, name: str, columns: Sequence[str]) -> None:
 
 
 def read_runs(
-    store: Store,
-    scenario_ids: Iterable[str],
-    engine: str,
-    engine_version: str,
-    table: str,
-    columns: Sequence[str],
+    store: Store, scenario_ids: Iterable[str], engine: str, engine_version: str, table: str
 ) -> pa.Table:
     """Read a `table` of finished runs in the order of their ids."""
     tables = []
@@ -232,7 +224,7 @@ def read_runs(
         stored = store.tables(scenario_id)
         if stored is None:
             raise RunError(f"{store.entry(scenario_id)}: is damaged or missing; {REMEDY}")
-        found = _read(table, stored[table], columns)
+        found = _read(table, stored[table], _NUMBERS[table])
         names = {"scenario": scenario_id, "engine": engine, "engine_version": engine_version}
         for place, (name, value) in enumerate(names.items()):
             found = found.add_column(place, name, _repeated(value, len(found)))
@@ -246,4 +238,4 @@ def _repeated(text: str, count: int) -> pa.Array:
     content = text.encode()
     offsets = np.arange(count + 1, dtype=np.int64) * len(content)
     buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content * count)]
-    return pa.Array.from_buffers(TEXT, count, buffers)
+    return pa.Array.from_buffers(_TEXT, count, buffers)

@@ -1,7 +1,5 @@
 """The runtime of a batch: one runner (see `process`), native or in a container."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import functools
@@ -158,8 +156,7 @@ def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
     """Return the runtime of runs below `folder`; InputError without the program or image."""
     limits = Limits(launch.memory_bytes, launch.time_s)
     if launch.runtime == "native":
-        if launch.program is None:
-            raise InputError("program: the native runtime needs the path of the engine's program")
+        assert launch.program is not None
         return native(Path(launch.program).resolve(), limits, launch.image)
     image = find_image(root, launch.runtime, launch.engine)
     if launch.image not in (None, image):

@@ -5,8 +5,6 @@ never taken for a new one. A run is a ZIP archive of its tables and its usage, w
 when it is complete. One whose checksums show damage is run again.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import math
@@ -16,10 +14,10 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from replication.engines.input_file import INPUT_FILE, input_text
 from replication.engines.model import Engine
@@ -100,7 +98,7 @@ class Progress:
     _last: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def load(cls, path: Path) -> Progress:
+    def load(cls, path: Path) -> Self:
         """Read the file of `write_totals`, if there is one."""
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
@@ -115,7 +113,7 @@ class Progress:
         if not (due and self.totals):
             return
         self._last = time.monotonic()
-        done, total, remaining_s = count_runs(self.totals, finished_runs(self.totals))
+        done, total, remaining_s = count_runs(self.totals)
         line = f"simulate: {done} of {total} scenarios"
         worked_s = self.remaining_at_start_s - remaining_s
         if remaining_s and worked_s > 0:
@@ -124,16 +122,12 @@ class Progress:
         print(line, file=sys.stderr, flush=True)
 
 
-def finished_runs(stores: Iterable[Path]) -> dict[Path, set[str]]:
-    """Return the finished scenarios of each store."""
-    return {folder: Store(folder).finished() for folder in stores}
-
-
-def count_runs(totals: Totals, done: Mapping[Path, set[str]]) -> tuple[int, int, float]:
+def count_runs(totals: Totals) -> tuple[int, int, float]:
     """Return the numbers of finished and of all runs, and the CPU seconds that remain."""
     left_s = []
     for folder, costs in totals.items():
-        left_s += [cost_s for name, cost_s in costs.items() if name not in done[folder]]
+        done = Store(folder).finished()
+        left_s += [cost_s for name, cost_s in costs.items() if name not in done]
     total = sum(map(len, totals.values()))
     return total - len(left_s), total, math.fsum(left_s)
 
@@ -143,6 +137,6 @@ def write_totals(path: Path, totals: Totals) -> None:
     document = {
         "totals": {str(folder): costs for folder, costs in totals.items()},
         "started": time.time(),
-        "remaining_s": count_runs(totals, finished_runs(totals))[2],
+        "remaining_s": count_runs(totals)[2],
     }
     write_text(path, json.dumps(document))
