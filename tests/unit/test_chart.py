@@ -80,7 +80,7 @@ def test_figures_are_small_described_without_hosts_and_say_units(study, experime
     found = figures(study, experiment)
     assert len({figure.id for figure in found}) == len(found) > 0
     for figure in found:
-        specification = figure.specification()
+        specification = figure.specification
         text = json.dumps(specification, allow_nan=False)
         assert sum(map(len, specification["datasets"].values())) <= 2000, figure.id
         assert "http" not in text.replace(specification["$schema"], "")
@@ -172,7 +172,7 @@ def test_names_are_in_the_order_of_the_file_and_long_ones_take_lines(world):
     figure = figures_of(world.results(study), pd.DataFrame(), study, "sweep")[0]
     known = [f"{v}, {a}" for v in ("reno", "vegas", "cubic") for a in ("slow", "mid", "fast")]
     assert list(dict.fromkeys(figure.data["x"])) == known
-    assert next(node["encoding"]["x"]["sort"] for node in marks(figure.specification())) == known
+    assert next(node["encoding"]["x"]["sort"] for node in marks(figure.specification)) == known
     assert [wrapped([label])[1] for label in ("short", "a long label of a row " * 3)] == [1, 2]
 
 
@@ -184,7 +184,7 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
     study, experiment, table, column
 ):
     drawn = set()
-    for specification in (figure.specification() for figure in figures(study, experiment)):
+    for specification in (figure.specification for figure in figures(study, experiment)):
         for node in marks(specification):
             if isinstance(node["mark"], dict) and node["mark"].get("shape") == "diamond":
                 assert node["mark"]["filled"] is False
@@ -277,7 +277,7 @@ def test_a_static_picture_keeps_every_digit_of_its_ticks():
 
 
 def test_a_picture_is_the_same_bytes_each_time():
-    specification = figures("liang_shen", "sweep")[0].specification()
+    specification = figures("liang_shen", "sweep")[0].specification
     small = to_png(specification)
     assert small.startswith(b"\x89PNG") and to_png(specification) == small
 
@@ -366,7 +366,7 @@ def windows(sources, samples=220):
 
 def test_the_published_window_is_drawn_in_ink_with_one_engine():
     (figure,) = trace_figures(windows(["published", "linux", "ns3"]), ["reno"], "ns3")
-    (line,) = figure.specification()["concat"]
+    (line,) = figure.specification["concat"]
     scale = line["encoding"]["color"]["scale"]
     assert (scale["domain"], scale["range"][0]) == (["Published", "ns3"], INK)
     assert set(figure.data["source"]) == {"Published", "ns3"}

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 import yaml
-from altair.utils.schemapi import debug_mode
+from altair.utils.schemapi import disable_debug_mode
+from jinja2 import Environment
 
 from replication.compare.agreement import TABLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
@@ -57,11 +58,16 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
     InputError: a result is missing or malformed; the message says what to run.
     """
     source = Source.load(root, data, downloads)
+    workers = min(len(source.studies), os.cpu_count() or 1)
     with replacing(out) as folder:
-        write = partial(_write, source, notebooks, folder)
-        names = [*_PAGES, *source.studies]
-        with ProcessPoolExecutor(min(len(source.studies), os.cpu_count() or 1)) as pool:
-            list(pool.map(write, names))
+        # Checking charts against Altair's schema would take longer than making them.
+        with ProcessPoolExecutor(workers, initializer=disable_debug_mode) as pool:
+            pages = [pool.submit(_write_page, source, folder, name) for name in _PAGES]
+            write_study = partial(_write_study, source, notebooks, folder)
+            findings = list(pool.map(write_study, source.studies.values()))
+            pages.append(pool.submit(_write_index, source, folder, findings))
+            for page in pages:
+                page.result()
         if downloads == _COPIED:
             _copy_data(source, folder / _COPIED)
         shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
@@ -69,26 +75,25 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
         write_text(folder / "assets" / "vega.js", _vega_script())
 
 
-def _write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
-    """Write all of a study, or a page of `_PAGES` if it has anything to show."""
-    # Checking charts against Altair's schema would take longer than making them.
-    with debug_mode(False):
-        if name in source.studies:
-            _write_study(source, notebooks, folder, source.studies[name])
-        elif (shown := _PAGES[name](source, folder)) is not None:
-            template = environment(source).get_template(f"{name}.html")
-            write_text(folder / f"{name}.html", template.render(page=name, **shown))
+def _write_page(source: Source, folder: Path, name: str) -> None:
+    """Write a page of `_PAGES` if it has anything to show."""
+    if (shown := _PAGES[name](source, folder)) is not None:
+        _write(environment(source), folder, name, **shown)
 
 
-def _index(source: Source, folder: Path) -> dict[str, Any]:
-    found = overview.lead_findings(source)
-    write_figures([one["figure"] for one in found if one["figure"]], folder)
-    return {
-        "findings": found,
+def _write(templates: Environment, folder: Path, name: str, **shown: Any) -> None:
+    text = templates.get_template(f"{name}.html").render(page=name, **shown)
+    write_text(folder / f"{name}.html", text)
+
+
+def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]]) -> None:
+    shown = {
+        "findings": [one for one in findings if one["said"]],
         "overview": overview.overview(source),
         "figures": write_figures(overview.all_numbers(source), folder),
         "changed": sum(len(study.changes) for study in source.studies.values()),
     }
+    _write(environment(source), folder, "index", **shown)
 
 
 def _changed(source: Source) -> list[dict[str, Any]]:
@@ -124,7 +129,6 @@ def _regions(source: Source, folder: Path) -> dict[str, Any] | None:
 
 #: Views of pages, which may write charts into the report's folder; None: there is no page.
 _PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
-    "index": _index,
     "changes": lambda source, _: {"changed": _changed(source), "moves": assumptions.MOVES},
     "engines": lambda source, _: {"view": engines_page(source)} if source.engines else None,
     "regions": _regions,
@@ -132,13 +136,16 @@ _PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
 }
 
 
-def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> None:
-    """Write the pages of a study, its evidence, its points and its notebooks."""
+def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> dict[str, Any]:
+    """Write the pages of a study, its evidence, points and notebooks; return its findings.
+
+    The first page shows the findings with the chart of the first.
+    """
     name = study.id
     results = Results.load(source.data, name)
     primary = source.primary_results(results)
     said = overview.conclusions(source, study, primary)
-    chart = next((f"{name}~{one.chart}" for one in said if one.chart), "")
+    chart = f"{name}~{said[0].chart}" if said else ""
     judged, figures = overview.primary_cells(source, study), {}
     traced = evidence.figures_of_traces(source, study)
     for experiment in study.experiments:
@@ -167,6 +174,8 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         cells = numbers.get(page["file"], [])
         further = {"cells": cells, "up": "../", "flow_columns": FLOW_COLUMNS}
         write_text(folder / page["file"], template.render(page=name, view=page, **further))
+    drawn = (one for own in figures.values() for one in own)
+    return {"study": study, "said": said, "figure": next((f for f in drawn if f.id == chart), None)}
 
 
 def _write_notebooks(

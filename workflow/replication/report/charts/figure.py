@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
@@ -70,14 +70,14 @@ WIDTH = 520
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: its id (see `name_of`), title, themed chart, alternative text and data.
+    """One figure: its id (see `name_of`), title, Vega-Lite, alternative text and data.
 
     `published` has table, row and column of each published number in it.
     """
 
     id: str
     title: str
-    chart: Drawing
+    specification: Mapping[str, Any]
     description: str
     data: pd.DataFrame
     published: frozenset[tuple[str, str, str]] = frozenset()
@@ -87,17 +87,13 @@ class Figure:
         """The chart's script, relative to the report's folder."""
         return f"charts/{file_of(self.id)}.js"
 
-    def specification(self) -> dict[str, Any]:
-        """Return the Vega-Lite specification with its data."""
-        return dict(self.chart.to_dict(validate=False))
 
-
-def to_png(specification: dict[str, Any]) -> bytes:
+def to_png(specification: Mapping[str, Any]) -> bytes:
     """Return a Vega-Lite specification as a PNG on white."""
     import oxipng
     import vl_convert
 
-    rendered = vl_convert.vegalite_to_png(specification | {"background": "white"})
+    rendered = vl_convert.vegalite_to_png({**specification, "background": "white"})
     # Notebooks are kept in git, so size matters more than speed.
     return oxipng.optimize_from_memory(bytes(rendered), level=2)
 
@@ -106,7 +102,8 @@ def make_figure(
     parts: Sequence[str], title: str, chart: Drawing, description: str, data: pd.DataFrame
 ) -> Figure:
     """Make a figure: `parts` become its id, and the chart gets the theme."""
-    return Figure(name_of(*parts), title, themed(chart), description, data)
+    specification = themed(chart).to_dict(validate=False)
+    return Figure(name_of(*parts), title, specification, description, data)
 
 
 def themed(chart: Drawing) -> Drawing:

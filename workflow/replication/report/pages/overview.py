@@ -15,7 +15,6 @@ from replication.metrics.metric_model import MetricError
 from replication.metrics.results import Results
 from replication.report.charts.cells import ratio_figure
 from replication.report.charts.data import proper, read_cells, with_explained
-from replication.report.charts.experiment import figures_of
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.evidence import explanation_of
@@ -58,21 +57,6 @@ def overview(source: Source) -> dict[str, Any]:
         "deviations": _deviations(source, cells),
         "divided": _divided(source),
     }
-
-
-def lead_findings(source: Source) -> list[dict[str, Any]]:
-    """Return the findings of each study that has any, and the chart of the first."""
-    found = []
-    for name, study in source.studies.items():
-        results = source.primary_results(Results.load(source.data, name))
-        if said := conclusions(source, study, results):
-            chart = said[0].chart or ""
-            home = [one.id for one in study.experiments if one.id == chart.partition("~")[0]]
-            cells = primary_cells(source, study)
-            drawn = [figure for one in home for figure in figures_of(results, cells, study, one)]
-            lead = next((one for one in drawn if one.id == f"{name}~{chart}"), None)
-            found.append({"study": study, "said": said, "figure": lead})
-    return found
 
 
 def primary_cells(source: Source, study: Study) -> pd.DataFrame:

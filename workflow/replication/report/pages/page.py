@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -88,7 +88,7 @@ def environment(source: Source | None = None) -> jinja2.Environment:
     made.filters.update(
         count="{:,}".format,
         duration=lambda seconds: str(datetime.timedelta(seconds=round(seconds))),
-        picture=lambda figure: svg_of(figure.specification(), figure.id),
+        picture=lambda figure: svg_of(figure.specification, figure.id),
         phrase=lower,
         unit=shown.display_unit,
         verdict=shown.BADGE_OF.__getitem__,
@@ -131,16 +131,20 @@ def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
     """Write the scripts of figures below the report's folder `out`; return the figures."""
     for figure in figures:
-        spec = {key: part for key, part in figure.specification().items() if key != "$schema"}
-        # Columns with each text stored once are at most half as large as records.
-        datasets = spec.get("datasets", {})
-        for key, records in datasets.items():
-            names = records[0] if records else {}
-            datasets[key] = {n: _column([one[n] for one in records]) for n in names} or records
-        document = json.dumps(spec, separators=(",", ":"), allow_nan=False, default=str)
+        spec = {key: part for key, part in figure.specification.items() if key != "$schema"}
+        datasets = {key: _by_column(rows) for key, rows in spec["datasets"].items()}
+        document = json.dumps(
+            spec | {"datasets": datasets}, separators=(",", ":"), allow_nan=False, default=str
+        )
         chart = f"(window.replicationCharts ??= {{}})[{json.dumps(figure.id)}]"
         write_text(out / figure.script, f"{chart} = {document};\n")
     return list(figures)
+
+
+def _by_column(records: Sequence[Mapping[str, Any]]) -> Any:
+    """Return records as columns with each text stored once, which is at most half as large."""
+    names = records[0] if records else {}
+    return {name: _column([one[name] for one in records]) for name in names} or records
 
 
 def _column(values: list[Any]) -> Any:
@@ -174,13 +178,13 @@ _LONG = re.compile(r" d=\"[^\"]{600,}\"")
 _SIZE = re.compile(r"<svg[^>]*? width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
 
 
-def svg_of(specification: dict[str, Any], name: str) -> Markup:
+def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
     """Return a Vega-Lite specification as SVG in the page's text colour, reproducible by byte."""
     import vl_convert
 
     # Descriptions of single marks would double the size.
     config = specification.get("config", {}) | {"aria": False}
-    text = _NOISE.sub("", vl_convert.vegalite_to_svg(specification | {"config": config}))
+    text = _NOISE.sub("", vl_convert.vegalite_to_svg({**specification, "config": config}))
     text = _INKED.sub(r"\1", _UNSEEN.sub("", text))
     name = hashlib.sha256(name.encode()).hexdigest()[:6]
     # Coordinates need one decimal; texts, such as ticks of 0.01 and 0.02, keep theirs.
