@@ -27,7 +27,7 @@ from replication.report.charts.data import (
     axis_factor,
     display_factor,
     proper,
-    read_cells,
+    read_judged,
 )
 from replication.report.charts.experiment import figures_of, published_figures
 from replication.report.charts.figure import INK, axis_x, file_of, name_of, to_png, wrapped
@@ -54,7 +54,7 @@ EXPERIMENTS = [
 @functools.cache
 def study_parts(study):
     source = Source.load(ROOT, DATA)
-    cells = read_cells(DATA, study)
+    cells = read_judged(DATA, study, "cells")
     cells = cells[cells["engine"] == source.primary_engines[study].engine]
     return source.primary_results(Results.load(source.data, study)), cells, load_study(ROOT, study)
 

@@ -38,7 +38,7 @@ from replication.study.scenario import Scenario
 from replication.study.study import Experiment, Study
 from replication.study.table import read_frame, read_parquet
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import primary_engines, read_table
+from replication.verdicts.verdict_table import primary_engines
 
 _STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
@@ -122,7 +122,7 @@ class Collection:
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return published and measured means with their factors' levels, in SI units."""
-        cells = report_data.read_cells(self.data, study)
+        cells = report_data.read_judged(self.data, study, "cells")
         cells = cells[cells["quantities"].map(len) > 0]
         if cells.empty:
             return cells.assign(experiment=None)
@@ -140,10 +140,9 @@ class Collection:
     def claims(self, study: str, kind: str | None = None) -> pd.DataFrame:
         """Return claims with their verdicts on each engine, for one type of experiment or all."""
         document = self.study(study)
-        folder = self.data / "evaluation" / study
-        claims: pd.DataFrame = read_table(folder, "claims").to_pandas()
-        said = read_frame(folder / SELF_CONSISTENCY)[["claim", "result"]]
-        claims = claims.merge(said, on="claim", how="left")
+        claims = report_data.read_judged(self.data, study, "claims")
+        said = read_frame(self.data / "evaluation" / study / SELF_CONSISTENCY)
+        claims = claims.merge(said[["claim", "result"]], on="claim", how="left")
         if kind is None:
             return claims
         ids = {e.id for e in document.experiments if e.type == kind}

@@ -14,12 +14,12 @@ from replication.metrics.metric import quantity
 from replication.metrics.metric_model import MetricError
 from replication.metrics.results import Results
 from replication.report.charts.cells import ratio_figure
-from replication.report.charts.data import proper, read_cells, with_explained
+from replication.report.charts.data import proper, read_judged
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
-from replication.report.pages.source import Source, grouped, of_study
+from replication.report.pages.source import LABELS, Source, grouped, of_study
 from replication.study.claim_model import (
     Condition,
     Fact,
@@ -61,21 +61,21 @@ def overview(source: Source) -> dict[str, Any]:
 
 def primary_cells(source: Source, study: Study) -> pd.DataFrame:
     """Return a study's cells on its primary engine, with values under the best explanation."""
-    cells = read_cells(source.data, study.id)
-    if cells.empty:
-        return cells
+    cells = read_judged(source.data, study.id, "cells")
     cells = cells[cells["engine"] == source.primary_engines[study.id].engine]
-    cells = cells.assign(
-        **{name: cells[name].map(proper) for name in ("row_label", "column_label")}
-    )
+    cells = cells.assign(**{name: cells[name].map(proper) for name in LABELS})
     found = explanation_of(source.root, source.data, study)
-    return with_explained(cells, found["rows"] if found and found["is_found"] else [])
+    if not found or not found["is_found"] or not found["rows"]:
+        return cells
+    key = ["table", "row", "column", "engine"]
+    explained = pd.DataFrame(found["rows"]).set_index(key)["reproduced_mean"]
+    return cells.join(pd.to_numeric(explained).rename("explained"), on=key)
 
 
 def all_numbers(source: Source) -> list[Figure]:
     """Return the chart of all numbers; none if no number was printed."""
     parts = [primary_cells(source, study) for study in source.studies.values()]
-    known = [part for part in parts if len(part) and part["reproduced_mean"].notna().any()]
+    known = [part for part in parts if part["reproduced_mean"].notna().any()]
     if not known:
         return []
     titles = {name: short_title(study) for name, study in source.studies.items()}
@@ -140,7 +140,10 @@ class _Conclusion(NamedTuple):
 
 
 def conclusions(source: Source, study: Study, results: Results) -> list[_Conclusion]:
-    """Return a study's findings, except those that need a search or region that was not run."""
+    """Return a study's findings, except those that need a search or region that was not run.
+
+    `results` are those on the primary engine.
+    """
     facts, found = _Facts(source, study, results), []
     for finding in load_findings(source.root, study.id):
         known = {name: one for name, fact in finding.facts.items() if (one := facts.number(fact))}
@@ -154,7 +157,6 @@ def conclusions(source: Source, study: Study, results: Results) -> list[_Conclus
 class _Facts:
     def __init__(self, source: Source, study: Study, results: Results) -> None:
         self.source, self.study, self.results = source, study, results
-        self.engine = source.primary_engines[study.id].engine
 
     def number(self, fact: Fact) -> tuple[str, bool] | None:
         """Return a number in words and whether its condition holds; None if it was not run."""
@@ -191,9 +193,7 @@ class _Facts:
         return f"{_rounded(value * words.factor)}\u00a0{words.unit}".rstrip(), holds
 
     def _measured(self, wanted: Quantity) -> pd.DataFrame:
-        frame = quantity(self.results, wanted)
-        frame = frame[frame["engine"] == self.engine].drop(columns="engine")
-        return frame[frame["value"].notna()]
+        return quantity(self.results, wanted).drop(columns="engine").dropna(subset="value")
 
     @cached_property
     def _printed(self) -> Callable[[Quantity], pd.DataFrame]:

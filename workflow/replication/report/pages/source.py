@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from replication.design.config import load_study
 from replication.metrics.results import Results
-from replication.report.charts.data import level_label, proper
+from replication.report.charts.data import labels_of, proper
 from replication.report.charts.figure import file_of, name_of
 from replication.study import table as tables
 from replication.study.files import read_json
@@ -25,6 +25,8 @@ from replication.verdicts.verdict_table import EngineCoverage, Judged, is_suppor
 from replication.verdicts.wording import table_names
 
 AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
+#: Columns of a cell that readers see.
+LABELS = ("row_label", "column_label")
 
 
 @dataclass(frozen=True)
@@ -41,19 +43,18 @@ class Source:
     claims: list[Judged]
     audit: list[Row]
     provenance: dict[str, Any]
-    self_consistency: dict[tuple[str, str], Row] = field(default_factory=dict)
-    downloads: str = "data"
+    self_consistency: dict[tuple[str, str], Row]
+    downloads: str
 
     @classmethod
     def load(cls, root: Path, data: Path, downloads: str = "data") -> Source:
         """Read the merged tables in `data`; InputError if one is missing or malformed."""
         of_papers = read_rows(data / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
-        labels = ("row_label", "column_label")
         cells = read_verdicts(data, "cells")
         return cls(
             root=root,
             data=data,
-            cells=[row | {name: proper(row[name]) for name in labels} for row in cells],
+            cells=[row | {name: proper(row[name]) for name in LABELS} for row in cells],
             claims=read_verdicts(data, "claims"),
             audit=read_rows(data / "audit.csv", tables.AUDIT_COLUMNS),
             provenance=read_json(data / "provenance.json"),
@@ -133,7 +134,6 @@ def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[
 class PointLink(NamedTuple):
     """A point of an experiment and its page; `file` is relative to the report's folder."""
 
-    levels: dict[str, str]
     label: str
     file: str
 
@@ -148,10 +148,8 @@ def point_links(study: Study, design: Iterable[Row]) -> dict[tuple[str, str], Po
     ran = {(r["experiment"], r["point"]): r["levels"] for r in design if is_supported(r)}
     for (experiment, point), text in ran.items():
         name = file_of(name_of(study.id, experiment, point))
-        levels: dict[str, str] = json.loads(text)
-        factors = study.experiment(experiment).factors
-        label = ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
-        links[experiment, point] = PointLink(levels, label, f"runs/{name}.html")
+        label = labels_of(json.loads(text), study.experiment(experiment).factors)
+        links[experiment, point] = PointLink(label, f"runs/{name}.html")
     return links
 
 
