@@ -21,6 +21,9 @@ _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high", 
 _COLUMNS = ["study", "kind", "table", "row", "column", "row_label", "column_label", "engine"]
 _COLUMNS += ["display_unit", *_VALUES, "accepted_low", "accepted_high"]
 _COLUMNS += ["n", "relative_deviation", "verdict"]
+_WORDS = list(map(str, Verdict))
+_COLOURS = dict(zip(_WORDS, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True))
+_SYMBOLS = dict(zip(_WORDS, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True))
 
 
 def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
@@ -29,9 +32,8 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
     Each row is a number, with its preset tolerance as a grey bar and the value of the column
     `explained` as a tick. Labels of several tables begin with the last part of the table's title.
     """
-    named = {table.id: table for table in tables}
-    frame = cells[cells["table"].isin(named) & (cells["kind"] == "printed")]
-    frame = frame[frame["reproduced_mean"].notna()]
+    ends = {table.id: table.title.rpartition(", ")[2] for table in tables}
+    frame = cells[cells["table"].isin(ends) & cells["reproduced_mean"].notna()]
     frame = frame.assign(
         accepted_low=frame["published"] - frame["accepted_margin"],
         accepted_high=frame["published"] + frame["accepted_margin"],
@@ -40,9 +42,8 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
     for name in {*_VALUES, "accepted_low", "accepted_high"} & set(names):
         frame[name] *= frame["display_factor"]
     frame = frame[names]
-    if len(named) > 1:
-        heads = frame["table"].map({id: t.title.rpartition(", ")[2] for id, t in named.items()})
-        frame = frame.assign(row_label=heads + ": " + frame["row_label"])
+    if len(ends) > 1:
+        frame = frame.assign(row_label=frame["table"].map(ends) + ": " + frame["row_label"])
     figures = []
     for column, own in frame.groupby("column", sort=False):
         label, engine = str(own["column_label"].iloc[0]), own["engine"].iloc[0]
@@ -117,14 +118,13 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
 
     The outline has the colour too, since the symbol for "not testable" is only an outline.
     """
-    shown = [verdict for verdict in Verdict if (present == verdict).any()]
-    order, legend = list(map(str, shown)), draw.legend_of(shown, "Verdict")
-    colours = [draw.VERDICT_COLOURS[verdict] for verdict in shown]
-    symbols = [draw.VERDICT_SYMBOLS[verdict] for verdict in shown]
+    shown = [word for word in _WORDS if (present == word).any()]
+    legend = draw.legend_of(shown, "Verdict")
+    colours, symbols = ([looks[verdict] for verdict in shown] for looks in (_COLOURS, _SYMBOLS))
     return {
-        "color": draw.levels_of(alt.Color, "verdict", order, colours, legend),
-        "stroke": draw.levels_of(alt.Stroke, "verdict", order, colours, legend),
-        "shape": draw.levels_of(alt.Shape, "verdict", order, symbols, legend),
+        "color": draw.levels_of(alt.Color, "verdict", shown, colours, legend),
+        "stroke": draw.levels_of(alt.Stroke, "verdict", shown, colours, legend),
+        "shape": draw.levels_of(alt.Shape, "verdict", shown, symbols, legend),
     }
 
 
@@ -174,10 +174,8 @@ def _groups(
         name = names[study].get(table, table)
         # Tables of traces share some words.
         name = name.replace(", from the published trace", "").removeprefix("Windows of ")
-        in_column = (study, table) in several
-        groups.append(
-            f"{titles[study]}: {row['column_label'] if in_column else name.partition(' (')[0]}"
-        )
+        own = row["column_label"] if (study, table) in several else name.partition(" (")[0]
+        groups.append(f"{titles[study]}: {own}")
     return groups
 
 
@@ -222,9 +220,7 @@ def _ratio_words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:
         matches = int((own["verdict"] == Verdict.REPRODUCED).sum())
         middle = draw.three_digits(float(ratios.median()))
         words += f" {group}: {matches} of {len(own)} match, median ratio {middle}."
-    beyond = int((shown["shown"] != shown["ratio"]).sum())
-    if beyond:
-        words += (
-            f" {beyond} marks lie beyond a factor of {_FURTHEST:.0f} and are drawn at the edge."
-        )
+    if beyond := int((shown["shown"] != shown["ratio"]).sum()):
+        edge = f"beyond a factor of {_FURTHEST:.0f} and are drawn at the edge"
+        words += f" {beyond} marks lie {edge}."
     return words

@@ -9,7 +9,6 @@ import altair as alt
 import pandas as pd
 
 from replication.metrics.results import Results
-from replication.metrics.trace import TABLE_PREFIX
 from replication.report.charts import data
 from replication.report.charts import figure as draw
 from replication.report.charts.cells import column_figures
@@ -83,20 +82,18 @@ def _without_table(used: Sequence[Quantity], published: Sequence[PublishedValue]
 
 
 def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
+    """Return charts of printed tables; those with the same columns share them."""
     shown: dict[tuple[str, ...], list[Table]] = {}
     parts = []
     for table in study.tables if len(cells) else []:
-        if table.id.startswith(TABLE_PREFIX):
-            continue  # Numbers of traces have tables, and their windows have charts.
         homes = {key: row.experiment for key, row in (table.rows or {}).items()}
-        ours = cells[cells["table"] == table.id]
+        # Windows of traces have charts of their own.
+        ours = cells[(cells["table"] == table.id) & (cells["kind"] == "printed")]
         ours = ours[[(homes.get(key) or table.experiment) == experiment.id for key in ours["row"]]]
         if not ours.empty:
             parts.append(ours)
             shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
-    found = []
-    for same in shown.values():
-        found += column_figures(pd.concat(parts), *same)
+    found = [one for same in shown.values() for one in column_figures(pd.concat(parts), *same)]
     return draw.with_prefix(found, experiment.id)
 
 

@@ -19,7 +19,6 @@ import altair as alt
 import pandas as pd
 
 from replication.report.charts.data import Display
-from replication.study.verdict import Verdict
 
 _COLUMNS = ["series", "x", "mean", "low", "high", "n"]
 #: Characters in a line of an axis label.
@@ -59,12 +58,6 @@ PUBLISHED_MARK: dict[str, Any] = {
     **{"shape": "diamond", "size": 80, "filled": False},
     **{"stroke": INK, "strokeWidth": 1.6, "opacity": 1.0},
 }
-VERDICT_COLOURS = dict(
-    zip(Verdict, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True)
-)
-VERDICT_SYMBOLS = dict(
-    zip(Verdict, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True)
-)
 WIDTH = 520
 
 
@@ -113,8 +106,7 @@ def themed(chart: Drawing) -> Drawing:
     lines = {"domainColor": INK, "domainOpacity": 0.4, "tickColor": INK, "tickOpacity": 0.4}
     grid = {"gridColor": INK, "gridOpacity": 0.12}
     legend = {"symbolStrokeWidth": 2, "symbolSize": 90, "symbolOpacity": 1, "labelLimit": 240}
-    chart = chart.properties(background="transparent")
-    return chart.configure(
+    return chart.properties(background="transparent").configure(
         font="sans-serif",
         axis={**words, **sizes, **lines, **grid},
         legend={**words, **sizes, **legend},
@@ -164,9 +156,7 @@ def three_digits(value: float) -> str:
     """Return `value` with three significant digits, for text."""
     if math.isnan(value):
         return "unknown"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def with_prefix(figures: Sequence[Figure], *prefix: str) -> list[Figure]:
