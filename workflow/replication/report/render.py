@@ -39,10 +39,9 @@ from replication.study.study import REGIONS_TABLE, Study
 from replication.study.table import read_frame, write_parquet
 
 PACKAGE = Path(__file__).parent
-#: Merged tables that a reader can download from the pages.
+#: Merged tables that a reader can download from the pages, and those that only some results have.
 DOWNLOADS = (*release.JUDGED, release.PROVENANCE)
-#: Tables that only some folders of results have.
-_OPTIONAL_DOWNLOADS = (REGIONS_TABLE, COMPARISON, NEARNESS, SAMPLES, *TABLES)
+_FURTHER_DOWNLOADS = (REGIONS_TABLE, COMPARISON, NEARNESS, SAMPLES, *TABLES)
 #: A report's copy of the tables; pages of the release link to data/release instead.
 _COPIED = "data"
 #: The meaning of each column of the downloads.
@@ -78,12 +77,11 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
 def _write_page(source: Source, folder: Path, name: str) -> None:
     """Write a page of `_PAGES` if it has anything to show."""
     if (shown := _PAGES[name](source, folder)) is not None:
-        _write(environment(source), folder, name, **shown)
+        _write(environment(source), f"{name}.html", folder / f"{name}.html", page=name, **shown)
 
 
-def _write(templates: Environment, folder: Path, name: str, **shown: Any) -> None:
-    text = templates.get_template(f"{name}.html").render(page=name, **shown)
-    write_text(folder / f"{name}.html", text)
+def _write(templates: Environment, template: str, path: Path, **shown: Any) -> None:
+    write_text(path, templates.get_template(template).render(**shown))
 
 
 def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]]) -> None:
@@ -93,7 +91,7 @@ def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]
         "figures": write_figures(overview.all_numbers(source), folder),
         "changed": sum(len(study.changes) for study in source.studies.values()),
     }
-    _write(environment(source), folder, "index", **shown)
+    _write(environment(source), "index.html", folder / "index.html", page="index", **shown)
 
 
 def _changed(source: Source) -> list[dict[str, Any]]:
@@ -118,10 +116,10 @@ def _regions(source: Source, folder: Path) -> dict[str, Any] | None:
     shown = regions_page(source)
     if shown is None:
         return None
-    template = environment(source).get_template("region_study.html")
+    templates = environment(source)
     for name in shown["by_study"]:
-        text = template.render(page="regions", study=source.studies[name], **shown)
-        write_text(folder / f"regions~{name}.html", text)
+        own, path = shown | {"study": source.studies[name]}, folder / f"regions~{name}.html"
+        _write(templates, "region_study.html", path, page="regions", **own)
     runs = pa.Table.from_pandas(runs_table(shown["found"]), preserve_index=False)
     write_parquet(runs, folder / RUNS)
     return shown
@@ -159,8 +157,11 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)
     why = evidence.why_view(source.root, source.data, study, folder)
     shown = {"page": name, "view": view, "conclusions": said, "why": why, "notebooks": linked}
-    write_text(folder / f"{name}.html", templates.get_template("study.html").render(**shown))
-    text = templates.get_template("evidence.html").render(
+    _write(templates, "study.html", folder / f"{name}.html", **shown)
+    _write(
+        templates,
+        "evidence.html",
+        folder / f"{name}~evidence.html",
         **shown,
         traces=evidence.trace_section(source, study),
         parameters=assumptions.parameter_tables(study),
@@ -168,12 +169,18 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),
     )
-    write_text(folder / f"{name}~evidence.html", text)
-    template, numbers = templates.get_template("point.html"), numbers_of_points(view)
+    numbers = numbers_of_points(view)
     for page in point_pages(source, study, results):
-        cells = numbers.get(page["file"], [])
-        further = {"cells": cells, "up": "../", "flow_columns": FLOW_COLUMNS}
-        write_text(folder / page["file"], template.render(page=name, view=page, **further))
+        further = {"cells": numbers.get(page["file"], []), "flow_columns": FLOW_COLUMNS}
+        _write(
+            templates,
+            "point.html",
+            folder / page["file"],
+            page=name,
+            view=page,
+            up="../",
+            **further,
+        )
     drawn = (one for own in figures.values() for one in own)
     return {"study": study, "said": said, "figure": next((f for f in drawn if f.id == chart), None)}
 
@@ -210,8 +217,8 @@ def _vega_script() -> str:
 
 
 def _downloads(source: Source) -> list[str]:
-    found = [name for name in _OPTIONAL_DOWNLOADS if (source.data / name).is_file()]
-    return [*DOWNLOADS, *found]
+    further = [name for name in _FURTHER_DOWNLOADS if (source.data / name).is_file()]
+    return [*DOWNLOADS, *further]
 
 
 def _copy_data(source: Source, folder: Path) -> None:

@@ -49,7 +49,7 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
         label, engine = str(own["column_label"].iloc[0]), own["engine"].iloc[0]
         title = capitalised(f"{label}, published and measured on {engine}")
         chart, words = _panel(own, label), _describe(own, title)
-        figures.append(draw.make_figure(["column", str(column)], title, chart, words, own))
+        figures.append(draw.make_figure(["column", str(column)], title, chart, words))
     return figures
 
 
@@ -90,11 +90,11 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
 
 
 def _tooltip(unit: str) -> list[alt.Tooltip]:
+    interval = {"reproduced_low": "95 % interval from", "reproduced_high": "to"}
     return [
         *draw.tips("N", table="Table", row_label="Row", column_label="Column", engine="Engine"),
         *draw.tips("Q", ".6g", published=f"Published ({unit})"),
-        *draw.tips("Q", ".5g", reproduced_mean=f"Measured ({unit})"),
-        *draw.tips("Q", ".5g", reproduced_low="95 % interval from", reproduced_high="to"),
+        *draw.tips("Q", ".5g", reproduced_mean=f"Measured ({unit})", **interval),
         *draw.tips("Q", n="Replicates"),
         *draw.tips("Q", "+.1%", relative_deviation="Deviation"),
         *draw.tips("N", verdict="Verdict"),
@@ -156,10 +156,10 @@ def ratio_figure(
     width = margin.to_numpy(dtype=float)
     band = pd.DataFrame({"group": margin.index, "low": 1 - width, "high": 1 + width})
     order = list(dict.fromkeys(frame["group"]))
-    data, words = shown[_RATIO_COLUMNS], _ratio_words(frame, shown)
-    chart = _ratio_chart(data.round({"ratio": 4, "shown": 4}), band.round(4), order)
+    drawn = shown[_RATIO_COLUMNS].round({"ratio": 4, "shown": 4})
+    chart, words = _ratio_chart(drawn, band.round(4), order), _ratio_words(frame, shown)
     title = "Every number: measured divided by published"
-    return draw.make_figure(["numbers"], title, chart, words, data)
+    return draw.make_figure(["numbers"], title, chart, words)
 
 
 def _groups(
@@ -196,11 +196,9 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     base = alt.Chart(shown).encode(x=x("shown"), y=y)
     settings = [DEFAULTS, UNDER]
     layers = alt.YOffset("layer:N", sort=settings, scale=alt.Scale(domain=settings))
-    tooltip = [
-        *draw.tips("N", group="Table", row_label="Row", column_label="Column", engine="Engine"),
-        *draw.tips("N", layer="Settings", verdict="Verdict at the defaults"),
-        *draw.tips("Q", ".3g", ratio="Measured / published"),
-    ]
+    tooltip = draw.tips("N", group="Table", row_label="Row", column_label="Column", engine="Engine")
+    tooltip += draw.tips("N", layer="Settings", verdict="Verdict at the defaults")
+    tooltip += draw.tips("Q", ".3g", ratio="Measured / published")
     ours = base.transform_filter(f"datum.layer == '{DEFAULTS}'").mark_point(filled=True, size=32)
     present = shown.loc[shown["layer"] == DEFAULTS, "verdict"]
     ours = ours.encode(yOffset=layers, **verdict_look(present), tooltip=tooltip)

@@ -38,7 +38,7 @@ class Display:
 
     @property
     def title(self) -> str:
-        """The title of an axis, with the unit."""
+        """The title of an axis."""
         unit = self.unit.replace(" (", ", ").replace(")", "")  # for "KB (as printed)"
         return f"{self.label} ({unit})" if unit else self.label
 

@@ -204,7 +204,7 @@ def _figure(
     axis = axis_factor(experiment)
     if axis is None:
         frame, marks = (one.assign(x=one["series"]) for one in (frame, marks))
-    cells, marks = frozenset(marks["cell"]), marks.drop(columns=["cell", "flow"])
+    cells, marks = marks["cell"], marks.drop(columns=["cell", "flow"])
     drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
     order = list(dict.fromkeys(drawn["series"]))
     if axis is None:
@@ -227,8 +227,7 @@ def _figure(
     if len(marks):
         words += f" {len(marks)} published values are hollow diamonds."
     title = f"{experiment.title}: {display.label.lower()}"
-    figure = draw.make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
-    return [replace(figure, published=cells)]
+    return [draw.make_figure([experiment.id, *parts], title, chart, words.strip(), cells)]
 
 
 def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
@@ -263,8 +262,7 @@ def _share_figures(
         words += f" {row['condition']}, {row['series']}: {draw.three_digits(row['mean'])}."
     words += " Hollow diamonds are published." if len(marks) else ""
     title = f"{experiment.title}: {display.label.lower()} of each flow"
-    figure = draw.make_figure([experiment.id, "shares"], title, chart, words, frame)
-    return [replace(figure, published=frozenset(marks["cell"]))]
+    return [draw.make_figure([experiment.id, "shares"], title, chart, words, marks["cell"])]
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:

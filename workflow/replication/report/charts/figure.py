@@ -63,7 +63,7 @@ WIDTH = 520
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: its id (see `name_of`), title, Vega-Lite, alternative text and data.
+    """One figure: its id (see `name_of`), title, Vega-Lite with its data, and alternative text.
 
     `published` has table, row and column of each published number in it.
     """
@@ -72,8 +72,7 @@ class Figure:
     title: str
     specification: Mapping[str, Any]
     description: str
-    data: pd.DataFrame
-    published: frozenset[tuple[str, str, str]] = frozenset()
+    published: frozenset[tuple[str, str, str]]
 
     @property
     def script(self) -> str:
@@ -92,24 +91,24 @@ def to_png(specification: Mapping[str, Any]) -> bytes:
 
 
 def make_figure(
-    parts: Sequence[str], title: str, chart: Drawing, description: str, data: pd.DataFrame
+    parts: Sequence[str], title: str, chart: Drawing, words: str, published: Iterable[Any] = ()
 ) -> Figure:
     """Make a figure: `parts` become its id, and the chart gets the theme."""
-    specification = themed(chart).to_dict(validate=False)
-    return Figure(name_of(*parts), title, specification, description, data)
+    drawn = themed(chart).to_dict(validate=False)
+    return Figure(name_of(*parts), title, drawn, words, frozenset(published))
 
 
 def themed(chart: Drawing) -> Drawing:
     """Return the chart with the theme of all charts."""
     words: dict[str, Any] = {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal"}
-    sizes: dict[str, Any] = {"labelFontSize": 11, "titleFontSize": 12}
+    words |= {"labelFontSize": 11, "titleFontSize": 12}
     lines = {"domainColor": INK, "domainOpacity": 0.4, "tickColor": INK, "tickOpacity": 0.4}
     grid = {"gridColor": INK, "gridOpacity": 0.12}
     legend = {"symbolStrokeWidth": 2, "symbolSize": 90, "symbolOpacity": 1, "labelLimit": 240}
     return chart.properties(background="transparent").configure(
         font="sans-serif",
-        axis={**words, **sizes, **lines, **grid},
-        legend={**words, **sizes, **legend},
+        axis={**words, **lines, **grid},
+        legend={**words, **legend},
         title={"color": INK, "fontSize": 13, "fontWeight": "normal", "anchor": "start"},
         text={"color": INK},
         view={"stroke": INK, "strokeOpacity": 0.2},
@@ -215,14 +214,9 @@ def lines_panel(
     base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=looks["color"])
     dashes = levels_of(alt.StrokeDash, "series", order, DASHES, None)
     lines = base.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dashes)
-    points = base.mark_point(filled=True, size=55).encode(
-        y=y,
-        shape=looks["shape"],
-        tooltip=[
-            *tips("N", series="Series", x=x["title"]),
-            *interval_tips(f"Mean ({display.unit})"),
-        ],
-    )
+    tooltip = tips("N", series="Series", x=x["title"]) + interval_tips(f"Mean ({display.unit})")
+    points = base.mark_point(filled=True, size=55)
+    points = points.encode(y=y, shape=looks["shape"], tooltip=tooltip)
     layers: list[Drawing] = []
     if frame["low"].notna().any():
         bars = base.transform_filter("isValid(datum.low)").mark_errorbar(ticks=True)
@@ -240,7 +234,7 @@ def lines_panel(
 def interval_tips(mean: str) -> list[alt.Tooltip]:
     """Return tooltips for a mean over replicates, titled `mean`, and its interval."""
     values = tips("Q", ".4g", mean=mean, low="95 % interval from", high="to")
-    return [*values, *tips("Q", n="Replicates")]
+    return values + tips("Q", n="Replicates")
 
 
 def published_legend() -> alt.Fill:

@@ -72,7 +72,7 @@ def _figure(
         low, mean, high = map(draw.three_digits, part["mean"].agg(["min", "mean", "max"]))
         words += f" {panel}, {series}: mean {mean}, from {low} to {high}."
     chart = _chart(frame, display)
-    return [draw.make_figure([experiment.id, name, "time", engine], title, chart, words, frame)]
+    return [draw.make_figure([experiment.id, name, "time", engine], title, chart, words)]
 
 
 def _binned(results: Results, runs: pd.DataFrame, at_least_s: float = 0.0) -> pd.DataFrame:
@@ -121,14 +121,11 @@ def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.S
     looks = draw.look("series", order, lines=True)
     x = alt.X("time_s:Q", title="Time (s)")
     base = alt.Chart(frame.drop(columns="panel")).encode(x=x, color=looks["color"])
+    tooltip = draw.tips("N", series="Series") + draw.tips("Q", ".3g", time_s="Time (s)")
     line = base.mark_line(strokeWidth=1.5).encode(
         y=alt.Y("mean:Q", title=display.title, scale=scale),
         strokeDash=looks["strokeDash"],
-        tooltip=[
-            *draw.tips("N", series="Series"),
-            *draw.tips("Q", ".3g", time_s="Time (s)"),
-            *draw.interval_tips(display.title),
-        ],
+        tooltip=tooltip + draw.interval_tips(display.title),
     )
     if frame["low"].isna().all():
         return line
@@ -140,12 +137,11 @@ def trace_figures(windows: pd.DataFrame, traces: Sequence[str], engine: str) -> 
     """Return one figure of the first flow of each trace, published (if it is there) and ours."""
     sources = [PUBLISHED_SOURCE, engine]
     own = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]
-    panels, parts, words = [], [], "Congestion window of the first flow of each published trace."
+    panels, words = [], "Congestion window of the first flow of each published trace."
     for name, part in own.drop(columns="study").groupby("trace", sort=False):
         trace = data.proper(str(name))
         part = part[part["flow"] == part["flow"].iloc[0]].round({"time_s": 3, "cwnd_segments": 2})
         part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, draw.PUBLISHED))
-        parts.append(part)
         panels.append(_window_panel(part, trace, [draw.PUBLISHED, engine]))
         for source, run in part.groupby("source", sort=False)["cwnd_segments"]:
             ends = f"{draw.three_digits(run.min())} to {draw.three_digits(run.max())}"
@@ -154,19 +150,17 @@ def trace_figures(windows: pd.DataFrame, traces: Sequence[str], engine: str) -> 
         return []
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
     title = "Congestion windows over time, published and measured"
-    return [draw.make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
+    return [draw.make_figure(["traces", engine], title, chart, words)]
 
 
 def _window_panel(data: pd.DataFrame, title: str, order: list[str]) -> Drawing:
     legend = draw.legend_of(order, lines=True)
     lines = alt.Chart(data).mark_line(strokeWidth=1.5)
+    numbers = draw.tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)")
     return lines.encode(
         x=alt.X("time_s:Q", title="Time since the flow's start (s)"),
         y=alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True)),
         color=draw.levels_of(alt.Color, "source", order, [draw.INK, draw.PALETTE[0]], legend),
         strokeDash=draw.levels_of(alt.StrokeDash, "source", order, draw.DASHES, legend),
-        tooltip=[
-            *draw.tips("N", source="Source"),
-            *draw.tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
-        ],
+        tooltip=draw.tips("N", source="Source") + numbers,
     ).properties(title=title, width=250, height=130)

@@ -140,25 +140,21 @@ def _waterfall(study: str, causes: Sequence[Mapping[str, Any]], titles: Sequence
     """Return the chart of the bits that the description gets longer without each change."""
     rows = pd.DataFrame(causes).assign(change=titles)[["change", "bits", "matches"]]
     rows = rows.sort_values("bits", ascending=False, ignore_index=True, kind="stable")
-    bars = alt.Chart(rows).mark_bar(color=draw.PALETTE[0])
     labels = alt.Axis(labelLimit=380)
-    chart = bars.encode(
-        x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
-        y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),
-        tooltip=[
-            *draw.tips("N", change="Change"),
-            *draw.tips("Q", ".3g", bits="Bits"),
-            *draw.tips("Q", matches="Matches without it"),
-        ],
-    ).properties(width=draw.WIDTH, height=34 * len(rows))
-    worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
-    return draw.make_figure(
-        (study, "", "why", "waterfall"),
-        "What each change contributes: cost of leaving it out",
-        chart,
-        f"{worth}. A change that contributes nothing is not part of the explanation.",
-        rows,
+    tooltip = draw.tips("N", change="Change") + draw.tips("Q", ".3g", bits="Bits")
+    chart = (
+        alt.Chart(rows, width=draw.WIDTH, height=34 * len(rows))
+        .mark_bar(color=draw.PALETTE[0])
+        .encode(
+            x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
+            y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),
+            tooltip=tooltip + draw.tips("Q", matches="Matches without it"),
+        )
     )
+    words = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
+    words += ". A change that contributes nothing is not part of the explanation."
+    title = "What each change contributes: cost of leaving it out"
+    return draw.make_figure((study, "", "why", "waterfall"), title, chart, words)
 
 
 def _rows(source: Source, study: Study, name: str, columns: Sequence[str]) -> list[Row]:

@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
-from replication.report.charts.data import proper, unsaid_unit
+from replication.report.charts.data import levels_in_brief, proper, unsaid_unit
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.assumptions import plausible
@@ -70,8 +70,8 @@ def short_title(study: Study) -> str:
     return " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
 
 
-def environment(source: Source | None = None) -> jinja2.Environment:
-    """Return the environment of templates, for the pages of `source` if given."""
+def environment(source: Source) -> jinja2.Environment:
+    """Return the environment of templates for the pages of a report."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parents[1] / "templates"),
         extensions=[_Dense],
@@ -82,7 +82,14 @@ def environment(source: Source | None = None) -> jinja2.Environment:
     )
     # Templates format the fields of rows by these, so that views need no copies.
     functions: list[Callable[..., Any]] = [metric_label, plausible, proper, short_title]
-    functions += [unsaid_unit, shown.amount, shown.interval, shown.number, shown.percent]
+    functions += [
+        levels_in_brief,
+        unsaid_unit,
+        shown.amount,
+        shown.interval,
+        shown.number,
+        shown.percent,
+    ]
     functions += [shown.published, shown.shade]
     made.filters.update({function.__name__: function for function in functions})
     made.filters.update(
@@ -93,19 +100,18 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         unit=shown.display_unit,
         verdict=shown.BADGE_OF.__getitem__,
     )
+    regions = (source.data / REGIONS_TABLE).is_file()
+    is_there = {"engines": bool(source.engines), "regions": regions, "method": True}
     made.globals.update(
-        verdicts=shown.BADGES, counted_words=WHAT, up="", studies=[], further_pages={}, ran=None
+        verdicts=shown.BADGES,
+        counted_words=WHAT,
+        up="",
+        studies=list(source.studies.values()),
+        ran=ran(source.provenance),
+        several_engines=len(source.engines) > 1,
+        further_pages={n: title for n, title in REPORT_PAGES.items() if is_there.get(n)},
+        results=source.downloads,
     )
-    if source is not None:
-        regions = (source.data / REGIONS_TABLE).is_file()
-        is_there = {"engines": bool(source.engines), "regions": regions, "method": True}
-        made.globals.update(
-            studies=list(source.studies.values()),
-            ran=ran(source.provenance),
-            several_engines=len(source.engines) > 1,
-            further_pages={n: title for n, title in REPORT_PAGES.items() if is_there.get(n)},
-            results=source.downloads,
-        )
     return made
 
 

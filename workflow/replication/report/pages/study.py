@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from replication.metrics.metric_model import METRICS, metric_label
 from replication.metrics.results import Results
-from replication.report.charts.data import level_label, levels_in_brief
+from replication.report.charts.data import level_label
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
@@ -39,30 +39,32 @@ def study_page(
     tables: dict[str, list[_View]] = {}
     for number, table in enumerate(study.tables, start=1):
         if rows := [row for row in cells if row["table"] == table.id]:
-            shown_table = _table(f"table-{number}", table, rows, source, links)
-            tables.setdefault(table.experiment, []).append(shown_table)
+            view = _table(f"table-{number}", table, rows, source, links)
+            tables.setdefault(table.experiment, []).append(view)
     cards = _claim_cards(source, study, claims, links)
     # A claim on several experiments is shown with the first.
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
-    of_primary, experiments = source.on_primary(claims), []
+    printed_for = {table.id: table.experiment for table in study.tables}
+    numbers, results_of_claims = source.on_primary(cells), source.on_primary(claims)
+    experiments = []
     for e in study.experiments:
-        own, shown_tables = grouped(design, "experiment").get((e.id,), []), tables.get(e.id, [])
+        own = [row for row in design if row["experiment"] == e.id]
         ran = [row for row in own if is_supported(row)]
-        judged = [row for row in of_primary if homes.get(row["claim"]) == e.id]
+        printed = [row for row in numbers if printed_for[row["table"]] == e.id]
+        judged = [row for row in results_of_claims if homes.get(row["claim"]) == e.id]
         experiments.append(
             {
                 "experiment": e,
-                "factors": [(factor, levels_in_brief(factor)) for factor in e.factors],
-                "answer": _answer(shown_tables, judged),
+                "answer": shown.answer(printed, judged),
                 "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
-                "tables": shown_tables,
+                "tables": tables.get(e.id, []),
                 "points": _points(e, own, links),
                 "topology": topology_lines(results.scenarios[ran[0]["scenario"]]) if ran else [],
                 "figures": figures[e.id],
             }
         )
     failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
-    answer = _answer([t for own in tables.values() for t in own], of_primary)
+    answer = shown.answer(numbers, results_of_claims)
     counted = answer["counted"].values()
     ours = [row for row in design if is_supported(row)]
     return {
@@ -89,11 +91,6 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_View, _V
                 for point in cell["points"]:
                     found.setdefault(point.file, []).append((table, cell))
     return found
-
-
-def _answer(tables: Sequence[_View], claims: Iterable[Judged]) -> dict[str, Any]:
-    cells = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
-    return shown.answer([cell["row"] for cell in cells], claims)
 
 
 def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[dict[str, Any]]:
@@ -204,8 +201,7 @@ def _grid(cells: Sequence[_View]) -> dict[str, Any]:
 def _cells(
     rows: Sequence[Judged], notes: Sequence[str], source: Source, links: PointLinks, table: Table
 ) -> Iterator[_View]:
-    path = published_path(source.root, rows[0]["study"])
-    published = read_published(path) if path.is_file() else []
+    published = read_published(published_path(source.root, rows[0]["study"]))
     printed = {(number.table, number.row, number.column): number for number in published}
     by_key = grouped(rows, "table", "row", "column")
     points = {key: sources.under(links, same) for key, same in by_key.items()}
