@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import altair as alt
@@ -47,22 +47,21 @@ def figures_of(
 def _figures_of_type(
     results: Results, experiment: Experiment, published: list[PublishedValue], used: list[Quantity]
 ) -> list[Figure]:
+    flows = data.flow_ids(results, experiment)
     match experiment.type:
-        case "cbr_sweep" | "pairwise_fairness":
-            flows = data.flow_ids(results, experiment) if experiment.type != "cbr_sweep" else []
-            return _metric_figures(results, experiment, _SWEEP_METRICS, published, used, flows)
+        case "cbr_sweep":
+            return _metric_figures(results, experiment, _SWEEP_METRICS, published, used)
+        case "pairwise_fairness":
+            metrics = _SWEEP_METRICS if axis_factor(experiment) else ()
+            return _metric_figures(results, experiment, metrics, published, used, flows)
         case "queuing":
             return time_figures(results, experiment)
         case "bdp_jain":
-            flows = data.flow_ids(results, experiment)
             found = jain_figures(results, experiment) if len(flows) >= _MANY_FLOWS else []
-            if axis_factor(experiment) is None:
-                return found
+            metrics = _DELAY_METRICS if axis_factor(experiment) else ()
             # The mean of a few flows says nothing about fairness.
             each = flows if 1 < len(flows) < _MANY_FLOWS else []
-            return found + _metric_figures(
-                results, experiment, _DELAY_METRICS, published, used, each
-            )
+            return found + _metric_figures(results, experiment, metrics, published, used, each)
         case "cwnd_traces":
             return _share_figures(results, experiment, published)
         case kind:
@@ -74,11 +73,17 @@ def _figures_of_type(
 def _without_table(used: Sequence[Quantity], published: Sequence[PublishedValue]) -> list[Quantity]:
     """Return quantities that claims use and no table prints, up to `_MOST_CHARTS` in total."""
     printed = {value.quantity.metric for value in published}
-    found: list[Quantity] = []
-    for one in map(_at_all_points, used):
-        if one.metric not in printed and one not in found:
-            found.append(one)
+    found = [one for one in _distinct(used) if one.metric not in printed]
     return found[: max(0, _MOST_CHARTS - len(printed))]
+
+
+def _distinct(quantities: Iterable[Quantity]) -> list[Quantity]:
+    """Return the quantities at all points, each once."""
+    found: list[Quantity] = []
+    for one in map(_at_all_points, quantities):
+        if one not in found:
+            found.append(one)
+    return found
 
 
 def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
@@ -111,7 +116,7 @@ def _metric_figures(
     claims and tables use a metric in one window of the run, the chart shows that window.
     """
     figures = []
-    for metric in metrics if not flows or axis_factor(experiment) is not None else []:
+    for metric in metrics:
         windows = {_window(used, metric, flow) for flow in flows or ["tcp"]}
         window_s = windows.pop() if len(windows) == 1 else None
         wanted = Quantity(experiment=experiment.id, metric=metric, window_s=window_s)
@@ -170,11 +175,8 @@ def published_figures(
 
     Published values look the same in every chart, so each series has a panel with its values.
     """
-    printed: list[Quantity] = []
-    for value in published if axis_factor(experiment) is not None else []:
-        if (wanted := _at_all_points(value.quantity)) not in printed:
-            printed.append(wanted)
-    figures = []
+    has_axis = axis_factor(experiment) is not None
+    printed, figures = _distinct(value.quantity for value in published if has_axis), []
     for wanted in [*printed, *further]:
         frame, marks = _measured_and_published(results, experiment, wanted, published)
         if len(marks) or wanted not in printed:

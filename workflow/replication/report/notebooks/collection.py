@@ -161,12 +161,9 @@ class Collection:
     def regions(self) -> pd.DataFrame:
         """One row for each region and engine; `current`: it matches the files it was made from."""
         names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
-        rows = [
-            {name: row[name] for name in names}
-            | {"current": region_is_current(self.root, self.data, row)}
-            for row in region_results(self.data)
-        ]
-        return pd.DataFrame(rows, columns=[*names, "current"])
+        found = region_results(self.data)
+        current = [region_is_current(self.root, self.data, one) for one in found]
+        return pd.DataFrame(found, columns=list(names)).assign(current=current)
 
     def region(self, name: str, engine: str) -> RegionData:
         """Return a region on an engine; InputError if it is missing."""

@@ -44,18 +44,25 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     names = table_names(study)
     decided = {claim for one in sides for claim, v in one.items() if v != Verdict.NOT_TESTABLE}
     tested = decided & {claim.id for claim in study.claims if claim.is_counted}
+    both = (document["seen"], document["held_out"])
+    numbers = {key: int(sum(one[key] for one in both)) for key in ("before", "after", "cells")}
+    before, after = (holding(verdicts, tested) for verdicts in sides)
     known = load_explanations(root, study.id)
     causes = known.by_id if known else {}
     return document | {
         "is_found": document["result"] != explanation.NONE_FOUND,
         "rows": rows,
         "titles": [_title_of(one, causes) for one in document["causes"]],
-        "total": {
-            what: int(document["seen"][what] + document["held_out"][what])
-            for what in ("before", "after", "cells")
+        # As findings name them: at the defaults, under the explanation, and those tested.
+        "counts": {
+            "matches_before": numbers["before"],
+            "matches_after": numbers["after"],
+            "numbers": numbers["cells"],
+            "claims_before": before,
+            "claims_after": after,
+            "claims": len(tested),
+            "gain": numbers["after"] - numbers["before"] + after - before,
         },
-        # Claims that hold at the defaults and under the explanation, and claims tested.
-        "holding": [*(holding(verdicts, tested) for verdicts in sides), len(tested)],
         "outside": Counter(
             names.get(row["table"], row["table"]) for row in rows if row["matches"] != "true"
         ).most_common(3),
@@ -118,8 +125,6 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         return {"stale": True}
     points = read_rows(folder / "points.csv", robustness.TABLES["points"])
     rows, apart = varied_claims(source, study)
-    settings = load_sensitivity(source.root)
-    scale = settings.of(study.id).exploration
     engine, own = points[0]["engine"], study.original_system.engine
     note = f"{own}, the paper's own system, was not available."
     claims = {claim.id: claim for claim in study.claims}
@@ -130,7 +135,7 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         "engine_note": note if engine != own else "",
         "points": list(Counter(row["kind"] for row in points).items()),
         "apart": apart,
-        "scale": scale,
+        "scale": load_sensitivity(source.root).of(study.id).exploration,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
         "claims": [(claims[row["claim"]], row) for row in rows],
     }
@@ -164,14 +169,11 @@ def _rows(source: Source, study: Study, name: str, columns: Sequence[str]) -> li
 
 def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     """Return the figure of a study's traces by experiment; none if nothing was compared."""
+    engine, found = source.primary_engines[study.id].engine, {}
     rows = _rows(source, study, COMPARISON, table.TRACE_COLUMNS)
-    if not rows:
-        return {}
-    windows = table.read_parquet(source.data / WINDOWS).to_pandas()
-    windows = windows[windows["study"] == study.id]
-    engine = source.primary_engines[study.id].engine
-    found = {}
     for (experiment,), own in grouped(rows, "experiment").items():
+        windows = table.read_parquet(source.data / WINDOWS).to_pandas()
+        windows = windows[windows["study"] == study.id]
         drawn = trace_figures(windows, [row["trace"] for row in own], engine)
         found[experiment] = draw.with_prefix(drawn, study.id, experiment)
     return found
@@ -184,18 +186,19 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
         return None
     ran = {row["engine"] for row in rows}
     shown = source.shown_engines(study.id)
-    by_trace = {name: own for (name,), own in grouped(rows, "trace").items()}
     samples = _rows(source, study, SAMPLES, table.TRACE_SAMPLE_COLUMNS)
-    traces = []
-    for name, own in by_trace.items():
+    traces, missing = [], []
+    for (name,), own in grouped(rows, "trace").items():
         numbers = grouped(own, "flow", "metric").values()
         by_engine = [{row["engine"]: row for row in same} for same in numbers]
         traces.append((name, f"compared={draw.name_of(name)}", by_engine))
+        if own[0]["evidence"] != RAW:
+            missing.append(name)
     return {
         "engines": [engine for engine in shown if engine in ran],
         "traces": traces,
         # First samples on the primary engine.
         "samples": [row for row in samples if row["engine"] in shown[:1]],
-        "missing": [name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
+        "missing": missing,
         "labels": LABELS,
     }

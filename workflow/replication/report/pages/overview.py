@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -113,10 +113,8 @@ def _divided(source: Source) -> list[dict[str, Any]]:
         engines = source.shown_engines(name)
         rows = [r for r in of_study(source.claims, name) if r["counted"]]
         rows = [r for r in rows if r["verdict"] in DECIDED and r["engine"] in engines]
-        decided = grouped(rows, "claim")
-        several = [own for own in decided.values() if len(own) > 1]
-        apart = [own for own in several if len({row["verdict"] for row in own}) > 1]
-        if apart:
+        several = [own for own in grouped(rows, "claim").values() if len(own) > 1]
+        if apart := [own for own in several if len({row["verdict"] for row in own}) > 1]:
             first = sorted(apart[0], key=lambda row: engines.index(row["engine"]))
             share = Share(len(apart), len(several))
             found.append({"study": study, "share": share, "first": first})
@@ -174,8 +172,8 @@ class _Facts:
                 changes = zip(found["causes"], found["titles"], strict=True)
                 titles = [title for one, title in changes if one["cause"] == fact.cause]
                 return "; ".join(map(lower, titles)), bool(titles)
-            value = _count(found, str(fact.explanation))
-            words = f"{value:.0f}"
+            value = found["counts"][fact.explanation]
+            words = str(value)
         return words, (fact.expect or Condition(at_least=0)).holds(value)
 
     def _statistic(
@@ -203,25 +201,9 @@ class _Facts:
     def _share(self, fact: Fact) -> float | None:
         """Return the share of a region's area where its claim holds."""
         path = self.source.data / REGIONS_TABLE
-        for row in read_frame(path).to_dict("records") if path.is_file() else []:
-            if (row["region"], row["engine"]) == (fact.region, fact.engine):
-                return float(row["holds"])
-        return None
-
-
-def _count(explained: Mapping[str, Any], what: str) -> float:
-    before, after, claims = explained["holding"]
-    total = explained["total"]
-    counts: dict[str, float] = {
-        "matches_before": total["before"],
-        "matches_after": total["after"],
-        "numbers": total["cells"],
-        "claims_before": before,
-        "claims_after": after,
-        "claims": claims,
-        "gain": total["after"] - total["before"] + after - before,
-    }
-    return counts[what]
+        rows = read_frame(path).to_dict("records") if path.is_file() else []
+        own = (row for row in rows if (row["region"], row["engine"]) == (fact.region, fact.engine))
+        return next((float(row["holds"]) for row in own), None)
 
 
 def _rounded(value: float) -> str:

@@ -41,7 +41,7 @@ def study_page(
         if rows := [row for row in cells if row["table"] == table.id]:
             view = _table(f"table-{number}", table, rows, source, links)
             tables.setdefault(table.experiment, []).append(view)
-    cards = _claim_cards(source, study, claims, links)
+    cards = list(_claim_cards(source, study, claims, links))
     # A claim on several experiments is shown with the first.
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
     printed_for = {table.id: table.experiment for table in study.tables}
@@ -58,7 +58,7 @@ def study_page(
                 "answer": shown.answer(printed, judged),
                 "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
                 "tables": tables.get(e.id, []),
-                "points": _points(e, own, links),
+                "points": list(_points(e, own, links)),
                 "topology": topology_lines(results.scenarios[ran[0]["scenario"]]) if ran else [],
                 "figures": figures[e.id],
             }
@@ -93,29 +93,24 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_View, _V
     return found
 
 
-def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[dict[str, Any]]:
-    """Return each point on each engine with its first row: a scenario to rerun, or a refusal."""
-    views = []
+def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> Iterator[_View]:
+    """Yield each point on each engine with its first row: a scenario to rerun, or a refusal."""
     for (point, _), rows in grouped(design, "point", "engine").items():
         levels = json.loads(rows[0]["levels"])
         link = links.get((experiment.id, point))
-        views.append(
-            {
-                "labels": [level_label(f, levels.get(f.id, "")) for f in experiment.factors],
-                "row": rows[0],
-                "replicates": len(rows) if is_supported(rows[0]) else 0,
-                "file": link.file if link else "",
-            }
-        )
-    return views
+        yield {
+            "labels": [level_label(f, levels.get(f.id, "")) for f in experiment.factors],
+            "row": rows[0],
+            "replicates": len(rows) if is_supported(rows[0]) else 0,
+            "file": link.file if link else "",
+        }
 
 
 def _claim_cards(
     source: Source, study: Study, rows: Sequence[Judged], links: PointLinks
-) -> list[dict[str, Any]]:
-    """Return the claims of a study with their rows, those of the primary engine first."""
+) -> Iterator[_View]:
+    """Yield the claims of a study with their rows, those of the primary engine first."""
     engines = ["", *source.shown_engines(study.id)]
-    cards = []
     for claim in study.claims:
         results = [row for row in rows if row["claim"] == claim.id]
         results.sort(key=lambda row: engines.index(row["engine"]))
@@ -125,21 +120,18 @@ def _claim_cards(
             less = words.condition(part.direction) if part.direction else ""
             tests.append((words.statistic, words.condition(part.expect), less))
         if results:
-            cards.append(
-                {
-                    "claim": claim,
-                    "tests": tests,
-                    "measured": _measured(study, claim, results[0]),
-                    "rows": results,
-                    # Engines that ran other values than those of the study.
-                    "substituted": [name for name in engines if study.substituted(name)],
-                    # Whether the paper's own numbers pass the test.
-                    "self_consistency": source.self_consistency.get((study.id, claim.id)),
-                    "points": sources.under(links, results),
-                    "changes": len(study.changes_to("claims", claim.id)),
-                }
-            )
-    return cards
+            yield {
+                "claim": claim,
+                "tests": tests,
+                "measured": _measured(study, claim, results[0]),
+                "rows": results,
+                # Engines that ran other values than those of the study.
+                "substituted": [name for name in engines if study.substituted(name)],
+                # Whether the paper's own numbers pass the test.
+                "self_consistency": source.self_consistency.get((study.id, claim.id)),
+                "points": sources.under(links, results),
+                "changes": len(study.changes_to("claims", claim.id)),
+            }
 
 
 def _measured(study: Study, claim: Claim, row: Judged) -> str:
