@@ -65,7 +65,6 @@ PLAIN = (
 )
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
-_RESTORE = f"restore it: git checkout -- {RELEASED} {PAGES}; or make it anew: make release"
 
 
 class Archive(Document):
@@ -106,13 +105,12 @@ def _write(rows: Sequence[Row], path: Path) -> None:
 
 def manifest(root: Path) -> str:
     """Return the SHA-256 of each file of the release, one line a file, as `sha256sum` prints it."""
-    found = (path for folder in (RELEASED, PAGES) for path in (root / folder).rglob("*"))
+    found = {path for folder in (RELEASED, PAGES) for path in (root / folder).rglob("*")}
+    left_out = {root / MANIFEST, root / ARCHIVE, *(root / NOTEBOOK_PAGES).glob("*")}
     return "".join(
         f"{files.file_sha256(path)}  {path.relative_to(root).as_posix()}\n"
-        for path in sorted(found)
+        for path in sorted(found - left_out)
         if path.is_file()
-        and path not in (root / MANIFEST, root / ARCHIVE)
-        and path.parent != root / NOTEBOOK_PAGES
     )
 
 
@@ -126,7 +124,8 @@ def released_results(root: Path) -> Path:
     if names := sorted({line.partition("  ")[2] for line in changed}):
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise InputError(
-            f"release: altered since it was made: {', '.join(names[:5])}{more}; {_RESTORE}"
+            f"release: altered since it was made: {', '.join(names[:5])}{more}; restore it: "
+            f"git checkout -- {RELEASED} {PAGES}; or make it anew: make release"
         )
     folder = root / CACHE / files.file_sha256(path)[:16]
     if not folder.is_dir():
@@ -173,12 +172,11 @@ def _write_scenarios(
 
 
 def _write_evaluation(folder: Path, study: str) -> None:
-    own = folder / "evaluation" / study
+    own, columns = folder / "evaluation" / study, tables.SELF_CONSISTENCY_COLUMNS
     verdicts = read_parquet(folder / VERDICTS)
     write_parquet(verdicts.filter(pc.equal(verdicts["study"], study)), own / VERDICTS)
-    rows = read_rows(folder / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
-    rows = [row for row in rows if row["study"] == study]
-    tables.write_table(own / SELF_CONSISTENCY, rows, tables.SELF_CONSISTENCY_COLUMNS)
+    rows = [row for row in read_rows(folder / SELF_CONSISTENCY, columns) if row["study"] == study]
+    tables.write_table(own / SELF_CONSISTENCY, rows, columns)
 
 
 def results_in(folder: Path) -> tuple[Path, str]:
@@ -239,9 +237,9 @@ def replacing(out: Path) -> Iterator[Path]:
 
 
 def check_release(root: Path) -> str:
-    """Check that the release is unaltered and that its verdicts follow from its results.
+    """Check the files of the release, and its verdicts against its results; return a sentence.
 
-    Return a sentence that says so. InputError names the files that differ.
+    InputError names the files that differ.
     """
     results = released_results(root)
     provenance = files.read_json(results / PROVENANCE)

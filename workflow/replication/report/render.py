@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from pathlib import Path
@@ -61,12 +61,11 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
     with replacing(out) as folder:
         # Checking charts against Altair's schema would take longer than making them.
         with ProcessPoolExecutor(workers, initializer=disable_debug_mode) as pool:
-            pages = [pool.submit(_write_page, source, folder, name) for name in _PAGES]
+            pages = pool.submit(_write_pages, source, folder)
             write_study = partial(_write_study, source, notebooks, folder)
             findings = list(pool.map(write_study, source.studies.values()))
-            pages.append(pool.submit(_write_index, source, folder, findings))
-            for page in pages:
-                page.result()
+            pool.submit(_write_index, source, folder, findings).result()
+            pages.result()
         if downloads == _COPIED:
             _copy_data(source, folder / _COPIED)
         shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
@@ -74,64 +73,55 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
         write_text(folder / "assets" / "vega.js", _vega_script())
 
 
-def _write_page(source: Source, folder: Path, name: str) -> None:
-    """Write a page of `_PAGES` if it has anything to show."""
-    if (shown := _PAGES[name](source, folder)) is not None:
-        _write(environment(source), f"{name}.html", folder / f"{name}.html", page=name, **shown)
-
-
-def _write(templates: Environment, template: str, path: Path, **shown: Any) -> None:
-    write_text(path, templates.get_template(template).render(**shown))
+def _write(
+    templates: Environment,
+    folder: Path,
+    page: str,
+    template: str = "",
+    file: str = "",
+    **shown: Any,
+) -> None:
+    """Write a page; its template and file are named after it by default."""
+    text = templates.get_template(f"{template or page}.html").render(page=page, **shown)
+    write_text(folder / (file or f"{page}.html"), text)
 
 
 def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]]) -> None:
-    shown = {
-        "findings": [one for one in findings if one["said"]],
-        "overview": overview.overview(source),
-        "figures": write_figures(overview.all_numbers(source), folder),
-        "changed": sum(len(study.changes) for study in source.studies.values()),
-    }
-    _write(environment(source), "index.html", folder / "index.html", page="index", **shown)
+    _write(
+        environment(source),
+        folder,
+        "index",
+        findings=[one for one in findings if one["said"]],
+        overview=overview.overview(source),
+        figures=write_figures(overview.all_numbers(source), folder),
+        changed=sum(len(study.changes) for study in source.studies.values()),
+    )
 
 
-def _changed(source: Source) -> list[dict[str, Any]]:
-    return [assumptions.changes_view(study) for study in source.studies.values() if study.changes]
-
-
-def _method(source: Source, _: Path) -> dict[str, Any]:
+def _write_pages(source: Source, folder: Path) -> None:
+    """Write the pages on all studies, those on engines and regions if there are results."""
+    write, studies = partial(_write, environment(source), folder), source.studies.values()
+    changed = [assumptions.changes_view(study) for study in studies if study.changes]
+    write("changes", changed=changed, moves=assumptions.MOVES)
     names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
-    tables = [(s, assumptions.parameter_tables(s)) for s in source.studies.values()]
-    glossary = (PACKAGE / "glossary.csv").read_text("utf-8").splitlines()
-    return {
-        "changed": _changed(source),
-        "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in tables],
-        "downloads": _downloads(source),
-        "lectures": [] if source.downloads == _COPIED else _linked(names),
-        "glossary": list(csv.reader(glossary)),
-    }
-
-
-def _regions(source: Source, folder: Path) -> dict[str, Any] | None:
-    """Write the page on each study's regions; return what the page on all regions shows."""
-    shown = regions_page(source)
-    if shown is None:
-        return None
-    templates = environment(source)
-    for name in shown["by_study"]:
-        own, path = shown | {"study": source.studies[name]}, folder / f"regions~{name}.html"
-        _write(templates, "region_study.html", path, page="regions", **own)
-    runs = pa.Table.from_pandas(runs_table(shown["found"]), preserve_index=False)
-    write_parquet(runs, folder / RUNS)
-    return shown
-
-
-#: Views of pages, which may write charts into the report's folder; None: there is no page.
-_PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
-    "changes": lambda source, _: {"changed": _changed(source), "moves": assumptions.MOVES},
-    "engines": lambda source, _: {"view": engines_page(source)} if source.engines else None,
-    "regions": _regions,
-    "method": _method,
-}
+    parameters = [(study, assumptions.parameter_tables(study)) for study in studies]
+    write(
+        "method",
+        changed=changed,
+        parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
+        downloads=_downloads(source),
+        lectures=[] if source.downloads == _COPIED else _linked(names),
+        glossary=list(csv.reader((PACKAGE / "glossary.csv").read_text("utf-8").splitlines())),
+    )
+    if source.engines:
+        write("engines", view=engines_page(source))
+    if shown := regions_page(source):
+        write("regions", **shown)
+        for name in shown["by_study"]:
+            own = shown | {"study": source.studies[name], "file": f"regions~{name}.html"}
+            write("regions", "region_study", **own)
+        runs = pa.Table.from_pandas(runs_table(shown["found"]), preserve_index=False)
+        write_parquet(runs, folder / RUNS)
 
 
 def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> dict[str, Any]:
@@ -152,16 +142,19 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         found.sort(key=lambda one: one.id != chart)
         figures[experiment.id] = write_figures(found, folder)
     view = study_page(source, study, results, figures)
-    robust, templates = evidence.robust_view(source, study), environment(source)
+    robust, write = (
+        evidence.robust_view(source, study),
+        partial(_write, environment(source), folder),
+    )
     has_sensitivity = bool(robust and not robust["stale"])
     linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)
     why = evidence.why_view(source.root, source.data, study, folder)
-    shown = {"page": name, "view": view, "conclusions": said, "why": why, "notebooks": linked}
-    _write(templates, "study.html", folder / f"{name}.html", **shown)
-    _write(
-        templates,
-        "evidence.html",
-        folder / f"{name}~evidence.html",
+    shown: dict[str, Any] = {"view": view, "conclusions": said, "why": why, "notebooks": linked}
+    write(name, "study", **shown)
+    write(
+        name,
+        "evidence",
+        f"{name}~evidence.html",
         **shown,
         traces=evidence.trace_section(source, study),
         parameters=assumptions.parameter_tables(study),
@@ -170,17 +163,10 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         known_differences=differences_of(source.root, results),
     )
     numbers = numbers_of_points(view)
-    for page in point_pages(source, study, results):
-        further = {"cells": numbers.get(page["file"], []), "flow_columns": FLOW_COLUMNS}
-        _write(
-            templates,
-            "point.html",
-            folder / page["file"],
-            page=name,
-            view=page,
-            up="../",
-            **further,
-        )
+    for point in point_pages(source, study, results):
+        cells = numbers.get(point["file"], [])
+        more = {"cells": cells, "up": "../", "flow_columns": FLOW_COLUMNS}
+        write(name, "point", point["file"], view=point, **more)
     drawn = (one for own in figures.values() for one in own)
     return {"study": study, "said": said, "figure": next((f for f in drawn if f.id == chart), None)}
 
