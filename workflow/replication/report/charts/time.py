@@ -44,7 +44,7 @@ def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
 def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
     """Return Jain's index of the TCP flows' throughput over time, with a panel for each delay."""
     axis, runs = data.axis_factor(experiment), data.runs_of(results, experiment)
-    of_axis = [data.level_label(axis, levels[axis.id]) if axis else "" for levels in runs["levels"]]
+    of_axis = [data.labels_of(levels, [axis] if axis else []) for levels in runs["levels"]]
     runs["panel"] = [f"{axis.label}: {label}" if axis else "" for label in of_axis]
     frame = _binned(results, runs, at_least_s=1.0)
     frame["series"] = [data.series_of(levels, experiment, axis) for levels in frame["levels"]]

@@ -12,7 +12,7 @@ from replication.engines.catalogue import ENGINES, family_of, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
 from replication.report.pages.shown import Badge
-from replication.report.pages.source import Source, grouped
+from replication.report.pages.source import Source, grouped, read_if_there
 from replication.study.study import CONFORMANCE, DIFFERENCES
 from replication.study.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
 
@@ -44,17 +44,14 @@ def engines_page(source: Source) -> dict[str, Any]:
 
 def _conformance(root: Path) -> list[tuple[Row, Badge]]:
     """Return the rows of the committed table with their outcomes; none if it is missing."""
-    path = root / CONFORMANCE
-    rows = read_rows(path, CONFORMANCE_COLUMNS) if path.is_file() else []
+    rows = read_if_there(root / CONFORMANCE, CONFORMANCE_COLUMNS)
     known = {"refused": REFUSED, "true": HOLDS}
     return [(row, known.get(row["holds"], NAMED if row["note"] else DEVIATES)) for row in rows]
 
 
 def _flow_differences(root: Path) -> list[dict[str, Any]]:
     """Return the large differences of one flow: values on each engine, the law and the causes."""
-    path = root / DIFFERENCES
-    rows = read_rows(path, DIFFERENCE_COLUMNS) if path.is_file() else []
-    found = []
+    rows, found = read_if_there(root / DIFFERENCES, DIFFERENCE_COLUMNS), []
     for same in grouped(rows, "variant", "condition", "metric").values():
         largest = max(same, key=lambda row: float(row["difference"]))
         if largest["entry"]:

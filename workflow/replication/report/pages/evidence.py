@@ -21,7 +21,7 @@ from replication.report.charts.figure import Figure
 from replication.report.charts.time import trace_figures
 from replication.report.pages.page import write_figures
 from replication.report.pages.shown import amount
-from replication.report.pages.source import Source, grouped, of_study
+from replication.report.pages.source import Source, grouped, of_study, read_if_there
 from replication.study import table
 from replication.study.files import read_json
 from replication.study.study import Study
@@ -162,15 +162,10 @@ def _waterfall(study: str, causes: Sequence[Mapping[str, Any]], titles: Sequence
     return draw.make_figure((study, "", "why", "waterfall"), title, chart, words)
 
 
-def _rows(source: Source, study: Study, name: str, columns: Sequence[str]) -> list[Row]:
-    path = source.data / name
-    return of_study(read_rows(path, columns), study.id) if path.is_file() else []
-
-
 def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     """Return the figure of a study's traces by experiment; none if nothing was compared."""
     engine, found = source.primary_engines[study.id].engine, {}
-    rows = _rows(source, study, COMPARISON, table.TRACE_COLUMNS)
+    rows = of_study(read_if_there(source.data / COMPARISON, table.TRACE_COLUMNS), study.id)
     for (experiment,), own in grouped(rows, "experiment").items():
         windows = table.read_parquet(source.data / WINDOWS).to_pandas()
         windows = windows[windows["study"] == study.id]
@@ -181,12 +176,12 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
 
 def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
     """Return the section on published traces; None if nothing was compared."""
-    rows = _rows(source, study, COMPARISON, table.TRACE_COLUMNS)
+    rows = of_study(read_if_there(source.data / COMPARISON, table.TRACE_COLUMNS), study.id)
     if not rows:
         return None
     ran = {row["engine"] for row in rows}
     shown = source.shown_engines(study.id)
-    samples = _rows(source, study, SAMPLES, table.TRACE_SAMPLE_COLUMNS)
+    samples = read_if_there(source.data / SAMPLES, table.TRACE_SAMPLE_COLUMNS)
     traces, missing = [], []
     for (name,), own in grouped(rows, "trace").items():
         numbers = grouped(own, "flow", "metric").values()
@@ -198,7 +193,7 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
         "engines": [engine for engine in shown if engine in ran],
         "traces": traces,
         # First samples on the primary engine.
-        "samples": [row for row in samples if row["engine"] in shown[:1]],
+        "samples": [r for r in of_study(samples, study.id) if r["engine"] in shown[:1]],
         "missing": missing,
         "labels": LABELS,
     }

@@ -19,7 +19,7 @@ from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
-from replication.report.pages.source import LABELS, Source, grouped, of_study
+from replication.report.pages.source import LABELS, Source, grouped, of_study, read_if_there
 from replication.study.claim_model import (
     Condition,
     Fact,
@@ -31,7 +31,6 @@ from replication.study.claim_model import (
 )
 from replication.study.published import published_path, read_published
 from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import read_frame
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.counts import Share, tallies
@@ -200,8 +199,7 @@ class _Facts:
 
     def _share(self, fact: Fact) -> float | None:
         """Return the share of a region's area where its claim holds."""
-        path = self.source.data / REGIONS_TABLE
-        rows = read_frame(path).to_dict("records") if path.is_file() else []
+        rows = read_if_there(self.source.data / REGIONS_TABLE, ("region", "engine", "holds"))
         own = (row for row in rows if (row["region"], row["engine"]) == (fact.region, fact.engine))
         return next((float(row["holds"]) for row in own), None)
 

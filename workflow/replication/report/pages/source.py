@@ -118,6 +118,11 @@ class Source:
         return read_rows(self.data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
 
 
+def read_if_there(path: Path, columns: Sequence[str]) -> list[Row]:
+    """Return the rows of a CSV file; none if it is missing."""
+    return read_rows(path, columns) if path.is_file() else []
+
+
 def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
     """Return the rows of one study."""
     return [row for row in rows if row["study"] == study]
