@@ -29,7 +29,7 @@ from replication.report.charts.data import (
     proper,
     read_judged,
 )
-from replication.report.charts.experiment import figures_of, published_figures
+from replication.report.charts.experiment import ExperimentCharts, figures_of
 from replication.report.charts.figure import INK, axis_x, file_of, name_of, to_png, wrapped
 from replication.report.charts.run import topology_lines
 from replication.report.charts.time import trace_figures
@@ -116,7 +116,9 @@ def test_published_values_of_two_links_are_drawn_with_ours(world):
     values = [
         PublishedValue(("1", "slow", link), 5, Quantity(**asked, links=[link])) for link in waiting
     ]
-    found = published_figures(results, study.experiment("sweep"), values)
+    found = ExperimentCharts(results, study.experiment("sweep"), values).of_quantities(
+        with_tables=True
+    )
     assert len({figure.id for figure in found}) == 2
     for figure, (link, queue) in zip(found, waiting.items(), strict=True):
         assert link in figure.title
@@ -148,7 +150,9 @@ def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(wor
         )
         for flow in ("tcp1", "tcp2")
     ]
-    printed = published_figures(results, study.experiment("sweep"), values)
+    printed = ExperimentCharts(results, study.experiment("sweep"), values).of_quantities(
+        with_tables=True
+    )
     assert len({figure.id for figure in printed}) == 2 and "tcp1" in printed[0].title
     assert printed[0].published == {("1", "slow", "tcp1")}
 
