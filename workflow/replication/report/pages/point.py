@@ -11,7 +11,7 @@ from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_series, runs_of
 from replication.report.charts.run import run_picture
 from replication.report.pages.shown import number
-from replication.report.pages.source import Source, grouped, point_links
+from replication.report.pages.source import Source, grouped
 from replication.study.study import Study
 from replication.study.table import Row
 from replication.verdicts.verdict_table import is_supported
@@ -35,8 +35,7 @@ FLOW_COLUMNS = (
 
 def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict[str, Any]]:
     """Yield the page of each point of a study that an engine ran."""
-    design = source.design(study.id)
-    by_point = grouped(design, "experiment", "point")
+    by_point = grouped(source.design(study.id), "experiment", "point")
     engines = dict.fromkeys([*source.shown_engines(study.id), *source.parts[study.id]])
     flows = results.design.merge(results.flows, on=["scenario", "engine"])
     flows_of = dict(iter(flows.groupby(["experiment", "point", "engine"], sort=False)))
@@ -45,7 +44,7 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
         first = runs_of(results, one).drop_duplicates(["point", "engine"])
         runs = read_series(results, first).groupby(["scenario", "engine"], observed=True)
         series[one.id] = dict(iter(runs))
-    for (experiment, point), link in point_links(study, design).items():
+    for (experiment, point), link in source.points[study.id].items():
         rows = by_point[experiment, point]
         of_engines = [own for one in engines if (own := [r for r in rows if r["engine"] == one])]
         keys = [(experiment, point, engine) for engine in engines]

@@ -29,6 +29,13 @@ AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 LABELS = ("row_label", "column_label")
 
 
+class PointLink(NamedTuple):
+    """A point of an experiment and its page; `file` is relative to the report's folder."""
+
+    label: str
+    file: str
+
+
 @dataclass(frozen=True)
 class Source:
     """The report's input except the series behind the charts.
@@ -113,6 +120,23 @@ class Source:
         design, flows = (one[one["engine"] == engine] for one in (results.design, results.flows))
         return replace(results, design=design, flows=flows)
 
+    @cached_property
+    def points(self) -> dict[str, dict[tuple[str, str], PointLink]]:
+        """The points of each study that any engine ran; the others have no page."""
+        links: dict[str, dict[tuple[str, str], PointLink]] = {name: {} for name in self.studies}
+        for name, study in self.studies.items():
+            for row in filter(is_supported, self.design(name)):
+                experiment, point = row["experiment"], row["point"]
+                label = labels_of(json.loads(row["levels"]), study.experiment(experiment).factors)
+                file = f"runs/{file_of(name_of(name, experiment, point))}.html"
+                links[name][experiment, point] = PointLink(label, file)
+        return links
+
+    def under(self, rows: Sequence[Judged]) -> list[PointLink]:
+        """Return the points that a number or claim rests on, given its rows on all engines."""
+        wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
+        return [link for key, link in self.points[rows[0]["study"]].items() if key in wanted]
+
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design."""
         return read_rows(self.data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
@@ -134,34 +158,6 @@ def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[
     for row in rows:
         groups.setdefault(tuple(row[name] for name in fields), []).append(row)
     return groups
-
-
-class PointLink(NamedTuple):
-    """A point of an experiment and its page; `file` is relative to the report's folder."""
-
-    label: str
-    file: str
-
-
-#: By experiment and point, in the order of the design.
-PointLinks = Mapping[tuple[str, str], PointLink]
-
-
-def point_links(study: Study, design: Iterable[Row]) -> dict[tuple[str, str], PointLink]:
-    """Return the points of a design that any engine ran; the others have no page."""
-    links: dict[tuple[str, str], PointLink] = {}
-    ran = {(r["experiment"], r["point"]): r["levels"] for r in design if is_supported(r)}
-    for (experiment, point), text in ran.items():
-        name = file_of(name_of(study.id, experiment, point))
-        label = labels_of(json.loads(text), study.experiment(experiment).factors)
-        links[experiment, point] = PointLink(label, f"runs/{name}.html")
-    return links
-
-
-def under(links: PointLinks, rows: Iterable[Judged]) -> list[PointLink]:
-    """Return the points that a number or claim rests on, given its rows on all engines."""
-    wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
-    return [link for key, link in links.items() if key in wanted]
 
 
 def cell_id(table: str, row: str, column: str) -> str:

@@ -12,8 +12,7 @@ from replication.report.charts.data import level_label
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
-from replication.report.pages import source as sources
-from replication.report.pages.source import PointLinks, Source, grouped, of_study
+from replication.report.pages.source import PointLink, Source, cell_id, grouped, of_study
 from replication.study.claim_model import Claim
 from replication.study.published import Table, published_path, read_published
 from replication.study.study import Experiment, Study
@@ -35,13 +34,12 @@ def study_page(
     cells = [row for row in of_study(source.cells, study.id) if row["engine"] in engines]
     claims = [row for row in of_study(source.claims, study.id) if row["engine"] in engines]
     design = source.design(study.id)
-    links = sources.point_links(study, design)
     tables: dict[str, list[_View]] = {}
     for number, table in enumerate(study.tables, start=1):
         if rows := [row for row in cells if row["table"] == table.id]:
-            view = _table(f"table-{number}", table, rows, source, links)
+            view = _table(f"table-{number}", table, rows, source)
             tables.setdefault(table.experiment, []).append(view)
-    cards = list(_claim_cards(source, study, claims, links))
+    cards = list(_claim_cards(source, study, claims))
     # A claim on several experiments is shown with the first.
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
     printed_for = {table.id: table.experiment for table in study.tables}
@@ -58,7 +56,7 @@ def study_page(
                 "answer": shown.answer(printed, judged),
                 "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
                 "tables": tables.get(e.id, []),
-                "points": list(_points(e, own, links)),
+                "points": list(_points(e, own, source.points[study.id])),
                 "topology": topology_lines(results.scenarios[ran[0]["scenario"]]) if ran else [],
                 "figures": figures[e.id],
             }
@@ -93,7 +91,9 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_View, _V
     return found
 
 
-def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> Iterator[_View]:
+def _points(
+    experiment: Experiment, design: list[Row], links: Mapping[tuple[str, str], PointLink]
+) -> Iterator[_View]:
     """Yield each point on each engine with its first row: a scenario to rerun, or a refusal."""
     for (point, _), rows in grouped(design, "point", "engine").items():
         levels = json.loads(rows[0]["levels"])
@@ -106,9 +106,7 @@ def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> Ite
         }
 
 
-def _claim_cards(
-    source: Source, study: Study, rows: Sequence[Judged], links: PointLinks
-) -> Iterator[_View]:
+def _claim_cards(source: Source, study: Study, rows: Sequence[Judged]) -> Iterator[_View]:
     """Yield the claims of a study with their rows, those of the primary engine first."""
     engines = ["", *source.shown_engines(study.id)]
     for claim in study.claims:
@@ -129,7 +127,7 @@ def _claim_cards(
                 "substituted": [name for name in engines if study.substituted(name)],
                 # Whether the paper's own numbers pass the test.
                 "self_consistency": source.self_consistency.get((study.id, claim.id)),
-                "points": sources.under(links, results),
+                "points": source.under(results),
                 "changes": len(study.changes_to("claims", claim.id)),
             }
 
@@ -144,14 +142,11 @@ def _measured(study: Study, claim: Claim, row: Judged) -> str:
     return f"measured {wording(study, tests[0]).value(value)}"
 
 
-def _table(
-    html_id: str, table: Table, rows: list[Judged], source: Source, links: PointLinks
-) -> _View:
+def _table(html_id: str, table: Table, rows: list[Judged], source: Source) -> _View:
     """Return a published table; `html_id` is a safe id, which the paper's name may not be."""
     study = rows[0]["study"]
-    engines = source.shown_engines(study)
-    notes = _shared(rows)
-    cells = list(_cells(rows, notes, source, links, table))
+    engines, notes = source.shown_engines(study), _shared(rows)
+    cells = list(_cells(rows, notes, source, table))
     name, primary = table_name(table.id, table.title), ("", *engines[:1])
     return {
         "html_id": html_id,
@@ -191,12 +186,12 @@ def _grid(cells: Sequence[_View]) -> dict[str, Any]:
 
 
 def _cells(
-    rows: Sequence[Judged], notes: Sequence[str], source: Source, links: PointLinks, table: Table
+    rows: Sequence[Judged], notes: Sequence[str], source: Source, table: Table
 ) -> Iterator[_View]:
     published = read_published(published_path(source.root, rows[0]["study"]))
     printed = {(number.table, number.row, number.column): number for number in published}
     by_key = grouped(rows, "table", "row", "column")
-    points = {key: sources.under(links, same) for key, same in by_key.items()}
+    points = {key: source.under(same) for key, same in by_key.items()}
     for row in rows:
         key = (row["table"], row["row"], row["column"])
         yield {
@@ -207,7 +202,7 @@ def _cells(
             "reproduced": shown.number(row["reproduced_mean"], row["unit"]),
             "verdict": shown.BADGE_OF[row["verdict"]],
             "reason": " ".join(part for part in row["reasons"] if part not in notes),
-            "html_id": sources.cell_id(*key),
+            "html_id": cell_id(*key),
             "points": points[key],
         }
 
