@@ -81,16 +81,9 @@ def environment(source: Source) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     # Templates format the fields of rows by these, so that views need no copies.
-    functions: list[Callable[..., Any]] = [metric_label, plausible, proper, short_title]
-    functions += [
-        levels_in_brief,
-        unsaid_unit,
-        shown.amount,
-        shown.interval,
-        shown.number,
-        shown.percent,
-    ]
-    functions += [shown.published, shown.shade]
+    functions: list[Callable[..., Any]] = [levels_in_brief, metric_label, plausible, proper]
+    functions += [short_title, unsaid_unit, shown.amount, shown.interval, shown.number]
+    functions += [shown.percent, shown.published, shown.shade]
     made.filters.update({function.__name__: function for function in functions})
     made.filters.update(
         count="{:,}".format,
@@ -117,20 +110,20 @@ def environment(source: Source) -> jinja2.Environment:
 
 #: Results of a study that a reader can download as Parquet, with their meaning.
 _STUDY_DOWNLOADS = {
-    "design/{}": "every point, replicate and scenario",
-    "results/{}/flows": "every flow of every run",
-    "results/{}/features": "metrics of every run that need its series",
-    "results/{}/series": "the series that charts draw",
+    "design/{}.csv": "every point, replicate and scenario",
+    "results/{}/flows.parquet": "every flow of every run",
+    "results/{}/features.parquet": "metrics of every run that need its series",
+    "results/{}/series.parquet": "the series that charts draw",
 }
 
 
 def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
     """Return name, file and meaning of a study's downloads that exist in `data`."""
+    found = ((Path(name.format(study)), meaning) for name, meaning in _STUDY_DOWNLOADS.items())
     return [
-        (f"{stem.format(study)}.parquet", path, meaning)
-        for stem, meaning in _STUDY_DOWNLOADS.items()
-        for path in (data / f"{stem.format(study)}.{kind}" for kind in ("parquet", "csv"))
-        if path.is_file()
+        (path.with_suffix(".parquet").as_posix(), data / path, meaning)
+        for path, meaning in found
+        if (data / path).is_file()
     ]
 
 
@@ -138,10 +131,8 @@ def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
     """Write the scripts of figures below the report's folder `out`; return the figures."""
     for figure in figures:
         spec = {key: part for key, part in figure.specification.items() if key != "$schema"}
-        datasets = {key: _by_column(rows) for key, rows in spec["datasets"].items()}
-        document = json.dumps(
-            spec | {"datasets": datasets}, separators=(",", ":"), allow_nan=False, default=str
-        )
+        spec["datasets"] = {key: _by_column(rows) for key, rows in spec["datasets"].items()}
+        document = json.dumps(spec, separators=(",", ":"), allow_nan=False, default=str)
         chart = f"(window.replicationCharts ??= {{}})[{json.dumps(figure.id)}]"
         write_text(out / figure.script, f"{chart} = {document};\n")
     return list(figures)
