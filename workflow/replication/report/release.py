@@ -141,11 +141,16 @@ def restore(root: Path, released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
     shutil.copytree(released, folder, ignore=shutil.ignore_patterns("design", REGIONS))
     provenance = files.read_json(folder / PROVENANCE)
+    verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
+    of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
     for path in sorted((released / "design").glob("*.parquet")):
         study, design = path.stem, read_parquet(path).to_pylist()
         tables.write_table(folder / "design" / f"{study}.csv", design, tables.DESIGN_COLUMNS)
         _write_scenarios(root, study, design, provenance, folder)
-        _write_evaluation(folder, study)
+        own = folder / "evaluation" / study
+        write_parquet(verdicts.filter(pc.equal(verdicts["study"], study)), own / VERDICTS)
+        rows = [row for row in of_papers if row["study"] == study]
+        tables.write_table(own / SELF_CONSISTENCY, rows, columns)
     if (released / REGIONS).is_file():
         for row in read_parquet(released / REGIONS).to_pylist():
             files.write_text(folder / row["file"], row["document"])
@@ -169,14 +174,6 @@ def _write_scenarios(
             "`make release` renews it"
         )
     write_scenarios({key: scenarios[key] for key in wanted}, name, folder / "design")
-
-
-def _write_evaluation(folder: Path, study: str) -> None:
-    own, columns = folder / "evaluation" / study, tables.SELF_CONSISTENCY_COLUMNS
-    verdicts = read_parquet(folder / VERDICTS)
-    write_parquet(verdicts.filter(pc.equal(verdicts["study"], study)), own / VERDICTS)
-    rows = [row for row in read_rows(folder / SELF_CONSISTENCY, columns) if row["study"] == study]
-    tables.write_table(own / SELF_CONSISTENCY, rows, columns)
 
 
 def results_in(folder: Path) -> tuple[Path, str]:

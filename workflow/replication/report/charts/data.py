@@ -138,13 +138,6 @@ def over_replicates(
     return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "n"])
 
 
-def flow_ids(results: Results, experiment: Experiment) -> list[str]:
-    """Return the ids of the experiment's TCP flows, in the order of the scenarios."""
-    names = results.runs(experiment.id, {})["scenario"].unique()
-    flows = [flow for name in names for flow in results.scenarios[name]["flows"]]
-    return list(dict.fromkeys(str(flow["id"]) for flow in flows if flow["kind"] == "tcp"))
-
-
 def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
     """Return the runs of an experiment that have results, with a `label` of their levels."""
     rows = results.design

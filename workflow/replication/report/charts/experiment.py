@@ -55,7 +55,11 @@ class ExperimentCharts:
 
     def __post_init__(self) -> None:
         self.axis = axis_factor(self.experiment)
-        self.flows = data.flow_ids(self.results, self.experiment)
+        names = self.results.runs(self.experiment.id, {})["scenario"].unique()
+        flows = [flow for name in names for flow in self.results.scenarios[name]["flows"]]
+        tcp = (str(flow["id"]) for flow in flows if flow["kind"] == "tcp")
+        #: The TCP flows of the experiment's scenarios.
+        self.flows = list(dict.fromkeys(tcp))
 
     def of_type(self) -> list[Figure]:
         """Return the figures that the type of the experiment defines."""

@@ -143,7 +143,6 @@ def _panel(lines: Sequence[_Line], height: int, end_s: float) -> dict[str, Any]:
 
 
 def _path(x: _Floats, y: _Floats) -> str:
-    """Return an SVG path through points."""
     xs, ys = (np.rint(values).astype(int) for values in (x, y))
     # Only the ends of a constant stretch are needed.
     kept = np.ones(ys.size, dtype=bool)

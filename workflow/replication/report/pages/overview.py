@@ -198,7 +198,6 @@ class _Facts:
         return printed_numbers(self.study, map_cells(self.study, read_published(path)))
 
     def _share(self, fact: Fact) -> float | None:
-        """Return the share of a region's area where its claim holds."""
         rows = read_if_there(self.source.data / REGIONS_TABLE, ("region", "engine", "holds"))
         own = (row for row in rows if (row["region"], row["engine"]) == (fact.region, fact.engine))
         return next((float(row["holds"]) for row in own), None)

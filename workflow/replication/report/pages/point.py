@@ -66,17 +66,15 @@ def _engine(
     """Return a point on one engine; only the primary engine has a picture."""
     engine, versions = rows[0]["engine"], source.provenance.get("engines") or {}
     runs = [(row, results.scenarios[row["scenario"]]) for row in rows if is_supported(row)]
-    samples = series.get((runs[0][0]["scenario"], engine)) if runs else None
-    picture = None
-    if samples is not None and engine == source.primary_engines[results.study_id].engine:
-        picture = run_picture(runs[0][1], samples)
+    is_primary = engine == source.primary_engines[results.study_id].engine
+    samples = series.get((runs[0][0]["scenario"], engine)) if runs and is_primary else None
     return {
         "engine": engine,
         "version": str(versions.get(engine, {}).get("version", "")),
         "refusal": "" if runs else rows[0]["reason"],
         "runs": runs[:SHOWN_ROWS],
         "replicates": len(runs),
-        "picture": picture,
+        "picture": None if samples is None else run_picture(runs[0][1], samples),
     }
 
 
