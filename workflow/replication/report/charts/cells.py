@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
@@ -26,8 +26,8 @@ _COLOURS = dict(zip(_WORDS, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A
 _SYMBOLS = dict(zip(_WORDS, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True))
 
 
-def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
-    """Return one figure for each column of printed tables that have the same columns.
+def column_figures(cells: pd.DataFrame, *tables: Table) -> Iterator[Figure]:
+    """Yield one figure for each column of printed tables that have the same columns.
 
     Each row is a number, with its preset tolerance as a grey bar and the value of the column
     `explained` as a tick. Labels of several tables begin with the last part of the table's title.
@@ -44,13 +44,11 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
     frame = frame[names]
     if len(ends) > 1:
         frame = frame.assign(row_label=frame["table"].map(ends) + ": " + frame["row_label"])
-    figures = []
     for column, own in frame.groupby("column", sort=False):
         label, engine = str(own["column_label"].iloc[0]), own["engine"].iloc[0]
         title = capitalised(f"{label}, published and measured on {engine}")
         chart, words = _panel(own, label), _describe(own, title)
-        figures.append(draw.make_figure(["column", str(column)], title, chart, words))
-    return figures
+        yield draw.make_figure(["column", str(column)], title, chart, words)
 
 
 def _panel(frame: pd.DataFrame, column: str) -> Drawing:
@@ -144,7 +142,7 @@ def ratio_figure(
     the best explanation, are drawn below.
     """
     frame = cells[(cells["published"] > 0) & cells["reproduced_mean"].notna()].copy()
-    frame["group"] = _groups(frame, studies, titles)
+    frame["group"] = list(_groups(frame, studies, titles))
     parts = [frame.assign(ratio=frame["reproduced_mean"] / frame["published"], layer=DEFAULTS)]
     if "explained" in frame and frame["explained"].notna().any():
         known = frame[frame["explained"].notna()]
@@ -164,19 +162,18 @@ def ratio_figure(
 
 def _groups(
     frame: pd.DataFrame, studies: Mapping[str, Study], titles: Mapping[str, str]
-) -> list[str]:
-    """Return the row of each number: its table, or its column if the table has several units."""
+) -> Iterator[str]:
+    """Yield the row of each number: its table, or its column if the table has several units."""
     names = {study: table_names(document) for study, document in studies.items()}
     units = frame[frame["kind"] == "printed"].groupby(["study", "table"])["unit"].nunique()
-    several, groups = set(units.index[units > 1]), []
+    several = set(units.index[units > 1])
     for row in frame.to_dict("records"):
         study, table = row["study"], row["table"]
         name = names[study].get(table, table)
         # Tables of traces share some words.
         name = name.replace(", from the published trace", "").removeprefix("Windows of ")
         own = row["column_label"] if (study, table) in several else name.partition(" (")[0]
-        groups.append(f"{titles[study]}: {own}")
-    return groups
+        yield f"{titles[study]}: {own}"
 
 
 def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:

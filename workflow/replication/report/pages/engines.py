@@ -35,7 +35,7 @@ def engines_page(source: Source) -> dict[str, Any]:
         ],
         "agreement": _agreement(source, known),
         "conformance": _conformance(source.root),
-        "flows": _flow_differences(source.root),
+        "flows": list(_flow_differences(source.root)),
         "known": known,
         "outcomes": (HOLDS, NAMED, DEVIATES, REFUSED),
         "downloads": [name for name in TABLES if (source.data / name).is_file()],
@@ -49,17 +49,16 @@ def _conformance(root: Path) -> list[tuple[Row, Badge]]:
     return [(row, known.get(row["holds"], NAMED if row["note"] else DEVIATES)) for row in rows]
 
 
-def _flow_differences(root: Path) -> list[dict[str, Any]]:
-    """Return the large differences of one flow: values on each engine, the law and the causes."""
-    rows, found = read_if_there(root / DIFFERENCES, DIFFERENCE_COLUMNS), []
+def _flow_differences(root: Path) -> Iterator[dict[str, Any]]:
+    """Yield the large differences of one flow: values on each engine, the law and the causes."""
+    rows = read_if_there(root / DIFFERENCES, DIFFERENCE_COLUMNS)
     for same in grouped(rows, "variant", "condition", "metric").values():
         largest = max(same, key=lambda row: float(row["difference"]))
         if largest["entry"]:
             values = {row["engine"]: row["value"] for row in same}
             unit = "s" if largest["metric"] == "rtt_s" else "bit/s"
             entries = largest["entry"].split("; ")
-            found.append({**largest, "values": values, "unit": unit, "entries": entries})
-    return found
+            yield {**largest, "values": values, "unit": unit, "entries": entries}
 
 
 def differences_of(root: Path, results: Results) -> list[EngineDifference]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -54,7 +54,7 @@ def overview(source: Source) -> dict[str, Any]:
         ],
         "impossible": _impossible(source),
         "deviations": _deviations(source, cells),
-        "divided": _divided(source),
+        "divided": list(_divided(source)),
     }
 
 
@@ -105,9 +105,8 @@ def _factor(row: Judged) -> float:
     return max(ratio, 1 / ratio)
 
 
-def _divided(source: Source) -> list[dict[str, Any]]:
-    """Return for each study the claims on which engines disagree: their share, and the first."""
-    found = []
+def _divided(source: Source) -> Iterator[dict[str, Any]]:
+    """Yield for each study the claims on which engines disagree: their share, and the first."""
     for name, study in source.studies.items():
         engines = source.shown_engines(name)
         rows = [r for r in of_study(source.claims, name) if r["counted"]]
@@ -115,9 +114,7 @@ def _divided(source: Source) -> list[dict[str, Any]]:
         several = [own for own in grouped(rows, "claim").values() if len(own) > 1]
         if apart := [own for own in several if len({row["verdict"] for row in own}) > 1]:
             first = sorted(apart[0], key=lambda row: engines.index(row["engine"]))
-            share = Share(len(apart), len(several))
-            found.append({"study": study, "share": share, "first": first})
-    return found
+            yield {"study": study, "share": Share(len(apart), len(several)), "first": first}
 
 
 #: What a finding rests on, in words.

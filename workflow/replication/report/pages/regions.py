@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, groupby
 from statistics import fmean
 from typing import Any
@@ -56,7 +56,7 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         "stale": [f"{one['title']} ({one['engine']})" for one in stale],
         "changes": load_settings(source.root).changed if found else [],
         "entries": load_differences(source.root).by_id if found else {},
-        "modern": modern_views(source),
+        "modern": list(modern_views(source)),
         "picture": picture,
         "steps": _STEPS,
         "runs": RUNS,
@@ -106,9 +106,8 @@ def summary(found: Sequence[_Result]) -> dict[str, Any]:
     }
 
 
-def modern_views(source: Source) -> list[dict[str, Any]]:
-    """Return the studies of the report that were judged on a modern kernel, claim by claim."""
-    views = []
+def modern_views(source: Source) -> Iterator[dict[str, Any]]:
+    """Yield the studies of the report that were judged on a modern kernel, claim by claim."""
     for found in modern_results(source.root, source.data):
         if (study := source.studies.get(found["study"])) is None:
             continue
@@ -126,18 +125,15 @@ def modern_views(source: Source) -> list[dict[str, Any]]:
             for one in compare_verdicts(rows, found["claims"], same=())
             if one.after and one.item[0] in quotes
         ]
-        views.append(
-            {
-                "study": study,
-                "own_engine": source.primary_engines[study.id].engine,
-                "found": found,
-                "kernel": ENGINES[found["engine"]].full_title,
-                "tally": Tally(one["modern"] for one in claims),
-                "claims": claims,
-                "changed": sum(one["differs"] for one in claims),
-            }
-        )
-    return views
+        yield {
+            "study": study,
+            "own_engine": source.primary_engines[study.id].engine,
+            "found": found,
+            "kernel": ENGINES[found["engine"]].full_title,
+            "tally": Tally(one["modern"] for one in claims),
+            "claims": claims,
+            "changed": sum(one["differs"] for one in claims),
+        }
 
 
 def panel_title(found: _Result, panel: Sequence[str]) -> str:
