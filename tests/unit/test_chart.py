@@ -116,9 +116,8 @@ def test_published_values_of_two_links_are_drawn_with_ours(world):
     values = [
         PublishedValue(("1", "slow", link), 5, Quantity(**asked, links=[link])) for link in waiting
     ]
-    found = ExperimentCharts(results, study.experiment("sweep"), values).of_quantities(
-        with_tables=True
-    )
+    charts = ExperimentCharts(results, study.experiment("sweep"), values)
+    found = list(charts.of_quantities(with_tables=True))
     assert len({figure.id for figure in found}) == 2
     for figure, (link, queue) in zip(found, waiting.items(), strict=True):
         assert link in figure.title
@@ -150,9 +149,8 @@ def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(wor
         )
         for flow in ("tcp1", "tcp2")
     ]
-    printed = ExperimentCharts(results, study.experiment("sweep"), values).of_quantities(
-        with_tables=True
-    )
+    charts = ExperimentCharts(results, study.experiment("sweep"), values)
+    printed = list(charts.of_quantities(with_tables=True))
     assert len({figure.id for figure in printed}) == 2 and "tcp1" in printed[0].title
     assert printed[0].published == {("1", "slow", "tcp1")}
 

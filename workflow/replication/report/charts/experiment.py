@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import altair as alt
@@ -36,7 +36,7 @@ def figures_of(
     used = [one for claim in study.claims for one in claim.quantities()]
     used = [one for one in used if one.experiment == experiment.id]
     used += [value.quantity for value in published]
-    figures = ExperimentCharts(results, experiment, published, used).of_type()
+    figures = list(ExperimentCharts(results, experiment, published, used).of_type())
     # A number that is in a chart already needs no chart of its table.
     drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
     keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
@@ -61,7 +61,7 @@ class ExperimentCharts:
         #: The TCP flows of the experiment's scenarios.
         self.flows = list(dict.fromkeys(tcp))
 
-    def of_type(self) -> list[Figure]:
+    def of_type(self) -> Iterable[Figure]:
         """Return the figures that the type of the experiment defines."""
         match self.experiment.type:
             case "cbr_sweep":
@@ -75,19 +75,18 @@ class ExperimentCharts:
                 is_few = len(self.flows) < _MANY_FLOWS
                 found = [] if is_few else jain_figures(self.results, self.experiment)
                 each = self.flows if is_few and len(self.flows) > 1 else []
-                return found + self._of_metrics(_DELAY_METRICS if self.axis else (), each)
+                return [*found, *self._of_metrics(_DELAY_METRICS if self.axis else (), each)]
             case "cwnd_traces":
                 return self._shares()
             case kind:
                 return self.of_quantities(with_tables=kind == "throughput_tables")
 
-    def _of_metrics(self, metrics: Sequence[str], flows: Sequence[str] = ()) -> list[Figure]:
-        """Return one figure for each metric against the experiment's factor.
+    def _of_metrics(self, metrics: Sequence[str], flows: Sequence[str] = ()) -> Iterator[Figure]:
+        """Yield one figure for each metric against the experiment's factor.
 
         The mean over TCP flows is drawn, or each of `flows` with a panel for each series. If all
         claims and tables use a metric in one window of the run, the chart shows that window.
         """
-        figures = []
         for metric in metrics:
             windows = {self._window(metric, flow) for flow in flows or ["tcp"]}
             window_s = windows.pop() if len(windows) == 1 else None
@@ -98,8 +97,7 @@ class ExperimentCharts:
                     f.assign(pair=f["series"], series="flow " + f["flow"]) for f in (frame, marks)
                 )
             panels_by = "pair" if flows else ""
-            figures += self._figure([metric], _named(wanted), frame, marks, panels_by)
-        return figures
+            yield from self._figure([metric], _named(wanted), frame, marks, panels_by)
 
     def _window(self, metric: str, flows: str) -> tuple[float, float] | None:
         """Return the one window in which a metric of `flows` is used, if there is one."""
@@ -108,8 +106,8 @@ class ExperimentCharts:
         covers = any(wanted.flows == "tcp" or wanted.flows == [flows] for wanted in own)
         return windows.pop() if covers and len(windows) == 1 else None
 
-    def of_quantities(self, *, with_tables: bool) -> list[Figure]:
-        """Return charts of what tables print, if wanted, and of what claims use and none prints.
+    def of_quantities(self, *, with_tables: bool) -> Iterator[Figure]:
+        """Yield charts of what tables print, if wanted, and of what claims use and none prints.
 
         Published values look the same in every chart, so each series has a panel with its values.
         """
@@ -117,7 +115,6 @@ class ExperimentCharts:
         printed = _distinct(quantities) if with_tables and self.axis else []
         metrics = {one.metric for one in quantities}
         further = [one for one in _distinct(self.used) if one.metric not in metrics]
-        figures = []
         for wanted in [*printed, *further[: max(0, _MOST_CHARTS - len(metrics))]]:
             frame, marks = self._measured_and_published(wanted)
             if len(marks) or wanted not in printed:
@@ -126,8 +123,7 @@ class ExperimentCharts:
                 display = _named(wanted, *what, *([] if how == "mean" else [how]))
                 parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
                 panels_by = "series" if len(marks) else ""
-                figures += self._figure(parts, display, frame, marks, panels_by)
-        return figures
+                yield from self._figure(parts, display, frame, marks, panels_by)
 
     def _measured_and_published(
         self, wanted: Quantity, flows: Sequence[str] = ()

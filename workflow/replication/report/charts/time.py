@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import altair as alt
 import numpy as np
@@ -28,17 +28,16 @@ _SAMPLED = {
 _JAIN = Display("Jain's index of throughput", "1", 1.0, 1.0)
 
 
-def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
-    """Return throughput, latency and drops of each flow over time, one panel for a condition."""
-    runs, figures = data.runs_of(results, experiment), []
+def time_figures(results: Results, experiment: Experiment) -> Iterator[Figure]:
+    """Yield throughput, latency and drops of each flow over time, one panel for a condition."""
+    runs = data.runs_of(results, experiment)
     frame = _binned(results, runs.assign(panel=runs["label"]))
     keys = ["run", "panel", "replicate", "width_s", "flow", "series", "time_s"]
     for name, (column, display, is_rate) in _SAMPLED.items() if len(frame) else ():
         grouped = frame.groupby(keys)[column]
         values = grouped.sum(min_count=1) if is_rate else grouped.mean()
         width_s = values.index.get_level_values("width_s") if is_rate else 1.0
-        figures += _figure(experiment, runs, name, display, values / width_s * display.factor)
-    return figures
+        yield from _figure(experiment, runs, name, display, values / width_s * display.factor)
 
 
 def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
