@@ -26,10 +26,9 @@ REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs"
 def engines_page(source: Source) -> dict[str, Any]:
     """Return what the page shows."""
     known = load_differences(source.root).by_id
-    views = [_engine(source, name) for name in dict.fromkeys((*source.engines, *ENGINES))]
     return {
-        "engines": [view for view in views if view["ran"]],
-        "missing": [view for view in views if not view["ran"]],
+        "engines": [_engine(source, name) for name in source.engines],
+        "missing": [_engine(source, name) for name in ENGINES if name not in source.engines],
         "primary_engines": [
             (study, source.primary_engines[name]) for name, study in source.studies.items()
         ],
@@ -80,7 +79,6 @@ def _engine(source: Source, name: str) -> dict[str, Any]:
         "version": str(ran.get("version", ENGINES[name].version)),
         "warning": package_warning(ran.get("package") or {}),
         "installed": ran.get("installed"),
-        "ran": name in source.engines,
         "original_of": [s for s in source.studies.values() if s.original_system.engine == name],
         "parts": [
             (study, source.parts[id][name])

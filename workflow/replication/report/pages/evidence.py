@@ -97,10 +97,9 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
     found = explanation_of(root, data, study)
     if found is None:
         return None
-    figures = []
-    if found["is_found"] and found["causes"]:
-        figures = write_figures([_waterfall(study.id, found["causes"], found["titles"])], out)
-    return {"found": found, "figures": figures}
+    is_drawn = found["is_found"] and found["causes"]
+    drawn = [_waterfall(study.id, found["causes"], found["titles"])] if is_drawn else []
+    return {"found": found, "figures": write_figures(drawn, out)}
 
 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
