@@ -12,7 +12,7 @@ from replication.report.charts.data import level_label
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
-from replication.report.pages.source import PointLink, Source, cell_id, grouped, of_study
+from replication.report.pages.source import Source, cell_id, grouped, of_study
 from replication.study.claim_model import Claim
 from replication.study.published import Table, published_path, read_published
 from replication.study.study import Experiment, Study
@@ -48,7 +48,7 @@ def study_page(
     for e in study.experiments:
         own = [row for row in design if row["experiment"] == e.id]
         ran = [row for row in own if is_supported(row)]
-        printed = [row for row in numbers if printed_for[row["table"]] == e.id]
+        printed = [row for row in numbers if printed_for.get(row["table"]) == e.id]
         judged = [row for row in results_of_claims if homes.get(row["claim"]) == e.id]
         experiments.append(
             {
@@ -56,7 +56,7 @@ def study_page(
                 "answer": shown.answer(printed, judged),
                 "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
                 "tables": tables.get(e.id, []),
-                "points": list(_points(e, own, source.points[study.id])),
+                "points": list(_points(source, e, own)),
                 "topology": topology_lines(results.scenarios[ran[0]["scenario"]]) if ran else [],
                 "figures": figures[e.id],
             }
@@ -91,13 +91,11 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_View, _V
     return found
 
 
-def _points(
-    experiment: Experiment, design: list[Row], links: Mapping[tuple[str, str], PointLink]
-) -> Iterator[_View]:
+def _points(source: Source, experiment: Experiment, design: list[Row]) -> Iterator[_View]:
     """Yield each point on each engine with its first row: a scenario to rerun, or a refusal."""
     for (point, _), rows in grouped(design, "point", "engine").items():
         levels = json.loads(rows[0]["levels"])
-        link = links.get((experiment.id, point))
+        link = source.points[rows[0]["study"]].get((experiment.id, point))
         yield {
             "labels": [level_label(f, levels.get(f.id, "")) for f in experiment.factors],
             "row": rows[0],
