@@ -221,9 +221,9 @@ def _runs(results: Results, experiment: Experiment) -> pd.DataFrame:
     design = results.design
     rows = design[(design["experiment"] == experiment.id) & design["supported"]]
     runs = rows[["experiment", "engine", "replicate", "scenario"]].reset_index(drop=True)
-    return pd.concat(
-        [runs, pd.DataFrame([_levels(experiment, one) for one in rows["levels"]])], axis=1
-    )
+    runs["experiment"] = experiment.id
+    levels = pd.DataFrame([_levels(experiment, keys) for keys in rows["levels"]])
+    return pd.concat([runs, levels], axis=1)
 
 
 def _flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
