@@ -37,7 +37,7 @@ settings.register_profile("shared machine", deadline=None)
 settings.load_profile("shared machine")
 
 # Drawing a chart starts threads in this process. A process forked from it can then hang.
-render.ProcessPoolExecutor = lambda workers: ThreadPoolExecutor(1)
+render.ProcessPoolExecutor = lambda workers, **options: ThreadPoolExecutor(1, **options)
 
 ROOT = Path(__file__).parents[2]
 SEGMENT_BYTES = 960

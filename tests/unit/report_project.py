@@ -8,6 +8,7 @@ from bs4 import BeautifulSoup
 from replication.compare.agreement import write_agreement
 from replication.metrics.collect import collect_study
 from replication.metrics.results import Results
+from replication.report.pages.source import Source
 from replication.report.render import render
 from replication.study.files import write_text
 from replication.study.study import Study
@@ -49,6 +50,10 @@ PUBLISHED = [
     ("1", "mid", "throughput", "bit/s", 1200000, "1.20"),
     ("1", "fast", "throughput", "bit/s", 123456, "0.123456"),
 ]
+
+
+#: A report without studies, for the templates alone.
+EMPTY = Source(Path(), Path(), [], [], [], PROVENANCE, {}, "data")
 
 
 class Project:

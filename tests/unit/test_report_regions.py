@@ -20,7 +20,7 @@ from replication.study.files import write_text
 from replication.study.table import read_rows
 
 from tests.unit.conftest import ROOT
-from tests.unit.report_project import example, soup
+from tests.unit.report_project import EMPTY, example, soup
 
 CHANGED = {"date": "2026-11-25", "was": "60 s", "now": "90 s", "why": "it was <u>wide</u>"}
 DIFFERENCES = "configs/engine_differences.yaml"
@@ -80,7 +80,7 @@ def result(**changes):
 
 
 WORDS = (
-    environment()
+    environment(EMPTY)
     .get_template("region_words.html")
     .make_module(regions.WORDS | {"entries": {"least_rto": SimpleNamespace(title="Least RTO")}})
 )
@@ -276,6 +276,6 @@ def test_the_page_shows_the_modern_kernel_next_to_the_study(modern):
 
 def test_claims_of_other_files_are_left_out(modern):
     modern.merge("synthetic")
-    assert regions.modern_views(Source.load(modern.root, modern.data))
+    assert list(regions.modern_views(Source.load(modern.root, modern.data)))
     modern.write("configs/modern_kernel.yaml", yaml.safe_dump(MODERN | {"engine": "ns3"}))
-    assert regions.modern_views(Source.load(modern.root, modern.data)) == []
+    assert not list(regions.modern_views(Source.load(modern.root, modern.data)))

@@ -8,7 +8,7 @@ from replication.report.pages.shown import answer, shade
 from replication.report.render import DICTIONARY
 from replication.study.study import Study
 
-from tests.unit.report_project import CELL, RATES, TABLE, csv_rows, example, soup
+from tests.unit.report_project import CELL, EMPTY, RATES, TABLE, csv_rows, example, soup
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_an_answer_counts_what_can_be_tested():
         known | {"kind": "trace", "verdict": "not testable", "relative_deviation": None},
     ]
     words = ("reproduced", "not reproduced", "not reproduced", "direction only")
-    said = environment().get_template("parts.html").module.answered
+    said = environment(EMPTY).get_template("parts.html").module.answered
     assert said(answer(cells, [{"counted": True, "verdict": word} for word in words])) == " ".join(
         [
             "1 of 2 printed numbers are reproduced; 1 more cannot be tested.",

@@ -21,16 +21,9 @@ from replication.study.files import read_json, sha256_of, write_text
 from replication.study.published import published_path
 from replication.study.table import DESIGN_COLUMNS, read_rows
 
-_PACKAGES = [
-    "snakemake",
-    "pandas",
-    "altair",
-    "papermill",
-    "nbconvert",
-    "pyarrow",
-    "pydantic",
-    "scipy",
-]
+_PACKAGES = (
+    *("snakemake", "pandas", "altair", "papermill", "nbconvert", "pyarrow", "pydantic", "scipy"),
+)
 
 
 def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: Path) -> None:

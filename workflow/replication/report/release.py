@@ -32,7 +32,7 @@ from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.model import Document
 from replication.study.published import published_path
-from replication.study.table import read_parquet, read_rows, write_parquet
+from replication.study.table import Row, read_parquet, read_rows, write_parquet
 from replication.verdicts.counts import COUNTS
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
@@ -65,7 +65,6 @@ PLAIN = (
 )
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
-_RESTORE = f"restore it: git checkout -- {RELEASED} {PAGES}; or make it anew: make release"
 
 
 class Archive(Document):
@@ -87,31 +86,31 @@ def write_released(data: Path, folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
     for path in sorted((data / "design").glob("*.csv")):
-        # Read as text, so that restoring gives the same bytes.
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
-        _write(table, folder / "design" / f"{path.stem}.parquet")
+        # Fields are text, so that restoring gives the same bytes.
+        rows = read_rows(path, tables.DESIGN_COLUMNS)
+        _write(rows, folder / "design" / f"{path.stem}.parquet")
     regions = [
         {"file": path.relative_to(data).as_posix(), "document": path.read_text(encoding="utf-8")}
         for path in sorted((data / "regions").glob("*/*.json"))
         if not path.name.endswith(".scenarios.json")  # a working file
     ]
     if regions:
-        _write(pd.DataFrame(regions), folder / REGIONS)
+        _write(regions, folder / REGIONS)
 
 
-def _write(frame: pd.DataFrame, path: Path) -> None:
-    write_parquet(pa.Table.from_pandas(frame, preserve_index=False), path, _LEVEL)
+def _write(rows: Sequence[Row], path: Path) -> None:
+    table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
+    write_parquet(table, path, _LEVEL)
 
 
 def manifest(root: Path) -> str:
     """Return the SHA-256 of each file of the release, one line a file, as `sha256sum` prints it."""
-    found = (path for folder in (RELEASED, PAGES) for path in (root / folder).rglob("*"))
+    found = {path for folder in (RELEASED, PAGES) for path in (root / folder).rglob("*")}
+    left_out = {root / MANIFEST, root / ARCHIVE, *(root / NOTEBOOK_PAGES).glob("*")}
     return "".join(
         f"{files.file_sha256(path)}  {path.relative_to(root).as_posix()}\n"
-        for path in sorted(found)
+        for path in sorted(found - left_out)
         if path.is_file()
-        and path not in (root / MANIFEST, root / ARCHIVE)
-        and path.parent != root / NOTEBOOK_PAGES
     )
 
 
@@ -125,7 +124,8 @@ def released_results(root: Path) -> Path:
     if names := sorted({line.partition("  ")[2] for line in changed}):
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise InputError(
-            f"release: altered since it was made: {', '.join(names[:5])}{more}; {_RESTORE}"
+            f"release: altered since it was made: {', '.join(names[:5])}{more}; restore it: "
+            f"git checkout -- {RELEASED} {PAGES}; or make it anew: make release"
         )
     folder = root / CACHE / files.file_sha256(path)[:16]
     if not folder.is_dir():
@@ -141,27 +141,32 @@ def restore(root: Path, released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
     shutil.copytree(released, folder, ignore=shutil.ignore_patterns("design", REGIONS))
     provenance = files.read_json(folder / PROVENANCE)
+    verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
+    of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
     for path in sorted((released / "design").glob("*.parquet")):
-        study, table = path.stem, read_parquet(path).to_pandas()
-        files.write_text(folder / "design" / f"{study}.csv", table.to_csv(index=False))
-        _write_scenarios(root, study, table, provenance, folder)
-        _write_evaluation(folder, study)
+        study, design = path.stem, read_parquet(path).to_pylist()
+        tables.write_table(folder / "design" / f"{study}.csv", design, tables.DESIGN_COLUMNS)
+        _write_scenarios(root, study, design, provenance, folder)
+        own = folder / "evaluation" / study
+        write_parquet(verdicts.filter(pc.equal(verdicts["study"], study)), own / VERDICTS)
+        rows = [row for row in of_papers if row["study"] == study]
+        tables.write_table(own / SELF_CONSISTENCY, rows, columns)
     if (released / REGIONS).is_file():
         for row in read_parquet(released / REGIONS).to_pylist():
             files.write_text(folder / row["file"], row["document"])
 
 
 def _write_scenarios(
-    root: Path, name: str, design: pd.DataFrame, provenance: Mapping[str, Any], folder: Path
+    root: Path, name: str, design: Sequence[Row], provenance: Mapping[str, Any], folder: Path
 ) -> None:
     """Design the scenarios of a study again and write those that the release used."""
     tier = Tier.model_validate(provenance["tier"])
     version = provenance["config"].get("ns3_version")
     options = {} if version is None else {"ns3_version": version}
-    engines = list(dict.fromkeys(design["engine"]))
+    engines = list(dict.fromkeys(row["engine"] for row in design))
     runs = design_study(load_study(root, name), tier, engines, **options)
     scenarios = {run.scenario_id: run.scenario for run in runs}
-    wanted = set(design["scenario"])
+    wanted = {row["scenario"] for row in design}
     if lacking := sorted(wanted - scenarios.keys()):
         raise InputError(
             f"configs/studies/{name}: does not design {len(lacking)} of {len(wanted)} released "
@@ -169,16 +174,6 @@ def _write_scenarios(
             "`make release` renews it"
         )
     write_scenarios({key: scenarios[key] for key in wanted}, name, folder / "design")
-
-
-def _write_evaluation(folder: Path, study: str) -> None:
-    own = folder / "evaluation" / study
-    verdicts = read_parquet(folder / VERDICTS)
-    write_parquet(verdicts.filter(pc.equal(verdicts["study"], study)), own / VERDICTS)
-    columns_of = {SELF_CONSISTENCY: tables.SELF_CONSISTENCY_COLUMNS}
-    for name, columns in (columns_of | {"audit.csv": tables.AUDIT_COLUMNS}).items():
-        rows = [row for row in read_rows(folder / name, columns) if row["study"] == study]
-        tables.write_table(own / name, rows, columns)
 
 
 def results_in(folder: Path) -> tuple[Path, str]:
@@ -239,9 +234,9 @@ def replacing(out: Path) -> Iterator[Path]:
 
 
 def check_release(root: Path) -> str:
-    """Check that the release is unaltered and that its verdicts follow from its results.
+    """Check the files of the release, and its verdicts against its results; return a sentence.
 
-    Return a sentence that says so. InputError names the files that differ.
+    InputError names the files that differ.
     """
     results = released_results(root)
     provenance = files.read_json(results / PROVENANCE)

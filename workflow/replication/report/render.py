@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 import yaml
-from altair.utils.schemapi import debug_mode
+from altair.utils.schemapi import disable_debug_mode
+from jinja2 import Environment
 
 from replication.compare.agreement import TABLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
@@ -38,10 +39,9 @@ from replication.study.study import REGIONS_TABLE, Study
 from replication.study.table import read_frame, write_parquet
 
 PACKAGE = Path(__file__).parent
-#: Merged tables that a reader can download from the pages.
+#: Merged tables that a reader can download from the pages, and those that only some results have.
 DOWNLOADS = (*release.JUDGED, release.PROVENANCE)
-#: Tables that only some folders of results have.
-_OPTIONAL_DOWNLOADS = (REGIONS_TABLE, COMPARISON, NEARNESS, SAMPLES, *TABLES)
+_FURTHER_DOWNLOADS = (REGIONS_TABLE, COMPARISON, NEARNESS, SAMPLES, *TABLES)
 #: A report's copy of the tables; pages of the release link to data/release instead.
 _COPIED = "data"
 #: The meaning of each column of the downloads.
@@ -57,11 +57,15 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
     InputError: a result is missing or malformed; the message says what to run.
     """
     source = Source.load(root, data, downloads)
+    workers = min(len(source.studies), os.cpu_count() or 1)
     with replacing(out) as folder:
-        write = partial(_write, source, notebooks, folder)
-        names = [*_PAGES, *source.studies]
-        with ProcessPoolExecutor(min(len(source.studies), os.cpu_count() or 1)) as pool:
-            list(pool.map(write, names))
+        # Checking charts against Altair's schema would take longer than making them.
+        with ProcessPoolExecutor(workers, initializer=disable_debug_mode) as pool:
+            pages = pool.submit(_write_pages, source, folder)
+            write_study = partial(_write_study, source, notebooks, folder)
+            findings = list(pool.map(write_study, source.studies.values()))
+            pool.submit(_write_index, source, folder, findings).result()
+            pages.result()
         if downloads == _COPIED:
             _copy_data(source, folder / _COPIED)
         shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
@@ -69,76 +73,67 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
         write_text(folder / "assets" / "vega.js", _vega_script())
 
 
-def _write(source: Source, notebooks: Path, folder: Path, name: str) -> None:
-    """Write all of a study, or a page of `_PAGES` if it has anything to show."""
-    # Checking charts against Altair's schema would take longer than making them.
-    with debug_mode(False):
-        if name in source.studies:
-            _write_study(source, notebooks, folder, source.studies[name])
-        elif (shown := _PAGES[name](source, folder)) is not None:
-            template = environment(source).get_template(f"{name}.html")
-            write_text(folder / f"{name}.html", template.render(page=name, **shown))
+def _write(
+    templates: Environment,
+    folder: Path,
+    page: str,
+    template: str = "",
+    file: str = "",
+    **shown: Any,
+) -> None:
+    """Write a page; its template and file are named after it by default."""
+    text = templates.get_template(f"{template or page}.html").render(page=page, **shown)
+    write_text(folder / (file or f"{page}.html"), text)
 
 
-def _index(source: Source, folder: Path) -> dict[str, Any]:
-    found = overview.lead_findings(source)
-    write_figures([one["figure"] for one in found if one["figure"]], folder)
-    return {
-        "findings": found,
-        "overview": overview.overview(source),
-        "figures": write_figures(overview.all_numbers(source), folder),
-        "changed": sum(len(study.changes) for study in source.studies.values()),
-    }
+def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]]) -> None:
+    _write(
+        environment(source),
+        folder,
+        "index",
+        findings=[one for one in findings if one["said"]],
+        overview=overview.overview(source),
+        figures=write_figures(overview.all_numbers(source), folder),
+        changed=sum(len(study.changes) for study in source.studies.values()),
+    )
 
 
-def _changed(source: Source) -> list[dict[str, Any]]:
-    return [assumptions.changes_view(study) for study in source.studies.values() if study.changes]
-
-
-def _method(source: Source, _: Path) -> dict[str, Any]:
+def _write_pages(source: Source, folder: Path) -> None:
+    """Write the pages on all studies, those on engines and regions if there are results."""
+    write, studies = partial(_write, environment(source), folder), source.studies.values()
+    changed = [assumptions.changes_view(study) for study in studies if study.changes]
+    write("changes", changed=changed, moves=assumptions.MOVES)
     names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
-    tables = [(s, assumptions.parameter_tables(s)) for s in source.studies.values()]
-    glossary = (PACKAGE / "glossary.csv").read_text("utf-8").splitlines()
-    return {
-        "changed": _changed(source),
-        "parameters": [(s, len(one["published"]), len(one["assumed"])) for s, one in tables],
-        "downloads": _downloads(source),
-        "lectures": [] if source.downloads == _COPIED else _linked(names),
-        "glossary": list(csv.reader(glossary)),
-    }
+    parameters = [(study, assumptions.parameter_tables(study)) for study in studies]
+    write(
+        "method",
+        changed=changed,
+        parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
+        downloads=_downloads(source),
+        lectures=[] if source.downloads == _COPIED else _linked(names),
+        glossary=list(csv.reader((PACKAGE / "glossary.csv").read_text("utf-8").splitlines())),
+    )
+    if source.engines:
+        write("engines", view=engines_page(source))
+    if shown := regions_page(source):
+        write("regions", **shown)
+        for name in shown["by_study"]:
+            own = shown | {"study": source.studies[name], "file": f"regions~{name}.html"}
+            write("regions", "region_study", **own)
+        runs = pa.Table.from_pandas(runs_table(shown["found"]), preserve_index=False)
+        write_parquet(runs, folder / RUNS)
 
 
-def _regions(source: Source, folder: Path) -> dict[str, Any] | None:
-    """Write the page on each study's regions; return what the page on all regions shows."""
-    shown = regions_page(source)
-    if shown is None:
-        return None
-    template = environment(source).get_template("region_study.html")
-    for name in shown["by_study"]:
-        text = template.render(page="regions", study=source.studies[name], **shown)
-        write_text(folder / f"regions~{name}.html", text)
-    runs = pa.Table.from_pandas(runs_table(shown["found"]), preserve_index=False)
-    write_parquet(runs, folder / RUNS)
-    return shown
+def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> dict[str, Any]:
+    """Write the pages of a study, its evidence, points and notebooks; return its findings.
 
-
-#: Views of pages, which may write charts into the report's folder; None: there is no page.
-_PAGES: dict[str, Callable[[Source, Path], dict[str, Any] | None]] = {
-    "index": _index,
-    "changes": lambda source, _: {"changed": _changed(source), "moves": assumptions.MOVES},
-    "engines": lambda source, _: {"view": engines_page(source)} if source.engines else None,
-    "regions": _regions,
-    "method": _method,
-}
-
-
-def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> None:
-    """Write the pages of a study, its evidence, its points and its notebooks."""
+    The first page shows the findings with the chart of the first.
+    """
     name = study.id
     results = Results.load(source.data, name)
     primary = source.primary_results(results)
     said = overview.conclusions(source, study, primary)
-    chart = next((f"{name}~{one.chart}" for one in said if one.chart), "")
+    chart = f"{name}~{said[0].chart}" if said else ""
     judged, figures = overview.primary_cells(source, study), {}
     traced = evidence.figures_of_traces(source, study)
     for experiment in study.experiments:
@@ -147,13 +142,19 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         found.sort(key=lambda one: one.id != chart)
         figures[experiment.id] = write_figures(found, folder)
     view = study_page(source, study, results, figures)
-    robust, templates = evidence.robust_view(source, study), environment(source)
+    robust, write = (
+        evidence.robust_view(source, study),
+        partial(_write, environment(source), folder),
+    )
     has_sensitivity = bool(robust and not robust["stale"])
     linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)
     why = evidence.why_view(source.root, source.data, study, folder)
-    shown = {"page": name, "view": view, "conclusions": said, "why": why, "notebooks": linked}
-    write_text(folder / f"{name}.html", templates.get_template("study.html").render(**shown))
-    text = templates.get_template("evidence.html").render(
+    shown: dict[str, Any] = {"view": view, "conclusions": said, "why": why, "notebooks": linked}
+    write(name, "study", **shown)
+    write(
+        name,
+        "evidence",
+        f"{name}~evidence.html",
         **shown,
         traces=evidence.trace_section(source, study),
         parameters=assumptions.parameter_tables(study),
@@ -161,12 +162,13 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),
     )
-    write_text(folder / f"{name}~evidence.html", text)
-    template, numbers = templates.get_template("point.html"), numbers_of_points(view)
-    for page in point_pages(source, study, results):
-        cells = numbers.get(page["file"], [])
-        further = {"cells": cells, "up": "../", "flow_columns": FLOW_COLUMNS}
-        write_text(folder / page["file"], template.render(page=name, view=page, **further))
+    numbers = numbers_of_points(view)
+    for point in point_pages(source, study, results):
+        cells = numbers.get(point["file"], [])
+        more = {"cells": cells, "up": "../", "flow_columns": FLOW_COLUMNS}
+        write(name, "point", point["file"], view=point, **more)
+    drawn = (one for own in figures.values() for one in own)
+    return {"study": study, "said": said, "figure": next((f for f in drawn if f.id == chart), None)}
 
 
 def _write_notebooks(
@@ -201,8 +203,8 @@ def _vega_script() -> str:
 
 
 def _downloads(source: Source) -> list[str]:
-    found = [name for name in _OPTIONAL_DOWNLOADS if (source.data / name).is_file()]
-    return [*DOWNLOADS, *found]
+    further = [name for name in _FURTHER_DOWNLOADS if (source.data / name).is_file()]
+    return [*DOWNLOADS, *further]
 
 
 def _copy_data(source: Source, folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
@@ -21,17 +21,19 @@ _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high", 
 _COLUMNS = ["study", "kind", "table", "row", "column", "row_label", "column_label", "engine"]
 _COLUMNS += ["display_unit", *_VALUES, "accepted_low", "accepted_high"]
 _COLUMNS += ["n", "relative_deviation", "verdict"]
+_WORDS = list(map(str, Verdict))
+_COLOURS = dict(zip(_WORDS, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True))
+_SYMBOLS = dict(zip(_WORDS, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True))
 
 
-def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
-    """Return one figure for each column of printed tables that have the same columns.
+def column_figures(cells: pd.DataFrame, *tables: Table) -> Iterator[Figure]:
+    """Yield one figure for each column of printed tables that have the same columns.
 
     Each row is a number, with its preset tolerance as a grey bar and the value of the column
     `explained` as a tick. Labels of several tables begin with the last part of the table's title.
     """
-    named = {table.id: table for table in tables}
-    frame = cells[cells["table"].isin(named) & (cells["kind"] == "printed")]
-    frame = frame[frame["reproduced_mean"].notna()]
+    ends = {table.id: table.title.rpartition(", ")[2] for table in tables}
+    frame = cells[cells["table"].isin(ends) & cells["reproduced_mean"].notna()]
     frame = frame.assign(
         accepted_low=frame["published"] - frame["accepted_margin"],
         accepted_high=frame["published"] + frame["accepted_margin"],
@@ -40,16 +42,13 @@ def column_figures(cells: pd.DataFrame, *tables: Table) -> list[Figure]:
     for name in {*_VALUES, "accepted_low", "accepted_high"} & set(names):
         frame[name] *= frame["display_factor"]
     frame = frame[names]
-    if len(named) > 1:
-        heads = frame["table"].map({id: t.title.rpartition(", ")[2] for id, t in named.items()})
-        frame = frame.assign(row_label=heads + ": " + frame["row_label"])
-    figures = []
+    if len(ends) > 1:
+        frame = frame.assign(row_label=frame["table"].map(ends) + ": " + frame["row_label"])
     for column, own in frame.groupby("column", sort=False):
         label, engine = str(own["column_label"].iloc[0]), own["engine"].iloc[0]
         title = capitalised(f"{label}, published and measured on {engine}")
         chart, words = _panel(own, label), _describe(own, title)
-        figures.append(draw.make_figure(["column", str(column)], title, chart, words, own))
-    return figures
+        yield draw.make_figure(["column", str(column)], title, chart, words)
 
 
 def _panel(frame: pd.DataFrame, column: str) -> Drawing:
@@ -89,11 +88,11 @@ def _panel(frame: pd.DataFrame, column: str) -> Drawing:
 
 
 def _tooltip(unit: str) -> list[alt.Tooltip]:
+    interval = {"reproduced_low": "95 % interval from", "reproduced_high": "to"}
     return [
         *draw.tips("N", table="Table", row_label="Row", column_label="Column", engine="Engine"),
         *draw.tips("Q", ".6g", published=f"Published ({unit})"),
-        *draw.tips("Q", ".5g", reproduced_mean=f"Measured ({unit})"),
-        *draw.tips("Q", ".5g", reproduced_low="95 % interval from", reproduced_high="to"),
+        *draw.tips("Q", ".5g", reproduced_mean=f"Measured ({unit})", **interval),
         *draw.tips("Q", n="Replicates"),
         *draw.tips("Q", "+.1%", relative_deviation="Deviation"),
         *draw.tips("N", verdict="Verdict"),
@@ -117,14 +116,13 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
 
     The outline has the colour too, since the symbol for "not testable" is only an outline.
     """
-    shown = [verdict for verdict in Verdict if (present == verdict).any()]
-    order, legend = list(map(str, shown)), draw.legend_of(shown, "Verdict")
-    colours = [draw.VERDICT_COLOURS[verdict] for verdict in shown]
-    symbols = [draw.VERDICT_SYMBOLS[verdict] for verdict in shown]
+    shown = [word for word in _WORDS if (present == word).any()]
+    legend = draw.legend_of(shown, "Verdict")
+    colours, symbols = ([looks[verdict] for verdict in shown] for looks in (_COLOURS, _SYMBOLS))
     return {
-        "color": draw.levels_of(alt.Color, "verdict", order, colours, legend),
-        "stroke": draw.levels_of(alt.Stroke, "verdict", order, colours, legend),
-        "shape": draw.levels_of(alt.Shape, "verdict", order, symbols, legend),
+        "color": draw.levels_of(alt.Color, "verdict", shown, colours, legend),
+        "stroke": draw.levels_of(alt.Stroke, "verdict", shown, colours, legend),
+        "shape": draw.levels_of(alt.Shape, "verdict", shown, symbols, legend),
     }
 
 
@@ -144,7 +142,7 @@ def ratio_figure(
     the best explanation, are drawn below.
     """
     frame = cells[(cells["published"] > 0) & cells["reproduced_mean"].notna()].copy()
-    frame["group"] = _groups(frame, studies, titles)
+    frame["group"] = list(_groups(frame, studies, titles))
     parts = [frame.assign(ratio=frame["reproduced_mean"] / frame["published"], layer=DEFAULTS)]
     if "explained" in frame and frame["explained"].notna().any():
         known = frame[frame["explained"].notna()]
@@ -156,29 +154,26 @@ def ratio_figure(
     width = margin.to_numpy(dtype=float)
     band = pd.DataFrame({"group": margin.index, "low": 1 - width, "high": 1 + width})
     order = list(dict.fromkeys(frame["group"]))
-    data, words = shown[_RATIO_COLUMNS], _ratio_words(frame, shown)
-    chart = _ratio_chart(data.round({"ratio": 4, "shown": 4}), band.round(4), order)
+    drawn = shown[_RATIO_COLUMNS].round({"ratio": 4, "shown": 4})
+    chart, words = _ratio_chart(drawn, band.round(4), order), _ratio_words(frame, shown)
     title = "Every number: measured divided by published"
-    return draw.make_figure(["numbers"], title, chart, words, data)
+    return draw.make_figure(["numbers"], title, chart, words)
 
 
 def _groups(
     frame: pd.DataFrame, studies: Mapping[str, Study], titles: Mapping[str, str]
-) -> list[str]:
-    """Return the row of each number: its table, or its column if the table has several units."""
+) -> Iterator[str]:
+    """Yield the row of each number: its table, or its column if the table has several units."""
     names = {study: table_names(document) for study, document in studies.items()}
     units = frame[frame["kind"] == "printed"].groupby(["study", "table"])["unit"].nunique()
-    several, groups = set(units.index[units > 1]), []
+    several = set(units.index[units > 1])
     for row in frame.to_dict("records"):
         study, table = row["study"], row["table"]
         name = names[study].get(table, table)
         # Tables of traces share some words.
         name = name.replace(", from the published trace", "").removeprefix("Windows of ")
-        in_column = (study, table) in several
-        groups.append(
-            f"{titles[study]}: {row['column_label'] if in_column else name.partition(' (')[0]}"
-        )
-    return groups
+        own = row["column_label"] if (study, table) in several else name.partition(" (")[0]
+        yield f"{titles[study]}: {own}"
 
 
 def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:
@@ -198,11 +193,9 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     base = alt.Chart(shown).encode(x=x("shown"), y=y)
     settings = [DEFAULTS, UNDER]
     layers = alt.YOffset("layer:N", sort=settings, scale=alt.Scale(domain=settings))
-    tooltip = [
-        *draw.tips("N", group="Table", row_label="Row", column_label="Column", engine="Engine"),
-        *draw.tips("N", layer="Settings", verdict="Verdict at the defaults"),
-        *draw.tips("Q", ".3g", ratio="Measured / published"),
-    ]
+    tooltip = draw.tips("N", group="Table", row_label="Row", column_label="Column", engine="Engine")
+    tooltip += draw.tips("N", layer="Settings", verdict="Verdict at the defaults")
+    tooltip += draw.tips("Q", ".3g", ratio="Measured / published")
     ours = base.transform_filter(f"datum.layer == '{DEFAULTS}'").mark_point(filled=True, size=32)
     present = shown.loc[shown["layer"] == DEFAULTS, "verdict"]
     ours = ours.encode(yOffset=layers, **verdict_look(present), tooltip=tooltip)
@@ -222,9 +215,7 @@ def _ratio_words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:
         matches = int((own["verdict"] == Verdict.REPRODUCED).sum())
         middle = draw.three_digits(float(ratios.median()))
         words += f" {group}: {matches} of {len(own)} match, median ratio {middle}."
-    beyond = int((shown["shown"] != shown["ratio"]).sum())
-    if beyond:
-        words += (
-            f" {beyond} marks lie beyond a factor of {_FURTHEST:.0f} and are drawn at the edge."
-        )
+    if beyond := int((shown["shown"] != shown["ratio"]).sum()):
+        edge = f"beyond a factor of {_FURTHEST:.0f} and are drawn at the edge"
+        words += f" {beyond} marks lie {edge}."
     return words

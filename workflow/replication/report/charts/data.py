@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,10 +21,8 @@ from replication.study.files import read_yaml
 from replication.study.parameter import Factor
 from replication.study.study import Experiment
 from replication.study.table import read_parquet
-from replication.verdicts.verdict_table import NAME, read_table
+from replication.verdicts.verdict_table import read_table
 
-#: Key of a judged cell within its study.
-_CELL = ["table", "row", "column", "engine"]
 #: Longer lists of numbers or series are summarised by their ends.
 MOST_NAMED = 12
 
@@ -40,7 +38,7 @@ class Display:
 
     @property
     def title(self) -> str:
-        """The title of an axis, with the unit."""
+        """The title of an axis."""
         unit = self.unit.replace(" (", ", ").replace(")", "")  # for "KB (as printed)"
         return f"{self.label} ({unit})" if unit else self.label
 
@@ -75,11 +73,15 @@ def level_label(factor: Factor, key: str) -> str:
     return next((level.label for level in factor.levels if level.key == key), key)
 
 
+def labels_of(levels: Mapping[Any, Any], factors: Iterable[Factor]) -> str:
+    """Return the labels of the levels of those factors that have one."""
+    return ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
+
+
 def unsaid_unit(factor: Factor) -> str:
     """Return the unit of a factor's levels; empty if their labels already have it."""
-    if factor.unit == "1" or all(level.label.endswith(factor.unit) for level in factor.levels):
-        return ""
-    return factor.unit
+    is_said = all(level.label.endswith(factor.unit) for level in factor.levels)
+    return "" if factor.unit == "1" or is_said else factor.unit
 
 
 def levels_in_brief(factor: Factor) -> str:
@@ -136,30 +138,19 @@ def over_replicates(
     return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "n"])
 
 
-def flow_ids(results: Results, experiment: Experiment) -> list[str]:
-    """Return the ids of the experiment's TCP flows, in the order of the scenarios."""
-    names = results.runs(experiment.id, {})["scenario"].unique()
-    flows = [flow for n in names for flow in results.scenarios.get(str(n), {}).get("flows", [])]
-    return list(dict.fromkeys(str(flow["id"]) for flow in flows if flow["kind"] == "tcp"))
-
-
 def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
     """Return the runs of an experiment that have results, with a `label` of their levels."""
     rows = results.design
     rows = rows[(rows["experiment"] == experiment.id) & rows["supported"]]
     finished = results.flows[["scenario", "engine"]].drop_duplicates()
-    labels = [_join_labels(levels, experiment.factors) for levels in rows["levels"]]
+    labels = [labels_of(levels, experiment.factors) for levels in rows["levels"]]
     return rows.assign(label=labels).merge(finished, on=["scenario", "engine"])
 
 
 def series_of(levels: Mapping[Any, Any], experiment: Experiment, axis: Factor | None) -> str:
     """Return the labels of the levels that are not on the axis, or the experiment's title."""
     factors = [one for one in experiment.factors if len(one.levels) > 1 and one is not axis]
-    return _join_labels(levels, factors) or experiment.title
-
-
-def _join_labels(levels: Mapping[Any, Any], factors: Sequence[Factor]) -> str:
-    return ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
+    return labels_of(levels, factors) or experiment.title
 
 
 def read_series(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
@@ -199,23 +190,10 @@ def flow_label(flow: Mapping[str, object]) -> str:
     return name if name.lower().endswith(identifier.lower()) else f"{identifier} ({name})"
 
 
-def read_cells(data: Path, study: str) -> pd.DataFrame:
-    """Read a study's judged cells; an empty table if it has none."""
-    folder = data / "evaluation" / study
-    if not (folder / NAME).is_file():
-        return pd.DataFrame()
-    cells: pd.DataFrame = read_table(folder, "cells").to_pandas()
-    return cells
-
-
-def with_explained(cells: pd.DataFrame, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Add a column `explained` to a study's cells, from its rows of explained_cells.csv."""
-    if cells.empty or not rows:
-        return cells
-    explained = pd.DataFrame(rows)[[*_CELL, "reproduced_mean"]]
-    explained["explained"] = pd.to_numeric(explained.pop("reproduced_mean"))
-    joined: pd.DataFrame = cells.merge(explained, how="left", on=_CELL)
-    return joined
+def read_judged(data: Path, study: str, kind: str) -> pd.DataFrame:
+    """Read the judged "cells" or "claims" of a study."""
+    judged: pd.DataFrame = read_table(data / "evaluation" / study, kind).to_pandas()
+    return judged
 
 
 class PublishedValue(NamedTuple):

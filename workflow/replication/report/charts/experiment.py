@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import altair as alt
 import pandas as pd
 
 from replication.metrics.results import Results
-from replication.metrics.trace import TABLE_PREFIX
 from replication.report.charts import data
 from replication.report.charts import figure as draw
 from replication.report.charts.cells import column_figures
@@ -37,7 +36,7 @@ def figures_of(
     used = [one for claim in study.claims for one in claim.quantities()]
     used = [one for one in used if one.experiment == experiment.id]
     used += [value.quantity for value in published]
-    figures = _figures_of_type(results, experiment, published, used)
+    figures = list(ExperimentCharts(results, experiment, published, used).of_type())
     # A number that is in a chart already needs no chart of its table.
     drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
     keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
@@ -45,112 +44,180 @@ def figures_of(
     return draw.with_prefix([*figures, *_cells_figures(rest, study, experiment)], study.id)
 
 
-def _figures_of_type(
-    results: Results, experiment: Experiment, published: list[PublishedValue], used: list[Quantity]
-) -> list[Figure]:
-    match experiment.type:
-        case "cbr_sweep" | "pairwise_fairness":
-            flows = data.flow_ids(results, experiment) if experiment.type != "cbr_sweep" else []
-            return _metric_figures(results, experiment, _SWEEP_METRICS, published, used, flows)
-        case "queuing":
-            return time_figures(results, experiment)
-        case "bdp_jain":
-            flows = data.flow_ids(results, experiment)
-            found = jain_figures(results, experiment) if len(flows) >= _MANY_FLOWS else []
-            if axis_factor(experiment) is None:
-                return found
-            # The mean of a few flows says nothing about fairness.
-            each = flows if 1 < len(flows) < _MANY_FLOWS else []
-            return found + _metric_figures(
-                results, experiment, _DELAY_METRICS, published, used, each
-            )
-        case "cwnd_traces":
-            return _share_figures(results, experiment, published)
-        case kind:
-            further = _without_table(used, published)
-            drawn = published if kind == "throughput_tables" else []
-            return published_figures(results, experiment, drawn, further)
+@dataclass
+class ExperimentCharts:
+    """Charts of an experiment, with its published values and the quantities that are used of it."""
+
+    results: Results
+    experiment: Experiment
+    published: Sequence[PublishedValue] = ()
+    used: Sequence[Quantity] = ()
+
+    def __post_init__(self) -> None:
+        self.axis = axis_factor(self.experiment)
+        names = self.results.runs(self.experiment.id, {})["scenario"].unique()
+        flows = [flow for name in names for flow in self.results.scenarios[name]["flows"]]
+        tcp = (str(flow["id"]) for flow in flows if flow["kind"] == "tcp")
+        #: The TCP flows of the experiment's scenarios.
+        self.flows = list(dict.fromkeys(tcp))
+
+    def of_type(self) -> Iterable[Figure]:
+        """Return the figures that the type of the experiment defines."""
+        match self.experiment.type:
+            case "cbr_sweep":
+                return self._of_metrics(_SWEEP_METRICS)
+            case "pairwise_fairness":
+                return self._of_metrics(_SWEEP_METRICS if self.axis else (), self.flows)
+            case "queuing":
+                return time_figures(self.results, self.experiment)
+            case "bdp_jain":
+                # The mean of a few flows says nothing about fairness, nor Jain's index.
+                is_few = len(self.flows) < _MANY_FLOWS
+                found = [] if is_few else jain_figures(self.results, self.experiment)
+                each = self.flows if is_few and len(self.flows) > 1 else []
+                return [*found, *self._of_metrics(_DELAY_METRICS if self.axis else (), each)]
+            case "cwnd_traces":
+                return self._shares()
+            case kind:
+                return self.of_quantities(with_tables=kind == "throughput_tables")
+
+    def _of_metrics(self, metrics: Sequence[str], flows: Sequence[str] = ()) -> Iterator[Figure]:
+        """Yield one figure for each metric against the experiment's factor.
+
+        The mean over TCP flows is drawn, or each of `flows` with a panel for each series. If all
+        claims and tables use a metric in one window of the run, the chart shows that window.
+        """
+        for metric in metrics:
+            windows = {self._window(metric, flow) for flow in flows or ["tcp"]}
+            window_s = windows.pop() if len(windows) == 1 else None
+            wanted = Quantity(experiment=self.experiment.id, metric=metric, window_s=window_s)
+            frame, marks = self._measured_and_published(wanted, flows)
+            if flows:
+                frame, marks = (
+                    f.assign(pair=f["series"], series="flow " + f["flow"]) for f in (frame, marks)
+                )
+            panels_by = "pair" if flows else ""
+            yield from self._figure([metric], _named(wanted), frame, marks, panels_by)
+
+    def _window(self, metric: str, flows: str) -> tuple[float, float] | None:
+        """Return the one window in which a metric of `flows` is used, if there is one."""
+        own = [wanted for wanted in self.used if wanted.metric == metric]
+        windows = {wanted.window_s for wanted in own}
+        covers = any(wanted.flows == "tcp" or wanted.flows == [flows] for wanted in own)
+        return windows.pop() if covers and len(windows) == 1 else None
+
+    def of_quantities(self, *, with_tables: bool) -> Iterator[Figure]:
+        """Yield charts of what tables print, if wanted, and of what claims use and none prints.
+
+        Published values look the same in every chart, so each series has a panel with its values.
+        """
+        quantities = [value.quantity for value in self.published]
+        printed = _distinct(quantities) if with_tables and self.axis else []
+        metrics = {one.metric for one in quantities}
+        further = [one for one in _distinct(self.used) if one.metric not in metrics]
+        for wanted in [*printed, *further[: max(0, _MOST_CHARTS - len(metrics))]]:
+            frame, marks = self._measured_and_published(wanted)
+            if len(marks) or wanted not in printed:
+                flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
+                what, how = [*flows, *(wanted.links or ())], wanted.aggregate
+                display = _named(wanted, *what, *([] if how == "mean" else [how]))
+                parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
+                panels_by = "series" if len(marks) else ""
+                yield from self._figure(parts, display, frame, marks, panels_by)
+
+    def _measured_and_published(
+        self, wanted: Quantity, flows: Sequence[str] = ()
+    ) -> list[pd.DataFrame]:
+        """Return a quantity at each point and its published values, of each of `flows` if given."""
+        parts = []
+        for flow in flows or [""]:
+            one = wanted.model_copy(update={"flows": [flow]}) if flow else wanted
+            found = data.estimates(self.results, self.experiment, one), self._marks(one)
+            parts.append([frame.assign(flow=flow) for frame in found])
+        return [pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True)]
+
+    def _marks(self, wanted: Quantity) -> pd.DataFrame:
+        """Return series, x, value, source and cell of published values of a single point."""
+        rows = []
+        for cell, value, quantity in self.published:
+            keys = {factor: keys[0] for factor, keys in quantity.where.items() if len(keys) == 1}
+            is_point = self.axis is None or self.axis.id in keys
+            if is_point and _at_all_points(quantity) == wanted:
+                source = "table {}, row {}, column {}".format(*cell)
+                rows.append({**keys, "value": value, "source": source, "cell": cell})
+        frame = data.label_points(pd.DataFrame(rows), self.experiment, self.axis)
+        return frame.reindex(columns=["series", "x", "value", "source", "cell"])
+
+    def _figure(
+        self,
+        parts: Sequence[str],
+        display: Display,
+        frame: pd.DataFrame,
+        marks: pd.DataFrame,
+        panels_by: str = "",
+    ) -> list[Figure]:
+        """Return the figure of lines against the factor; none where nothing was measured.
+
+        `parts` are the end of its id; `panels_by` names the column that makes panels.
+        """
+        if frame.empty:
+            return []
+        if self.axis is None:
+            frame, marks = (one.assign(x=one["series"]) for one in (frame, marks))
+        cells, marks = marks["cell"], marks.drop(columns=["cell", "flow"])
+        drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
+        order = list(dict.fromkeys(drawn["series"]))
+        if self.axis is None:
+            title = " and ".join(factor.label for factor in self.experiment.factors)
+            x = draw.axis_x(title, names=order)
+        else:
+            values = sorted({float(value) for value in drawn["x"].dropna()})
+            x = draw.axis_x(data.display_factor(self.axis).title, values)
+        if panels_by:
+            panels, words = [], ""
+            for name in order if panels_by == "series" else frame[panels_by].unique():
+                ours, theirs = (one[one[panels_by] == name] for one in (frame, marks))
+                panel = draw.lines_panel(ours, order, x, display, theirs, (200, 165))
+                panels.append(panel.properties(title=str(name)))
+                words += f"{name}. {_describe_lines(ours, order, x['title'], display)} "
+            chart = alt.concat(*panels, columns=2)
+            chart = chart.resolve_scale(color="shared", shape="shared", y="shared")
+        else:
+            chart = draw.lines_panel(frame, order, x, display, marks)
+            words = _describe_lines(frame, order, x["title"], display)
+        if len(marks):
+            words += f" {len(marks)} published values are hollow diamonds."
+        title = f"{self.experiment.title}: {display.label.lower()}"
+        id = [self.experiment.id, *parts]
+        return [draw.make_figure(id, title, chart, words.strip(), cells)]
+
+    def _shares(self) -> list[Figure]:
+        """Return the throughput of each flow by condition; none if all flows are alike."""
+        printed = {value.quantity.metric for value in self.published}
+        metric = "goodput_bps" if "goodput_bps" in printed else "throughput_bps"
+        wanted = Quantity(experiment=self.experiment.id, metric=metric)
+        both = self._measured_and_published(wanted, self.flows)
+        frame, marks = (f.assign(condition=f["series"], series=f["flow"].map(proper)) for f in both)
+        if frame.groupby("flow")["condition"].first().nunique() < 2:
+            return []
+        display = data.display_metric(metric)
+        chart = _share_chart(frame, marks[["condition", "series", "value"]], display)
+        words = f"{display.title} of each flow, one row for each pair."
+        for row in frame.to_dict("records"):
+            words += f" {row['condition']}, {row['series']}: {draw.three_digits(row['mean'])}."
+        words += " Hollow diamonds are published." if len(marks) else ""
+        title = f"{self.experiment.title}: {display.label.lower()} of each flow"
+        id = [self.experiment.id, "shares"]
+        return [draw.make_figure(id, title, chart, words, marks["cell"])]
 
 
-def _without_table(used: Sequence[Quantity], published: Sequence[PublishedValue]) -> list[Quantity]:
-    """Return quantities that claims use and no table prints, up to `_MOST_CHARTS` in total."""
-    printed = {value.quantity.metric for value in published}
+def _distinct(quantities: Iterable[Quantity]) -> list[Quantity]:
+    """Return the quantities at all points, each once."""
     found: list[Quantity] = []
-    for one in map(_at_all_points, used):
-        if one.metric not in printed and one not in found:
+    for one in map(_at_all_points, quantities):
+        if one not in found:
             found.append(one)
-    return found[: max(0, _MOST_CHARTS - len(printed))]
-
-
-def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
-    shown: dict[tuple[str, ...], list[Table]] = {}
-    parts = []
-    for table in study.tables if len(cells) else []:
-        if table.id.startswith(TABLE_PREFIX):
-            continue  # Numbers of traces have tables, and their windows have charts.
-        homes = {key: row.experiment for key, row in (table.rows or {}).items()}
-        ours = cells[cells["table"] == table.id]
-        ours = ours[[(homes.get(key) or table.experiment) == experiment.id for key in ours["row"]]]
-        if not ours.empty:
-            parts.append(ours)
-            shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
-    found = []
-    for same in shown.values():
-        found += column_figures(pd.concat(parts), *same)
-    return draw.with_prefix(found, experiment.id)
-
-
-def _metric_figures(
-    results: Results,
-    experiment: Experiment,
-    metrics: Sequence[str],
-    published: Sequence[PublishedValue],
-    used: Sequence[Quantity],
-    flows: Sequence[str] = (),
-) -> list[Figure]:
-    """Return one figure for each metric against the experiment's factor.
-
-    The mean over TCP flows is drawn, or each of `flows` with a panel for each series. If all
-    claims and tables use a metric in one window of the run, the chart shows that window.
-    """
-    figures = []
-    for metric in metrics if not flows or axis_factor(experiment) is not None else []:
-        windows = {_window(used, metric, flow) for flow in flows or ["tcp"]}
-        window_s = windows.pop() if len(windows) == 1 else None
-        wanted = Quantity(experiment=experiment.id, metric=metric, window_s=window_s)
-        frame, marks = _measured_and_published(results, experiment, wanted, published, flows)
-        if flows:
-            frame, marks = (
-                f.assign(pair=f["series"], series="flow " + f["flow"]) for f in (frame, marks)
-            )
-        panels_by = "pair" if flows else ""
-        figures += _figure(experiment, [metric], _named(wanted), frame, marks, panels_by)
-    return figures
-
-
-def _window(used: Sequence[Quantity], metric: str, flows: str) -> tuple[float, float] | None:
-    """Return the one window in which claims and tables use a metric of `flows`, if there is one."""
-    own = [wanted for wanted in used if wanted.metric == metric]
-    windows = {wanted.window_s for wanted in own}
-    covers = any(wanted.flows == "tcp" or wanted.flows == [flows] for wanted in own)
-    return windows.pop() if covers and len(windows) == 1 else None
-
-
-def _measured_and_published(
-    results: Results,
-    experiment: Experiment,
-    wanted: Quantity,
-    published: Sequence[PublishedValue],
-    flows: Sequence[str] = (),
-) -> list[pd.DataFrame]:
-    """Return a quantity at each point and its published values, for each of `flows` if given."""
-    parts = []
-    for flow in flows or [""]:
-        one = wanted.model_copy(update={"flows": [flow]}) if flow else wanted
-        own = [value for value in published if _at_all_points(value.quantity) == one]
-        found = data.estimates(results, experiment, one), _published_frame(experiment, own)
-        parts.append([frame.assign(flow=flow) for frame in found])
-    return [pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True)]
+    return found
 
 
 def _at_all_points(quantity: Quantity) -> Quantity:
@@ -163,111 +230,20 @@ def _named(wanted: Quantity, *parts: str) -> Display:
     return replace(display, label=", ".join([display.label, *parts, *when]))
 
 
-def published_figures(
-    results: Results,
-    experiment: Experiment,
-    published: Sequence[PublishedValue],
-    further: Sequence[Quantity] = (),
-) -> list[Figure]:
-    """Return charts of the quantities that tables print, and of `further` quantities.
-
-    Published values look the same in every chart, so each series has a panel with its values.
-    """
-    printed: list[Quantity] = []
-    for value in published if axis_factor(experiment) is not None else []:
-        if (wanted := _at_all_points(value.quantity)) not in printed:
-            printed.append(wanted)
-    figures = []
-    for wanted in [*printed, *further]:
-        frame, marks = _measured_and_published(results, experiment, wanted, published)
-        if len(marks) or wanted not in printed:
-            flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
-            what, how = [*flows, *(wanted.links or ())], wanted.aggregate
-            display = _named(wanted, *what, *([] if how == "mean" else [how]))
-            parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
-            panels_by = "series" if len(marks) else ""
-            figures += _figure(experiment, parts, display, frame, marks, panels_by)
-    return figures
-
-
-def _figure(
-    experiment: Experiment,
-    parts: Sequence[str],
-    display: Display,
-    frame: pd.DataFrame,
-    marks: pd.DataFrame,
-    panels_by: str = "",
-) -> list[Figure]:
-    """Return the figure of lines against the factor; none where nothing was measured.
-
-    `parts` are the end of its id; `panels_by` names the column that makes panels.
-    """
-    if frame.empty:
-        return []
-    axis = axis_factor(experiment)
-    if axis is None:
-        frame, marks = (one.assign(x=one["series"]) for one in (frame, marks))
-    cells, marks = frozenset(marks["cell"]), marks.drop(columns=["cell", "flow"])
-    drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
-    order = list(dict.fromkeys(drawn["series"]))
-    if axis is None:
-        x = draw.axis_x(" and ".join(factor.label for factor in experiment.factors), names=order)
-    else:
-        values = sorted({float(value) for value in drawn["x"].dropna()})
-        x = draw.axis_x(data.display_factor(axis).title, values)
-    if panels_by:
-        panels, words = [], ""
-        for name in order if panels_by == "series" else frame[panels_by].unique():
-            ours, theirs = (one[one[panels_by] == name] for one in (frame, marks))
-            panel = draw.lines_panel(ours, order, x, display, theirs, (200, 165))
-            panels.append(panel.properties(title=str(name)))
-            words += f"{name}. {_describe_lines(ours, order, x['title'], display)} "
-        chart = alt.concat(*panels, columns=2)
-        chart = chart.resolve_scale(color="shared", shape="shared", y="shared")
-    else:
-        chart = draw.lines_panel(frame, order, x, display, marks)
-        words = _describe_lines(frame, order, x["title"], display)
-    if len(marks):
-        words += f" {len(marks)} published values are hollow diamonds."
-    title = f"{experiment.title}: {display.label.lower()}"
-    figure = draw.make_figure([experiment.id, *parts], title, chart, words.strip(), frame)
-    return [replace(figure, published=cells)]
-
-
-def _published_frame(experiment: Experiment, published: list[PublishedValue]) -> pd.DataFrame:
-    """Return series, x, value, source and cell of values that belong to a single point."""
-    axis = axis_factor(experiment)
-    rows = []
-    for cell, value, quantity in published:
-        keys = {factor: keys[0] for factor, keys in quantity.where.items() if len(keys) == 1}
-        if axis is None or axis.id in keys:
-            source = "table {}, row {}, column {}".format(*cell)
-            rows.append({**keys, "value": value, "source": source, "cell": cell})
-    frame = data.label_points(pd.DataFrame(rows), experiment, axis)
-    return frame.reindex(columns=["series", "x", "value", "source", "cell"])
-
-
-def _share_figures(
-    results: Results, experiment: Experiment, published: Sequence[PublishedValue]
-) -> list[Figure]:
-    """Return the throughput of each flow, a row for each condition; none if all flows are alike."""
-    printed = {value.quantity.metric for value in published}
-    metric = "goodput_bps" if "goodput_bps" in printed else "throughput_bps"
-    wanted = Quantity(experiment=experiment.id, metric=metric)
-    flows = data.flow_ids(results, experiment)
-    both = _measured_and_published(results, experiment, wanted, published, flows)
-    frame, marks = (f.assign(condition=f["series"], series=f["flow"].map(proper)) for f in both)
-    if frame.groupby("flow")["condition"].first().nunique() < 2:
-        return []
-    display = data.display_metric(metric)
-    chart = _share_chart(frame, marks[["condition", "series", "value"]], display)
-    words = f"{display.title} of each flow, one row for each pair."
-    for row in frame.to_dict("records"):
-        words += f" {row['condition']}, {row['series']}: {draw.three_digits(row['mean'])}."
-    words += " Hollow diamonds are published." if len(marks) else ""
-    title = f"{experiment.title}: {display.label.lower()} of each flow"
-    figure = draw.make_figure([experiment.id, "shares"], title, chart, words, frame)
-    return [replace(figure, published=frozenset(marks["cell"]))]
+def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
+    """Return charts of printed tables; those with the same columns share them."""
+    shown: dict[tuple[str, ...], list[Table]] = {}
+    parts = []
+    for table in study.tables if len(cells) else []:
+        homes = {key: row.experiment for key, row in (table.rows or {}).items()}
+        # Windows of traces have charts of their own.
+        ours = cells[(cells["table"] == table.id) & (cells["kind"] == "printed")]
+        ours = ours[[(homes.get(key) or table.experiment) == experiment.id for key in ours["row"]]]
+        if not ours.empty:
+            parts.append(ours)
+            shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
+    found = [one for same in shown.values() for one in column_figures(pd.concat(parts), *same)]
+    return draw.with_prefix(found, experiment.id)
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
@@ -19,7 +19,6 @@ import altair as alt
 import pandas as pd
 
 from replication.report.charts.data import Display
-from replication.study.verdict import Verdict
 
 _COLUMNS = ["series", "x", "mean", "low", "high", "n"]
 #: Characters in a line of an axis label.
@@ -59,68 +58,57 @@ PUBLISHED_MARK: dict[str, Any] = {
     **{"shape": "diamond", "size": 80, "filled": False},
     **{"stroke": INK, "strokeWidth": 1.6, "opacity": 1.0},
 }
-VERDICT_COLOURS = dict(
-    zip(Verdict, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True)
-)
-VERDICT_SYMBOLS = dict(
-    zip(Verdict, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True)
-)
 WIDTH = 520
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: its id (see `name_of`), title, themed chart, alternative text and data.
+    """One figure: its id (see `name_of`), title, Vega-Lite with its data, and alternative text.
 
     `published` has table, row and column of each published number in it.
     """
 
     id: str
     title: str
-    chart: Drawing
+    specification: Mapping[str, Any]
     description: str
-    data: pd.DataFrame
-    published: frozenset[tuple[str, str, str]] = frozenset()
+    published: frozenset[tuple[str, str, str]]
 
     @property
     def script(self) -> str:
         """The chart's script, relative to the report's folder."""
         return f"charts/{file_of(self.id)}.js"
 
-    def specification(self) -> dict[str, Any]:
-        """Return the Vega-Lite specification with its data."""
-        return dict(self.chart.to_dict(validate=False))
 
-
-def to_png(specification: dict[str, Any]) -> bytes:
+def to_png(specification: Mapping[str, Any]) -> bytes:
     """Return a Vega-Lite specification as a PNG on white."""
     import oxipng
     import vl_convert
 
-    rendered = vl_convert.vegalite_to_png(specification | {"background": "white"})
+    rendered = vl_convert.vegalite_to_png({**specification, "background": "white"})
     # Notebooks are kept in git, so size matters more than speed.
     return oxipng.optimize_from_memory(bytes(rendered), level=2)
 
 
 def make_figure(
-    parts: Sequence[str], title: str, chart: Drawing, description: str, data: pd.DataFrame
+    parts: Sequence[str], title: str, chart: Drawing, words: str, published: Iterable[Any] = ()
 ) -> Figure:
     """Make a figure: `parts` become its id, and the chart gets the theme."""
-    return Figure(name_of(*parts), title, themed(chart), description, data)
+    drawn = themed(chart).to_dict(validate=False)
+    return Figure(name_of(*parts), title, drawn, words, frozenset(published))
 
 
 def themed(chart: Drawing) -> Drawing:
     """Return the chart with the theme of all charts."""
     words: dict[str, Any] = {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal"}
-    sizes: dict[str, Any] = {"labelFontSize": 11, "titleFontSize": 12}
+    words |= {"labelFontSize": 11, "titleFontSize": 12}
     lines = {"domainColor": INK, "domainOpacity": 0.4, "tickColor": INK, "tickOpacity": 0.4}
     grid = {"gridColor": INK, "gridOpacity": 0.12}
     legend = {"symbolStrokeWidth": 2, "symbolSize": 90, "symbolOpacity": 1, "labelLimit": 240}
-    chart = chart.properties(background="transparent")
-    return chart.configure(
+    return chart.properties(background="transparent").configure(
         font="sans-serif",
-        axis={**words, **sizes, **lines, **grid},
-        legend={**words, **sizes, **legend},
+        axis={**words, **lines, **grid},
+        legend={**words, **legend},
         title={"color": INK, "fontSize": 13, "fontWeight": "normal", "anchor": "start"},
         text={"color": INK},
         view={"stroke": INK, "strokeOpacity": 0.2},
@@ -167,9 +155,7 @@ def three_digits(value: float) -> str:
     """Return `value` with three significant digits, for text."""
     if math.isnan(value):
         return "unknown"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def with_prefix(figures: Sequence[Figure], *prefix: str) -> list[Figure]:
@@ -228,14 +214,9 @@ def lines_panel(
     base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=looks["color"])
     dashes = levels_of(alt.StrokeDash, "series", order, DASHES, None)
     lines = base.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dashes)
-    points = base.mark_point(filled=True, size=55).encode(
-        y=y,
-        shape=looks["shape"],
-        tooltip=[
-            *tips("N", series="Series", x=x["title"]),
-            *interval_tips(f"Mean ({display.unit})"),
-        ],
-    )
+    tooltip = tips("N", series="Series", x=x["title"]) + interval_tips(f"Mean ({display.unit})")
+    points = base.mark_point(filled=True, size=55)
+    points = points.encode(y=y, shape=looks["shape"], tooltip=tooltip)
     layers: list[Drawing] = []
     if frame["low"].notna().any():
         bars = base.transform_filter("isValid(datum.low)").mark_errorbar(ticks=True)
@@ -253,7 +234,7 @@ def lines_panel(
 def interval_tips(mean: str) -> list[alt.Tooltip]:
     """Return tooltips for a mean over replicates, titled `mean`, and its interval."""
     values = tips("Q", ".4g", mean=mean, low="95 % interval from", high="to")
-    return [*values, *tips("Q", n="Replicates")]
+    return values + tips("Q", n="Replicates")
 
 
 def published_legend() -> alt.Fill:

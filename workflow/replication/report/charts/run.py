@@ -49,29 +49,28 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
     samples = samples.sort_values("time_s", kind="stable")
     own = {flow["id"]: samples[samples["flow"] == flow["id"]] for flow in chosen}
     flows = sorted((flow for flow in chosen if len(own[flow["id"]])), key=flow_label)
-    solid = {f["id"]: f'stroke="{c}"' for f, c in zip(flows, cycle(PALETTE), strict=False)}
-    dashes = {f["id"]: _dashed(dash) for f, dash in zip(flows, cycle(DASHES), strict=False)}
+    looks = zip(flows, cycle(PALETTE), cycle(DASHES), strict=False)
+    strokes = {f["id"]: (f'stroke="{colour}"', _dashed(dash)) for f, colour, dash in looks}
     end_s = float(scenario["duration_s"])
     top, panels, events = 42 + 18 * ((len(flows) - 1) // 3), [], []
     for column, title, height, limit in _PANELS:
         lines = [(*_known(samples, column), "")] if column == "queue_packets" else []
         for flow in flows if not lines else []:
-            stroke = solid[flow["id"]], dashes[flow["id"]]
-            lines += _lines(column, own[flow["id"]], flow, stroke, end_s)
+            lines += _lines(column, own[flow["id"]], flow, strokes[flow["id"]], end_s)
         if lines := list(_thinned(lines, limit)):
             panels.append({"title": title, "top": top, **_panel(lines, height, end_s)})
             top += height + _GAP
     for event, words in _EVENTS.items():
-        ticks = [(_ticks(own[flow["id"]], event, top, end_s), solid[flow["id"]]) for flow in flows]
-        if any(path for path, _ in ticks):
-            events.append((top, words, [one for one in ticks if one[0]]))
+        paths = [(_ticks(own[id], event, top, end_s), solid) for id, (solid, _) in strokes.items()]
+        if ticks := [(path, stroke) for path, stroke in paths if path]:
+            events.append((top, words, ticks))
             top += 22
     step = round_step(end_s, _STEPS)
     return {
         "left": _LEFT,
         "width": _PANEL_WIDTH,
         "scale": 1 / _FINE,
-        "legend": [(solid[f["id"]] + dashes[f["id"]], flow_label(f)) for f in flows],
+        "legend": [("".join(strokes[f["id"]]), flow_label(f)) for f in flows],
         "panels": panels,
         "events": events,
         "below": top,
@@ -144,7 +143,6 @@ def _panel(lines: Sequence[_Line], height: int, end_s: float) -> dict[str, Any]:
 
 
 def _path(x: _Floats, y: _Floats) -> str:
-    """Return an SVG path through points."""
     xs, ys = (np.rint(values).astype(int) for values in (x, y))
     # Only the ends of a constant stretch are needed.
     kept = np.ones(ys.size, dtype=bool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import altair as alt
 import numpy as np
@@ -28,23 +28,22 @@ _SAMPLED = {
 _JAIN = Display("Jain's index of throughput", "1", 1.0, 1.0)
 
 
-def time_figures(results: Results, experiment: Experiment) -> list[Figure]:
-    """Return throughput, latency and drops of each flow over time, one panel for a condition."""
-    runs, figures = data.runs_of(results, experiment), []
+def time_figures(results: Results, experiment: Experiment) -> Iterator[Figure]:
+    """Yield throughput, latency and drops of each flow over time, one panel for a condition."""
+    runs = data.runs_of(results, experiment)
     frame = _binned(results, runs.assign(panel=runs["label"]))
     keys = ["run", "panel", "replicate", "width_s", "flow", "series", "time_s"]
     for name, (column, display, is_rate) in _SAMPLED.items() if len(frame) else ():
         grouped = frame.groupby(keys)[column]
         values = grouped.sum(min_count=1) if is_rate else grouped.mean()
         width_s = values.index.get_level_values("width_s") if is_rate else 1.0
-        figures += _figure(experiment, runs, name, display, values / width_s * display.factor)
-    return figures
+        yield from _figure(experiment, runs, name, display, values / width_s * display.factor)
 
 
 def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
     """Return Jain's index of the TCP flows' throughput over time, with a panel for each delay."""
     axis, runs = data.axis_factor(experiment), data.runs_of(results, experiment)
-    of_axis = [data.level_label(axis, levels[axis.id]) if axis else "" for levels in runs["levels"]]
+    of_axis = [data.labels_of(levels, [axis] if axis else []) for levels in runs["levels"]]
     runs["panel"] = [f"{axis.label}: {label}" if axis else "" for label in of_axis]
     frame = _binned(results, runs, at_least_s=1.0)
     frame["series"] = [data.series_of(levels, experiment, axis) for levels in frame["levels"]]
@@ -72,7 +71,7 @@ def _figure(
         low, mean, high = map(draw.three_digits, part["mean"].agg(["min", "mean", "max"]))
         words += f" {panel}, {series}: mean {mean}, from {low} to {high}."
     chart = _chart(frame, display)
-    return [draw.make_figure([experiment.id, name, "time", engine], title, chart, words, frame)]
+    return [draw.make_figure([experiment.id, name, "time", engine], title, chart, words)]
 
 
 def _binned(results: Results, runs: pd.DataFrame, at_least_s: float = 0.0) -> pd.DataFrame:
@@ -121,14 +120,11 @@ def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.S
     looks = draw.look("series", order, lines=True)
     x = alt.X("time_s:Q", title="Time (s)")
     base = alt.Chart(frame.drop(columns="panel")).encode(x=x, color=looks["color"])
+    tooltip = draw.tips("N", series="Series") + draw.tips("Q", ".3g", time_s="Time (s)")
     line = base.mark_line(strokeWidth=1.5).encode(
         y=alt.Y("mean:Q", title=display.title, scale=scale),
         strokeDash=looks["strokeDash"],
-        tooltip=[
-            *draw.tips("N", series="Series"),
-            *draw.tips("Q", ".3g", time_s="Time (s)"),
-            *draw.interval_tips(display.title),
-        ],
+        tooltip=tooltip + draw.interval_tips(display.title),
     )
     if frame["low"].isna().all():
         return line
@@ -140,12 +136,11 @@ def trace_figures(windows: pd.DataFrame, traces: Sequence[str], engine: str) -> 
     """Return one figure of the first flow of each trace, published (if it is there) and ours."""
     sources = [PUBLISHED_SOURCE, engine]
     own = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]
-    panels, parts, words = [], [], "Congestion window of the first flow of each published trace."
+    panels, words = [], "Congestion window of the first flow of each published trace."
     for name, part in own.drop(columns="study").groupby("trace", sort=False):
         trace = data.proper(str(name))
         part = part[part["flow"] == part["flow"].iloc[0]].round({"time_s": 3, "cwnd_segments": 2})
         part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, draw.PUBLISHED))
-        parts.append(part)
         panels.append(_window_panel(part, trace, [draw.PUBLISHED, engine]))
         for source, run in part.groupby("source", sort=False)["cwnd_segments"]:
             ends = f"{draw.three_digits(run.min())} to {draw.three_digits(run.max())}"
@@ -154,19 +149,17 @@ def trace_figures(windows: pd.DataFrame, traces: Sequence[str], engine: str) -> 
         return []
     chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
     title = "Congestion windows over time, published and measured"
-    return [draw.make_figure(["traces", engine], title, chart, words, pd.concat(parts))]
+    return [draw.make_figure(["traces", engine], title, chart, words)]
 
 
 def _window_panel(data: pd.DataFrame, title: str, order: list[str]) -> Drawing:
     legend = draw.legend_of(order, lines=True)
     lines = alt.Chart(data).mark_line(strokeWidth=1.5)
+    numbers = draw.tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)")
     return lines.encode(
         x=alt.X("time_s:Q", title="Time since the flow's start (s)"),
         y=alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True)),
         color=draw.levels_of(alt.Color, "source", order, [draw.INK, draw.PALETTE[0]], legend),
         strokeDash=draw.levels_of(alt.StrokeDash, "source", order, draw.DASHES, legend),
-        tooltip=[
-            *draw.tips("N", source="Source"),
-            *draw.tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)"),
-        ],
+        tooltip=draw.tips("N", source="Source") + numbers,
     ).properties(title=title, width=250, height=130)

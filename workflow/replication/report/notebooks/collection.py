@@ -18,7 +18,7 @@ import pandas as pd
 from IPython.display import Markdown
 from pydantic import ValidationError
 
-from replication.design.config import load_study, study_ids
+from replication.design.config import STUDIES, load_study, study_ids
 from replication.design.pipeline import run_single
 from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current as region_is_current
@@ -38,9 +38,8 @@ from replication.study.scenario import Scenario
 from replication.study.study import Experiment, Study
 from replication.study.table import read_frame, read_parquet
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import primary_engines, read_table
+from replication.verdicts.verdict_table import primary_engines
 
-_STUDIES = Path("configs") / "studies"
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
 #: Significant digits that keep a number exact.
 _EXACT = 17
@@ -62,7 +61,7 @@ class RegionData(NamedTuple):
 
 
 class LiveRun(NamedTuple):
-    """Results of one run: the tables of `Collection.flows` and `.series` without factors."""
+    """Tables of one run, as of `Collection.flows` and `.series` without factors."""
 
     flows: pd.DataFrame
     series: pd.DataFrame
@@ -104,25 +103,23 @@ class Collection:
 
     def flows(self, study: str) -> pd.DataFrame:
         """Return one row for each flow of each run: factors, replicate, engine, measurements."""
-        results = Results.load(self.data, study)
-        parts = [self._runs(study, e) for e in self.study(study).experiments]
-        runs = pd.concat(parts, ignore_index=True)
+        results, experiments = Results.load(self.data, study), self.study(study).experiments
+        runs = pd.concat([_runs(results, one) for one in experiments], ignore_index=True)
         flows = runs.merge(results.flows, on=["scenario", "engine"])
-        facts = _flow_facts(results.scenarios)
-        return _ordered(flows.merge(facts, how="left"), self.study(study).experiments)
+        return _ordered(flows.merge(_flow_facts(results.scenarios), how="left"), experiments)
 
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, for one replicate or all."""
         results, found = Results.load(self.data, study), self.experiment(study, experiment)
-        runs, wanted = self._runs(study, found), report_data.runs_of(results, found)
+        runs = _runs(results, found)
         if replicate is not None:
-            runs, wanted = (one[one["replicate"] == replicate] for one in (runs, wanted))
-        series = runs.merge(report_data.read_series(results, wanted), on=["scenario", "engine"])
+            runs = runs[runs["replicate"] == replicate]
+        series = runs.merge(report_data.read_series(results, runs), on=["scenario", "engine"])
         return _ordered(series.merge(_flow_facts(results.scenarios), how="left"), [found])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return published and measured means with their factors' levels, in SI units."""
-        cells = report_data.read_cells(self.data, study)
+        cells = report_data.read_judged(self.data, study, "cells")
         cells = cells[cells["quantities"].map(len) > 0]
         if cells.empty:
             return cells.assign(experiment=None)
@@ -139,13 +136,12 @@ class Collection:
 
     def claims(self, study: str, kind: str | None = None) -> pd.DataFrame:
         """Return claims with their verdicts on each engine, for one type of experiment or all."""
-        document = self.study(study)
-        folder = self.data / "evaluation" / study
-        claims: pd.DataFrame = read_table(folder, "claims").to_pandas()
-        said = read_frame(folder / SELF_CONSISTENCY)[["claim", "result"]]
-        claims = claims.merge(said, on="claim", how="left")
+        claims = report_data.read_judged(self.data, study, "claims")
+        said = read_frame(self.data / "evaluation" / study / SELF_CONSISTENCY)
+        claims = claims.merge(said[["claim", "result"]], on="claim", how="left")
         if kind is None:
             return claims
+        document = self.study(study)
         ids = {e.id for e in document.experiments if e.type == kind}
         own = [c.id for c in document.claims if any(q.experiment in ids for q in c.quantities())]
         return claims[claims["claim"].isin(own)].reset_index(drop=True)
@@ -153,10 +149,9 @@ class Collection:
     def table(self, name: str) -> pd.DataFrame:
         """Return a CSV or Parquet table of the results by its path below their folder."""
         path = self.data / name
-        if path.suffix == ".parquet":
-            found: pd.DataFrame = read_parquet(path).to_pandas()
-            return found
-        return read_frame(path)
+        is_csv = path.suffix == ".csv"
+        table: pd.DataFrame = read_frame(path) if is_csv else read_parquet(path).to_pandas()
+        return table
 
     def is_current(self, study: str) -> bool:
         """Return whether a study's sensitivity results match the files they were made from."""
@@ -166,12 +161,9 @@ class Collection:
     def regions(self) -> pd.DataFrame:
         """One row for each region and engine; `current`: it matches the files it was made from."""
         names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
-        rows = [
-            {name: row[name] for name in names}
-            | {"current": region_is_current(self.root, self.data, row)}
-            for row in region_results(self.data)
-        ]
-        return pd.DataFrame(rows, columns=[*names, "current"])
+        found = region_results(self.data)
+        current = [region_is_current(self.root, self.data, one) for one in found]
+        return pd.DataFrame(found, columns=list(names)).assign(current=current)
 
     def region(self, name: str, engine: str) -> RegionData:
         """Return a region on an engine; InputError if it is missing."""
@@ -223,15 +215,15 @@ class Collection:
         )
         return LiveRun(flows, series)
 
-    def _runs(self, study: str, experiment: Experiment) -> pd.DataFrame:
-        results = Results.load(self.data, study)
-        rows = results.runs(experiment.id, {})
-        rows = rows[rows["supported"]]
-        names = [factor.id for factor in experiment.factors]
-        facts = [_levels(experiment, row) for row in rows[names].to_dict("records")]
-        runs = rows.assign(experiment=experiment.id).reset_index(drop=True)
-        runs = runs[["experiment", "engine", "replicate", "scenario"]]
-        return pd.concat([runs, pd.DataFrame(facts)], axis=1)
+
+def _runs(results: Results, experiment: Experiment) -> pd.DataFrame:
+    """Return the runs of an experiment that an engine supports, with their levels."""
+    design = results.design
+    rows = design[(design["experiment"] == experiment.id) & design["supported"]]
+    runs = rows[["experiment", "engine", "replicate", "scenario"]].reset_index(drop=True)
+    runs["experiment"] = experiment.id
+    levels = pd.DataFrame([_levels(experiment, keys) for keys in rows["levels"]])
+    return pd.concat([runs, levels], axis=1)
 
 
 def _flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
@@ -283,11 +275,11 @@ def open_collection(data: str, root: str) -> Collection:
     Without `root`, that is the nearest project folder at or above the working folder.
     InputError: there is no project or no such folder.
     """
-    here = Path(root) if root else Path.cwd()
-    found = [here] if root else [f for f in (here, *here.parents) if (f / _STUDIES).is_dir()]
-    if not found:
-        raise InputError(f"no {_STUDIES.as_posix()} in this folder or above it; set `root`")
-    project = found[0]
+    here = Path.cwd()
+    above = (one for one in (here, *here.parents) if (one / STUDIES).is_dir())
+    project = Path(root) if root else next(above, None)
+    if project is None:
+        raise InputError(f"no {STUDIES.as_posix()} in this folder or above it; set `root`")
     folder = project / data
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; run `make report` first, or set `data`")
@@ -306,14 +298,12 @@ def column_of(factor: Factor) -> str:
 
 
 def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for factor in experiment.factors:
-        level = next((level for level in factor.levels if level.key == keys.get(factor.id)), None)
-        if level is not None:
-            found[column_of(factor)] = (
-                level.value if report_data.is_numeric(factor) else level.label
-            )
-    return found
+    return {
+        column_of(factor): level.value if report_data.is_numeric(factor) else level.label
+        for factor in experiment.factors
+        for level in factor.levels
+        if level.key == keys.get(factor.id)
+    }
 
 
 def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame:

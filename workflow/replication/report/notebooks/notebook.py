@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -17,7 +18,6 @@ from replication.simulate.environment import environment_of_notebooks
 from replication.study.errors import InputError, RunError
 from replication.study.files import read_text, write_text
 
-Parameters = Mapping[str, str | int | float | bool | None]
 #: Jupyter's name for the kernel of this interpreter; a notebook may name a kernel that only its
 #: author has.
 _KERNEL = "python3"
@@ -55,7 +55,7 @@ def read_notebook(path: Path) -> NotebookNode:
     return notebook
 
 
-def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
+def execute(notebook: Path, output: Path, parameters: Mapping[str, Any]) -> None:
     """Execute a notebook with parameters and write it with its outputs if every cell ran.
 
     Paths below the working folder become relative, so that outputs name no folder of the machine.
@@ -70,8 +70,8 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
         has = ", ".join(known) or "none"
         raise InputError(f"{notebook}: has no parameter {unknown[0]!r}; it has {has}")
     here, texts = Path.cwd(), {k: v for k, v in parameters.items() if isinstance(v, str)}
-    below = {name: Path(text) for name, text in texts.items() if Path(text).is_relative_to(here)}
-    paths = {name: path.relative_to(here).as_posix() for name, path in below.items()}
+    below = {k: v for k, v in texts.items() if Path(v).is_relative_to(here)}
+    paths = {name: Path(text).relative_to(here).as_posix() for name, text in below.items()}
     with tempfile.TemporaryDirectory(prefix="notebook-") as folder:
         executed = Path(folder) / "executed.ipynb"
         try:
@@ -84,7 +84,6 @@ def execute(notebook: Path, output: Path, parameters: Parameters) -> None:
                     kernel_name=_KERNEL,
                     language="python",
                     progress_bar=False,
-                    log_output=False,
                     execution_timeout=_TIME_LIMIT_S,
                 )
         except papermill.PapermillExecutionError as error:

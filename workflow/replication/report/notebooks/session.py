@@ -78,12 +78,12 @@ def design(
     found = study.experiment(experiment)
     values = values_of(study, found, engine=engine)
     known = {
-        factor.id: {level.key: level.set for level in factor.levels} for factor in found.factors
+        (factor.id, level.key): level.set for factor in found.factors for level in factor.levels
     }
     for name, key in levels.items():
-        if key not in known.get(name, {}):
+        if (name, key) not in known:
             raise InputError(f"experiment {experiment}: has no level {key!r} of a factor {name!r}")
-        values |= known[name][key]
+        values |= known[name, key]
     if unknown := sorted(parameters.keys() - values):
         raise InputError(f"study {study.id}: has no parameter {unknown[0]!r}")
     return instantiate(found, values | parameters, replicate_seed(study.id, experiment, 0))

@@ -15,9 +15,6 @@ from replication.study.study import Study
 from replication.study.verdict import StudyChange, Subject, Verdict
 from replication.verdicts.wording import table_names
 
-#: Experiment (empty for all), name, value, unit, and the parameter or factor itself.
-_Entry = tuple[str, str, str, str, Parameter | Factor]
-
 
 def parameter_tables(study: Study) -> dict[str, Any]:
     """Return the assumed and published parameters of a study, and substitutions by engines."""
@@ -33,7 +30,8 @@ def parameter_tables(study: Study) -> dict[str, Any]:
     }
 
 
-def _entries(study: Study) -> Iterator[_Entry]:
+def _entries(study: Study) -> Iterator[tuple[str, str, str, str, Parameter | Factor]]:
+    """Yield experiment (empty for all), name, value, unit, and the parameter or factor itself."""
     for name, parameter in study.parameters.items():
         yield "", name, plain(parameter.value), parameter.unit, parameter
     for experiment in study.experiments:
@@ -80,8 +78,10 @@ def _moved(before: str, after: str) -> str:
     old, new = (_RANK.get(Verdict(verdict)) for verdict in (before, after))
     if old == new:
         return "stayed"
-    if old is None or new is None:
-        return "became testable" if old is None else "no longer testable"
+    if old is None:
+        return "became testable"
+    if new is None:
+        return "no longer testable"
     return "up" if new > old else "down"
 
 

@@ -12,7 +12,7 @@ from replication.engines.catalogue import ENGINES, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
 from replication.report.pages.shown import Badge
-from replication.report.pages.source import Source, grouped
+from replication.report.pages.source import Source, grouped, read_if_there
 from replication.study.study import CONFORMANCE, DIFFERENCES
 from replication.study.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
 
@@ -26,16 +26,15 @@ REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs"
 def engines_page(source: Source) -> dict[str, Any]:
     """Return what the page shows."""
     known = load_differences(source.root).by_id
-    views = [_engine(source, name) for name in dict.fromkeys((*source.engines, *ENGINES))]
     return {
-        "engines": [view for view in views if view["ran"]],
-        "missing": [view for view in views if not view["ran"]],
+        "engines": [_engine(source, name) for name in source.engines],
+        "missing": [_engine(source, name) for name in ENGINES if name not in source.engines],
         "primary_engines": [
             (study, source.primary_engines[name]) for name, study in source.studies.items()
         ],
         "agreement": _agreement(source, known),
         "conformance": _conformance(source.root),
-        "flows": _flow_differences(source.root),
+        "flows": list(_flow_differences(source.root)),
         "known": known,
         "outcomes": (HOLDS, NAMED, DEVIATES, REFUSED),
         "downloads": [name for name in TABLES if (source.data / name).is_file()],
@@ -44,25 +43,21 @@ def engines_page(source: Source) -> dict[str, Any]:
 
 def _conformance(root: Path) -> list[tuple[Row, Badge]]:
     """Return the rows of the committed table with their outcomes; none if it is missing."""
-    path = root / CONFORMANCE
-    rows = read_rows(path, CONFORMANCE_COLUMNS) if path.is_file() else []
+    rows = read_if_there(root / CONFORMANCE, CONFORMANCE_COLUMNS)
     known = {"refused": REFUSED, "true": HOLDS}
     return [(row, known.get(row["holds"], NAMED if row["note"] else DEVIATES)) for row in rows]
 
 
-def _flow_differences(root: Path) -> list[dict[str, Any]]:
-    """Return the large differences of one flow: values on each engine, the law and the causes."""
-    path = root / DIFFERENCES
-    rows = read_rows(path, DIFFERENCE_COLUMNS) if path.is_file() else []
-    found = []
+def _flow_differences(root: Path) -> Iterator[dict[str, Any]]:
+    """Yield the large differences of one flow: values on each engine, the law and the causes."""
+    rows = read_if_there(root / DIFFERENCES, DIFFERENCE_COLUMNS)
     for same in grouped(rows, "variant", "condition", "metric").values():
         largest = max(same, key=lambda row: float(row["difference"]))
         if largest["entry"]:
             values = {row["engine"]: row["value"] for row in same}
             unit = "s" if largest["metric"] == "rtt_s" else "bit/s"
             entries = largest["entry"].split("; ")
-            found.append({**largest, "values": values, "unit": unit, "entries": entries})
-    return found
+            yield {**largest, "values": values, "unit": unit, "entries": entries}
 
 
 def differences_of(root: Path, results: Results) -> list[EngineDifference]:
@@ -84,7 +79,6 @@ def _engine(source: Source, name: str) -> dict[str, Any]:
         "version": str(ran.get("version", ENGINES[name].version)),
         "warning": package_warning(ran.get("package") or {}),
         "installed": ran.get("installed"),
-        "ran": name in source.engines,
         "original_of": [s for s in source.studies.values() if s.original_system.engine == name],
         "parts": [
             (study, source.parts[id][name])

@@ -21,7 +21,7 @@ from replication.report.charts.figure import Figure
 from replication.report.charts.time import trace_figures
 from replication.report.pages.page import write_figures
 from replication.report.pages.shown import amount
-from replication.report.pages.source import Source, grouped, of_study
+from replication.report.pages.source import Source, grouped, of_study, read_if_there
 from replication.study import table
 from replication.study.files import read_json
 from replication.study.study import Study
@@ -44,18 +44,25 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     names = table_names(study)
     decided = {claim for one in sides for claim, v in one.items() if v != Verdict.NOT_TESTABLE}
     tested = decided & {claim.id for claim in study.claims if claim.is_counted}
+    both = (document["seen"], document["held_out"])
+    numbers = {key: int(sum(one[key] for one in both)) for key in ("before", "after", "cells")}
+    before, after = (holding(verdicts, tested) for verdicts in sides)
     known = load_explanations(root, study.id)
     causes = known.by_id if known else {}
     return document | {
         "is_found": document["result"] != explanation.NONE_FOUND,
         "rows": rows,
         "titles": [_title_of(one, causes) for one in document["causes"]],
-        "total": {
-            what: int(document["seen"][what] + document["held_out"][what])
-            for what in ("before", "after", "cells")
+        # As findings name them: at the defaults, under the explanation, and those tested.
+        "counts": {
+            "matches_before": numbers["before"],
+            "matches_after": numbers["after"],
+            "numbers": numbers["cells"],
+            "claims_before": before,
+            "claims_after": after,
+            "claims": len(tested),
+            "gain": numbers["after"] - numbers["before"] + after - before,
         },
-        # Claims that hold at the defaults and under the explanation, and claims tested.
-        "holding": [*(holding(verdicts, tested) for verdicts in sides), len(tested)],
         "outside": Counter(
             names.get(row["table"], row["table"]) for row in rows if row["matches"] != "true"
         ).most_common(3),
@@ -90,10 +97,9 @@ def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] 
     found = explanation_of(root, data, study)
     if found is None:
         return None
-    figures = []
-    if found["is_found"] and found["causes"]:
-        figures = write_figures([_waterfall(study.id, found["causes"], found["titles"])], out)
-    return {"found": found, "figures": figures}
+    is_drawn = found["is_found"] and found["causes"]
+    drawn = [_waterfall(study.id, found["causes"], found["titles"])] if is_drawn else []
+    return {"found": found, "figures": write_figures(drawn, out)}
 
 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
@@ -118,8 +124,6 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         return {"stale": True}
     points = read_rows(folder / "points.csv", robustness.TABLES["points"])
     rows, apart = varied_claims(source, study)
-    settings = load_sensitivity(source.root)
-    scale = settings.of(study.id).exploration
     engine, own = points[0]["engine"], study.original_system.engine
     note = f"{own}, the paper's own system, was not available."
     claims = {claim.id: claim for claim in study.claims}
@@ -130,7 +134,7 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         "engine_note": note if engine != own else "",
         "points": list(Counter(row["kind"] for row in points).items()),
         "apart": apart,
-        "scale": scale,
+        "scale": load_sensitivity(source.root).of(study.id).exploration,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
         "claims": [(claims[row["claim"]], row) for row in rows],
     }
@@ -140,42 +144,30 @@ def _waterfall(study: str, causes: Sequence[Mapping[str, Any]], titles: Sequence
     """Return the chart of the bits that the description gets longer without each change."""
     rows = pd.DataFrame(causes).assign(change=titles)[["change", "bits", "matches"]]
     rows = rows.sort_values("bits", ascending=False, ignore_index=True, kind="stable")
-    bars = alt.Chart(rows).mark_bar(color=draw.PALETTE[0])
     labels = alt.Axis(labelLimit=380)
-    chart = bars.encode(
-        x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
-        y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),
-        tooltip=[
-            *draw.tips("N", change="Change"),
-            *draw.tips("Q", ".3g", bits="Bits"),
-            *draw.tips("Q", matches="Matches without it"),
-        ],
-    ).properties(width=draw.WIDTH, height=34 * len(rows))
-    worth = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
-    return draw.make_figure(
-        (study, "", "why", "waterfall"),
-        "What each change contributes: cost of leaving it out",
-        chart,
-        f"{worth}. A change that contributes nothing is not part of the explanation.",
-        rows,
+    tooltip = draw.tips("N", change="Change") + draw.tips("Q", ".3g", bits="Bits")
+    chart = (
+        alt.Chart(rows, width=draw.WIDTH, height=34 * len(rows))
+        .mark_bar(color=draw.PALETTE[0])
+        .encode(
+            x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
+            y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),
+            tooltip=tooltip + draw.tips("Q", matches="Matches without it"),
+        )
     )
-
-
-def _rows(source: Source, study: Study, name: str, columns: Sequence[str]) -> list[Row]:
-    path = source.data / name
-    return of_study(read_rows(path, columns), study.id) if path.is_file() else []
+    words = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
+    words += ". A change that contributes nothing is not part of the explanation."
+    title = "What each change contributes: cost of leaving it out"
+    return draw.make_figure((study, "", "why", "waterfall"), title, chart, words)
 
 
 def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     """Return the figure of a study's traces by experiment; none if nothing was compared."""
-    rows = _rows(source, study, COMPARISON, table.TRACE_COLUMNS)
-    if not rows:
-        return {}
-    windows = table.read_parquet(source.data / WINDOWS).to_pandas()
-    windows = windows[windows["study"] == study.id]
-    engine = source.primary_engines[study.id].engine
-    found = {}
+    engine, found = source.primary_engines[study.id].engine, {}
+    rows = of_study(read_if_there(source.data / COMPARISON, table.TRACE_COLUMNS), study.id)
     for (experiment,), own in grouped(rows, "experiment").items():
+        windows = table.read_parquet(source.data / WINDOWS).to_pandas()
+        windows = windows[windows["study"] == study.id]
         drawn = trace_figures(windows, [row["trace"] for row in own], engine)
         found[experiment] = draw.with_prefix(drawn, study.id, experiment)
     return found
@@ -183,23 +175,24 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
 
 def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
     """Return the section on published traces; None if nothing was compared."""
-    rows = _rows(source, study, COMPARISON, table.TRACE_COLUMNS)
+    rows = of_study(read_if_there(source.data / COMPARISON, table.TRACE_COLUMNS), study.id)
     if not rows:
         return None
     ran = {row["engine"] for row in rows}
     shown = source.shown_engines(study.id)
-    by_trace = {name: own for (name,), own in grouped(rows, "trace").items()}
-    samples = _rows(source, study, SAMPLES, table.TRACE_SAMPLE_COLUMNS)
-    traces = []
-    for name, own in by_trace.items():
+    samples = read_if_there(source.data / SAMPLES, table.TRACE_SAMPLE_COLUMNS)
+    traces, missing = [], []
+    for (name,), own in grouped(rows, "trace").items():
         numbers = grouped(own, "flow", "metric").values()
         by_engine = [{row["engine"]: row for row in same} for same in numbers]
         traces.append((name, f"compared={draw.name_of(name)}", by_engine))
+        if own[0]["evidence"] != RAW:
+            missing.append(name)
     return {
         "engines": [engine for engine in shown if engine in ran],
         "traces": traces,
         # First samples on the primary engine.
-        "samples": [row for row in samples if row["engine"] in shown[:1]],
-        "missing": [name for name, own in by_trace.items() if own[0]["evidence"] != RAW],
+        "samples": [r for r in of_study(samples, study.id) if r["engine"] in shown[:1]],
+        "missing": missing,
         "labels": LABELS,
     }

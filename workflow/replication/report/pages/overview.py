@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,13 +14,12 @@ from replication.metrics.metric import quantity
 from replication.metrics.metric_model import MetricError
 from replication.metrics.results import Results
 from replication.report.charts.cells import ratio_figure
-from replication.report.charts.data import proper, read_cells, with_explained
-from replication.report.charts.experiment import figures_of
+from replication.report.charts.data import proper, read_judged
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
-from replication.report.pages.source import Source, grouped, of_study
+from replication.report.pages.source import LABELS, Source, grouped, of_study, read_if_there
 from replication.study.claim_model import (
     Condition,
     Fact,
@@ -32,7 +31,6 @@ from replication.study.claim_model import (
 )
 from replication.study.published import published_path, read_published
 from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import read_frame
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.counts import Share, tallies
@@ -56,42 +54,27 @@ def overview(source: Source) -> dict[str, Any]:
         ],
         "impossible": _impossible(source),
         "deviations": _deviations(source, cells),
-        "divided": _divided(source),
+        "divided": list(_divided(source)),
     }
-
-
-def lead_findings(source: Source) -> list[dict[str, Any]]:
-    """Return the findings of each study that has any, and the chart of the first."""
-    found = []
-    for name, study in source.studies.items():
-        results = source.primary_results(Results.load(source.data, name))
-        if said := conclusions(source, study, results):
-            chart = said[0].chart or ""
-            home = [one.id for one in study.experiments if one.id == chart.partition("~")[0]]
-            cells = primary_cells(source, study)
-            drawn = [figure for one in home for figure in figures_of(results, cells, study, one)]
-            lead = next((one for one in drawn if one.id == f"{name}~{chart}"), None)
-            found.append({"study": study, "said": said, "figure": lead})
-    return found
 
 
 def primary_cells(source: Source, study: Study) -> pd.DataFrame:
     """Return a study's cells on its primary engine, with values under the best explanation."""
-    cells = read_cells(source.data, study.id)
-    if cells.empty:
-        return cells
+    cells = read_judged(source.data, study.id, "cells")
     cells = cells[cells["engine"] == source.primary_engines[study.id].engine]
-    cells = cells.assign(
-        **{name: cells[name].map(proper) for name in ("row_label", "column_label")}
-    )
+    cells = cells.assign(**{name: cells[name].map(proper) for name in LABELS})
     found = explanation_of(source.root, source.data, study)
-    return with_explained(cells, found["rows"] if found and found["is_found"] else [])
+    if not found or not found["is_found"] or not found["rows"]:
+        return cells
+    key = ["table", "row", "column", "engine"]
+    explained = pd.DataFrame(found["rows"]).set_index(key)["reproduced_mean"]
+    return cells.join(pd.to_numeric(explained).rename("explained"), on=key)
 
 
 def all_numbers(source: Source) -> list[Figure]:
     """Return the chart of all numbers; none if no number was printed."""
     parts = [primary_cells(source, study) for study in source.studies.values()]
-    known = [part for part in parts if len(part) and part["reproduced_mean"].notna().any()]
+    known = [part for part in parts if part["reproduced_mean"].notna().any()]
     if not known:
         return []
     titles = {name: short_title(study) for name, study in source.studies.items()}
@@ -122,21 +105,16 @@ def _factor(row: Judged) -> float:
     return max(ratio, 1 / ratio)
 
 
-def _divided(source: Source) -> list[dict[str, Any]]:
-    """Return for each study the claims on which engines disagree: their share, and the first."""
-    found = []
+def _divided(source: Source) -> Iterator[dict[str, Any]]:
+    """Yield for each study the claims on which engines disagree: their share, and the first."""
     for name, study in source.studies.items():
         engines = source.shown_engines(name)
         rows = [r for r in of_study(source.claims, name) if r["counted"]]
         rows = [r for r in rows if r["verdict"] in DECIDED and r["engine"] in engines]
-        decided = grouped(rows, "claim")
-        several = [own for own in decided.values() if len(own) > 1]
-        apart = [own for own in several if len({row["verdict"] for row in own}) > 1]
-        if apart:
+        several = [own for own in grouped(rows, "claim").values() if len(own) > 1]
+        if apart := [own for own in several if len({row["verdict"] for row in own}) > 1]:
             first = sorted(apart[0], key=lambda row: engines.index(row["engine"]))
-            share = Share(len(apart), len(several))
-            found.append({"study": study, "share": share, "first": first})
-    return found
+            yield {"study": study, "share": Share(len(apart), len(several)), "first": first}
 
 
 #: What a finding rests on, in words.
@@ -156,7 +134,10 @@ class _Conclusion(NamedTuple):
 
 
 def conclusions(source: Source, study: Study, results: Results) -> list[_Conclusion]:
-    """Return a study's findings, except those that need a search or region that was not run."""
+    """Return a study's findings, except those that need a search or region that was not run.
+
+    `results` are those on the primary engine.
+    """
     facts, found = _Facts(source, study, results), []
     for finding in load_findings(source.root, study.id):
         known = {name: one for name, fact in finding.facts.items() if (one := facts.number(fact))}
@@ -170,7 +151,6 @@ def conclusions(source: Source, study: Study, results: Results) -> list[_Conclus
 class _Facts:
     def __init__(self, source: Source, study: Study, results: Results) -> None:
         self.source, self.study, self.results = source, study, results
-        self.engine = source.primary_engines[study.id].engine
 
     def number(self, fact: Fact) -> tuple[str, bool] | None:
         """Return a number in words and whether its condition holds; None if it was not run."""
@@ -188,8 +168,8 @@ class _Facts:
                 changes = zip(found["causes"], found["titles"], strict=True)
                 titles = [title for one, title in changes if one["cause"] == fact.cause]
                 return "; ".join(map(lower, titles)), bool(titles)
-            value = _count(found, str(fact.explanation))
-            words = f"{value:.0f}"
+            value = found["counts"][fact.explanation]
+            words = str(value)
         return words, (fact.expect or Condition(at_least=0)).holds(value)
 
     def _statistic(
@@ -207,9 +187,7 @@ class _Facts:
         return f"{_rounded(value * words.factor)}\u00a0{words.unit}".rstrip(), holds
 
     def _measured(self, wanted: Quantity) -> pd.DataFrame:
-        frame = quantity(self.results, wanted)
-        frame = frame[frame["engine"] == self.engine].drop(columns="engine")
-        return frame[frame["value"].notna()]
+        return quantity(self.results, wanted).drop(columns="engine").dropna(subset="value")
 
     @cached_property
     def _printed(self) -> Callable[[Quantity], pd.DataFrame]:
@@ -217,27 +195,9 @@ class _Facts:
         return printed_numbers(self.study, map_cells(self.study, read_published(path)))
 
     def _share(self, fact: Fact) -> float | None:
-        """Return the share of a region's area where its claim holds."""
-        path = self.source.data / REGIONS_TABLE
-        for row in read_frame(path).to_dict("records") if path.is_file() else []:
-            if (row["region"], row["engine"]) == (fact.region, fact.engine):
-                return float(row["holds"])
-        return None
-
-
-def _count(explained: Mapping[str, Any], what: str) -> float:
-    before, after, claims = explained["holding"]
-    total = explained["total"]
-    counts: dict[str, float] = {
-        "matches_before": total["before"],
-        "matches_after": total["after"],
-        "numbers": total["cells"],
-        "claims_before": before,
-        "claims_after": after,
-        "claims": claims,
-        "gain": total["after"] - total["before"] + after - before,
-    }
-    return counts[what]
+        rows = read_if_there(self.source.data / REGIONS_TABLE, ("region", "engine", "holds"))
+        own = (row for row in rows if (row["region"], row["engine"]) == (fact.region, fact.engine))
+        return next((float(row["holds"]) for row in own), None)
 
 
 def _rounded(value: float) -> str:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import metric_label
-from replication.report.charts.data import proper, unsaid_unit
+from replication.report.charts.data import levels_in_brief, proper, unsaid_unit
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.assumptions import plausible
@@ -70,8 +70,8 @@ def short_title(study: Study) -> str:
     return " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
 
 
-def environment(source: Source | None = None) -> jinja2.Environment:
-    """Return the environment of templates, for the pages of `source` if given."""
+def environment(source: Source) -> jinja2.Environment:
+    """Return the environment of templates for the pages of a report."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parents[1] / "templates"),
         extensions=[_Dense],
@@ -81,66 +81,67 @@ def environment(source: Source | None = None) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     # Templates format the fields of rows by these, so that views need no copies.
-    functions: list[Callable[..., Any]] = [metric_label, plausible, proper, short_title]
-    functions += [unsaid_unit, shown.amount, shown.interval, shown.number, shown.percent]
-    functions += [shown.published, shown.shade]
+    functions: list[Callable[..., Any]] = [levels_in_brief, metric_label, plausible, proper]
+    functions += [short_title, unsaid_unit, shown.amount, shown.interval, shown.number]
+    functions += [shown.percent, shown.published, shown.shade]
     made.filters.update({function.__name__: function for function in functions})
     made.filters.update(
         count="{:,}".format,
         duration=lambda seconds: str(datetime.timedelta(seconds=round(seconds))),
-        picture=lambda figure: svg_of(figure.specification(), figure.id),
+        picture=lambda figure: svg_of(figure.specification, figure.id),
         phrase=lower,
         unit=shown.display_unit,
         verdict=shown.BADGE_OF.__getitem__,
     )
+    regions = (source.data / REGIONS_TABLE).is_file()
+    is_there = {"engines": bool(source.engines), "regions": regions, "method": True}
     made.globals.update(
-        verdicts=shown.BADGES, counted_words=WHAT, up="", studies=[], further_pages={}, ran=None
+        verdicts=shown.BADGES,
+        counted_words=WHAT,
+        up="",
+        studies=list(source.studies.values()),
+        ran=ran(source.provenance),
+        several_engines=len(source.engines) > 1,
+        further_pages={n: title for n, title in REPORT_PAGES.items() if is_there.get(n)},
+        results=source.downloads,
     )
-    if source is not None:
-        regions = (source.data / REGIONS_TABLE).is_file()
-        is_there = {"engines": bool(source.engines), "regions": regions, "method": True}
-        made.globals.update(
-            studies=list(source.studies.values()),
-            ran=ran(source.provenance),
-            several_engines=len(source.engines) > 1,
-            further_pages={n: title for n, title in REPORT_PAGES.items() if is_there.get(n)},
-            results=source.downloads,
-        )
     return made
 
 
 #: Results of a study that a reader can download as Parquet, with their meaning.
 _STUDY_DOWNLOADS = {
-    "design/{}": "every point, replicate and scenario",
-    "results/{}/flows": "every flow of every run",
-    "results/{}/features": "metrics of every run that need its series",
-    "results/{}/series": "the series that charts draw",
+    "design/{}.csv": "every point, replicate and scenario",
+    "results/{}/flows.parquet": "every flow of every run",
+    "results/{}/features.parquet": "metrics of every run that need its series",
+    "results/{}/series.parquet": "the series that charts draw",
 }
 
 
 def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
     """Return name, file and meaning of a study's downloads that exist in `data`."""
+    found = ((Path(name.format(study)), meaning) for name, meaning in _STUDY_DOWNLOADS.items())
     return [
-        (f"{stem.format(study)}.parquet", path, meaning)
-        for stem, meaning in _STUDY_DOWNLOADS.items()
-        for path in (data / f"{stem.format(study)}.{kind}" for kind in ("parquet", "csv"))
-        if path.is_file()
+        (path.with_suffix(".parquet").as_posix(), data / path, meaning)
+        for path, meaning in found
+        if (data / path).is_file()
     ]
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
     """Write the scripts of figures below the report's folder `out`; return the figures."""
     for figure in figures:
-        spec = {key: part for key, part in figure.specification().items() if key != "$schema"}
-        # Columns with each text stored once are at most half as large as records.
-        datasets = spec.get("datasets", {})
-        for key, records in datasets.items():
-            names = records[0] if records else {}
-            datasets[key] = {n: _column([one[n] for one in records]) for n in names} or records
+        spec = {key: part for key, part in figure.specification.items() if key != "$schema"}
+        spec["datasets"] = {key: _by_column(rows) for key, rows in spec["datasets"].items()}
         document = json.dumps(spec, separators=(",", ":"), allow_nan=False, default=str)
         chart = f"(window.replicationCharts ??= {{}})[{json.dumps(figure.id)}]"
         write_text(out / figure.script, f"{chart} = {document};\n")
     return list(figures)
+
+
+def _by_column(records: Sequence[Mapping[str, Any]]) -> Any:
+    """Return records as columns with each text stored once, which is at most half as large."""
+    names = records[0] if records else {}
+    return {name: _column([one[name] for one in records]) for name in names} or records
 
 
 def _column(values: list[Any]) -> Any:
@@ -174,13 +175,13 @@ _LONG = re.compile(r" d=\"[^\"]{600,}\"")
 _SIZE = re.compile(r"<svg[^>]*? width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
 
 
-def svg_of(specification: dict[str, Any], name: str) -> Markup:
+def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
     """Return a Vega-Lite specification as SVG in the page's text colour, reproducible by byte."""
     import vl_convert
 
     # Descriptions of single marks would double the size.
     config = specification.get("config", {}) | {"aria": False}
-    text = _NOISE.sub("", vl_convert.vegalite_to_svg(specification | {"config": config}))
+    text = _NOISE.sub("", vl_convert.vegalite_to_svg({**specification, "config": config}))
     text = _INKED.sub(r"\1", _UNSEEN.sub("", text))
     name = hashlib.sha256(name.encode()).hexdigest()[:6]
     # Coordinates need one decimal; texts, such as ticks of 0.01 and 0.02, keep theirs.

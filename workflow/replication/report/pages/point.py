@@ -11,7 +11,7 @@ from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_series, runs_of
 from replication.report.charts.run import run_picture
 from replication.report.pages.shown import number
-from replication.report.pages.source import Source, grouped, point_links
+from replication.report.pages.source import Source, grouped
 from replication.study.study import Study
 from replication.study.table import Row
 from replication.verdicts.verdict_table import is_supported
@@ -35,18 +35,20 @@ FLOW_COLUMNS = (
 
 def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict[str, Any]]:
     """Yield the page of each point of a study that an engine ran."""
-    design = source.design(study.id)
-    by_point = grouped(design, "experiment", "point")
+    by_point = grouped(source.design(study.id), "experiment", "point")
     engines = dict.fromkeys([*source.shown_engines(study.id), *source.parts[study.id]])
-    flows = _by_run(results.flows)
+    flows = results.design.merge(results.flows, on=["scenario", "engine"])
+    flows_of = dict(iter(flows.groupby(["experiment", "point", "engine"], sort=False)))
     series = {}
     for one in study.experiments:
         first = runs_of(results, one).drop_duplicates(["point", "engine"])
-        series[one.id] = _by_run(read_series(results, first))
-    for (experiment, point), link in point_links(study, design).items():
+        runs = read_series(results, first).groupby(["scenario", "engine"], observed=True)
+        series[one.id] = dict(iter(runs))
+    for (experiment, point), link in source.points[study.id].items():
         rows = by_point[experiment, point]
         of_engines = [own for one in engines if (own := [r for r in rows if r["engine"] == one])]
-        shown, more = _flows(of_engines, results, flows)
+        keys = [(experiment, point, engine) for engine in engines]
+        shown, more = _flows([flows_of[key] for key in keys if key in flows_of], results)
         yield {
             "file": link.file,
             "study": study,
@@ -58,46 +60,31 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
         }
 
 
-def _by_run(frame: pd.DataFrame) -> dict[Any, pd.DataFrame]:
-    """Split a table by scenario and engine."""
-    if frame.empty:
-        return {}
-    return dict(iter(frame.groupby(["scenario", "engine"], sort=False, observed=True)))
-
-
 def _engine(
     source: Source, rows: list[Row], results: Results, series: Mapping[Any, pd.DataFrame]
 ) -> dict[str, Any]:
     """Return a point on one engine; only the primary engine has a picture."""
     engine, versions = rows[0]["engine"], source.provenance.get("engines") or {}
     runs = [(row, results.scenarios[row["scenario"]]) for row in rows if is_supported(row)]
-    samples = series.get((runs[0][0]["scenario"], engine)) if runs else None
-    picture = None
-    if samples is not None and engine == source.primary_engines[results.study_id].engine:
-        picture = run_picture(runs[0][1], samples)
+    is_primary = engine == source.primary_engines[results.study_id].engine
+    samples = series.get((runs[0][0]["scenario"], engine)) if runs and is_primary else None
     return {
         "engine": engine,
         "version": str(versions.get(engine, {}).get("version", "")),
         "refusal": "" if runs else rows[0]["reason"],
         "runs": runs[:SHOWN_ROWS],
         "replicates": len(runs),
-        "picture": picture,
+        "picture": None if samples is None else run_picture(runs[0][1], samples),
     }
 
 
-def _flows(
-    of_engines: list[list[Row]], results: Results, flows: Mapping[Any, pd.DataFrame]
-) -> tuple[list[tuple[Any, ...]], int]:
+def _flows(of_engines: list[pd.DataFrame], results: Results) -> tuple[list[tuple[Any, ...]], int]:
     """Return the first rows of each engine for the table of flows, and the number of others."""
     shown: list[tuple[Any, ...]] = []
-    total = 0
-    for rows in of_engines:
-        runs = [(row, flows.get((row["scenario"], row["engine"]))) for row in rows]
-        found = [(row, f) for row, own in runs if own is not None for f in own.to_dict("records")]
-        total += len(found)
-        for row, flow in found[:SHOWN_ROWS]:
-            known = {one["id"]: one for one in results.scenarios[row["scenario"]]["flows"]}
-            replicate, algorithm = int(row["replicate"]) + 1, flow_algorithm(known[flow["flow"]])
-            values = [number(flow[name] * factor).shown for name, _, factor in FLOW_COLUMNS]
-            shown.append((row["engine"], replicate, flow["flow"], algorithm, values))
-    return shown, total - len(shown)
+    first = [row for own in of_engines for row in own.head(SHOWN_ROWS).to_dict("records")]
+    for row in first:
+        known = {one["id"]: one for one in results.scenarios[row["scenario"]]["flows"]}
+        values = [number(row[name] * factor).shown for name, _, factor in FLOW_COLUMNS]
+        algorithm = flow_algorithm(known[row["flow"]])
+        shown.append((row["engine"], row["replicate"] + 1, row["flow"], algorithm, values))
+    return shown, sum(map(len, of_engines)) - len(first)

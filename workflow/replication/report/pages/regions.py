@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, groupby
 from statistics import fmean
 from typing import Any
@@ -56,7 +56,7 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         "stale": [f"{one['title']} ({one['engine']})" for one in stale],
         "changes": load_settings(source.root).changed if found else [],
         "entries": load_differences(source.root).by_id if found else {},
-        "modern": modern_views(source),
+        "modern": list(modern_views(source)),
         "picture": picture,
         "steps": _STEPS,
         "runs": RUNS,
@@ -106,9 +106,8 @@ def summary(found: Sequence[_Result]) -> dict[str, Any]:
     }
 
 
-def modern_views(source: Source) -> list[dict[str, Any]]:
-    """Return the studies of the report that were judged on a modern kernel, claim by claim."""
-    views = []
+def modern_views(source: Source) -> Iterator[dict[str, Any]]:
+    """Yield the studies of the report that were judged on a modern kernel, claim by claim."""
     for found in modern_results(source.root, source.data):
         if (study := source.studies.get(found["study"])) is None:
             continue
@@ -126,18 +125,15 @@ def modern_views(source: Source) -> list[dict[str, Any]]:
             for one in compare_verdicts(rows, found["claims"], same=())
             if one.after and one.item[0] in quotes
         ]
-        views.append(
-            {
-                "study": study,
-                "own_engine": source.primary_engines[study.id].engine,
-                "found": found,
-                "kernel": ENGINES[found["engine"]].full_title,
-                "tally": Tally(one["modern"] for one in claims),
-                "claims": claims,
-                "changed": sum(one["differs"] for one in claims),
-            }
-        )
-    return views
+        yield {
+            "study": study,
+            "own_engine": source.primary_engines[study.id].engine,
+            "found": found,
+            "kernel": ENGINES[found["engine"]].full_title,
+            "tally": Tally(one["modern"] for one in claims),
+            "claims": claims,
+            "changed": sum(one["differs"] for one in claims),
+        }
 
 
 def panel_title(found: _Result, panel: Sequence[str]) -> str:
@@ -148,10 +144,8 @@ def panel_title(found: _Result, panel: Sequence[str]) -> str:
 
 #: Functions and values that `region_words.html` uses.
 WORDS = {"panel_title": panel_title, "sure": SURE}
-#: Side of the area and margins for labels, in units of the picture.
-_SIDE, _LEFT, _BELOW, _ABOVE, _RIGHT = 300, 58, 46, 8, 14
-#: Coordinates of lines and dots are whole numbers of half a unit.
-_FINE = 2
+#: Side of the area in half units of the picture, of which coordinates are whole numbers.
+_SIDE = 600
 _MOST_TICKS = 6
 _DASHES = ("14 8", "4 6", "18 6 4 6")
 
@@ -168,12 +162,7 @@ def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
     points = [one for one in found["points"] if one["panel"] == panel["panel"]]
     checked = [one for one in found["validation"] if one["panel"] == panel["panel"]]
     return {
-        "width": _LEFT + _SIDE + _RIGHT,
-        "height": _ABOVE + _SIDE + _BELOW,
-        "left": _LEFT,
-        "top": _ABOVE,
-        "side": _SIDE,
-        "fine": _FINE,
+        "side": _SIDE // 2,
         "cells": len(shades),
         "shades": _rows_by_value(shades),
         "undecided": _rows_by_value(is_open).get(True, ""),
@@ -191,8 +180,8 @@ def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
         "paper": own,
         # The paper's point lies outside of the picture.
         "beyond": paper is not None and paper["probability"] is None,
-        "x_ticks": [(round(_LEFT + _SIDE * at, 1), label) for at, label in ticks(x)],
-        "y_ticks": [(round(_ABOVE + _SIDE * (1 - at), 1), label) for at, label in ticks(y)],
+        "x_ticks": ticks(x),
+        "y_ticks": ticks(y),
         "x_label": _label(x),
         "y_label": _label(y),
     }
@@ -244,7 +233,7 @@ def _dots(points: Sequence[Mapping[str, Any]], *axes: Mapping[str, Any]) -> str:
 
 
 def _point(x: float, y: float) -> tuple[int, int]:
-    return round(_FINE * _SIDE * x), round(_FINE * _SIDE * (1 - y))
+    return round(_SIDE * x), round(_SIDE * (1 - y))
 
 
 def _label(axis: Mapping[str, Any]) -> str:

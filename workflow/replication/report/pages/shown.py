@@ -57,27 +57,23 @@ def amount(value: float, unit: str) -> str:
 
 def published(field: Field, half_ulp: Field, unit: str) -> Number:
     """Return a published number with the paper's digits; `half_ulp` is half of the last digit."""
-    value, half, raw = parse(field), parse(half_ulp), written(field)
-    if value is None:
-        return Number(raw, MISSING)
-    factor = unit_of(unit)[1]
-    if not half:
-        return number(value, unit)
+    value, half, factor = parse(field), parse(half_ulp), unit_of(unit)[1]
+    if value is None or not half:
+        return number(field, unit)
     decimals = round(-math.log10(2 * half * factor))
     # Results keep ten significant digits; more would be invented zeros.
     kept = 9 - math.floor(math.log10(abs(value * factor))) if value else 12
-    return Number(raw, _signed(f"{value * factor:,.{max(0, min(decimals, kept))}f}"))
+    return Number(written(field), _signed(f"{value * factor:,.{max(0, min(decimals, kept))}f}"))
 
 
 def percent(field: Field) -> Number:
     """Return a relative deviation as a signed percentage."""
-    value, raw = parse(field), written(field)
+    value = parse(field)
     if value is None:
-        return Number(raw, MISSING)
+        return number(field)
     share = 100 * value
     digits = 2 if abs(share) < 0.995 else 1 if abs(share) < 9.95 else 0
-    text = _signed(f"{share:+,.{digits}f}")
-    return Number(raw, f"{text} %")
+    return Number(written(field), _signed(f"{share:+,.{digits}f} %"))
 
 
 def shade(deviation: Field) -> str:

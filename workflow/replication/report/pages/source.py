@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from replication.design.config import load_study
 from replication.metrics.results import Results
-from replication.report.charts.data import level_label, proper
+from replication.report.charts.data import labels_of, proper
 from replication.report.charts.figure import file_of, name_of
 from replication.study import table as tables
 from replication.study.files import read_json
@@ -25,6 +25,15 @@ from replication.verdicts.verdict_table import EngineCoverage, Judged, is_suppor
 from replication.verdicts.wording import table_names
 
 AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
+#: Columns of a cell that readers see.
+LABELS = ("row_label", "column_label")
+
+
+class PointLink(NamedTuple):
+    """A point of an experiment and its page; `file` is relative to the report's folder."""
+
+    label: str
+    file: str
 
 
 @dataclass(frozen=True)
@@ -41,19 +50,18 @@ class Source:
     claims: list[Judged]
     audit: list[Row]
     provenance: dict[str, Any]
-    self_consistency: dict[tuple[str, str], Row] = field(default_factory=dict)
-    downloads: str = "data"
+    self_consistency: dict[tuple[str, str], Row]
+    downloads: str
 
     @classmethod
     def load(cls, root: Path, data: Path, downloads: str = "data") -> Source:
         """Read the merged tables in `data`; InputError if one is missing or malformed."""
         of_papers = read_rows(data / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
-        labels = ("row_label", "column_label")
         cells = read_verdicts(data, "cells")
         return cls(
             root=root,
             data=data,
-            cells=[row | {name: proper(row[name]) for name in labels} for row in cells],
+            cells=[row | {name: proper(row[name]) for name in LABELS} for row in cells],
             claims=read_verdicts(data, "claims"),
             audit=read_rows(data / "audit.csv", tables.AUDIT_COLUMNS),
             provenance=read_json(data / "provenance.json"),
@@ -112,9 +120,31 @@ class Source:
         design, flows = (one[one["engine"] == engine] for one in (results.design, results.flows))
         return replace(results, design=design, flows=flows)
 
+    @cached_property
+    def points(self) -> dict[str, dict[tuple[str, str], PointLink]]:
+        """The points of each study that any engine ran; the others have no page."""
+        links: dict[str, dict[tuple[str, str], PointLink]] = {name: {} for name in self.studies}
+        for name, study in self.studies.items():
+            for row in filter(is_supported, self.design(name)):
+                experiment, point = row["experiment"], row["point"]
+                label = labels_of(json.loads(row["levels"]), study.experiment(experiment).factors)
+                file = f"runs/{file_of(name_of(name, experiment, point))}.html"
+                links[name][experiment, point] = PointLink(label, file)
+        return links
+
+    def under(self, rows: Sequence[Judged]) -> list[PointLink]:
+        """Return the points that a number or claim rests on, given its rows on all engines."""
+        wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
+        return [link for key, link in self.points[rows[0]["study"]].items() if key in wanted]
+
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design."""
         return read_rows(self.data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
+
+
+def read_if_there(path: Path, columns: Sequence[str]) -> list[Row]:
+    """Return the rows of a CSV file; none if it is missing."""
+    return read_rows(path, columns) if path.is_file() else []
 
 
 def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
@@ -128,37 +158,6 @@ def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[
     for row in rows:
         groups.setdefault(tuple(row[name] for name in fields), []).append(row)
     return groups
-
-
-class PointLink(NamedTuple):
-    """A point of an experiment and its page; `file` is relative to the report's folder."""
-
-    levels: dict[str, str]
-    label: str
-    file: str
-
-
-#: By experiment and point, in the order of the design.
-PointLinks = Mapping[tuple[str, str], PointLink]
-
-
-def point_links(study: Study, design: Iterable[Row]) -> dict[tuple[str, str], PointLink]:
-    """Return the points of a design that any engine ran; the others have no page."""
-    links: dict[tuple[str, str], PointLink] = {}
-    ran = {(r["experiment"], r["point"]): r["levels"] for r in design if is_supported(r)}
-    for (experiment, point), text in ran.items():
-        name = file_of(name_of(study.id, experiment, point))
-        levels: dict[str, str] = json.loads(text)
-        factors = study.experiment(experiment).factors
-        label = ", ".join(level_label(f, levels[f.id]) for f in factors if f.id in levels)
-        links[experiment, point] = PointLink(levels, label, f"runs/{name}.html")
-    return links
-
-
-def under(links: PointLinks, rows: Iterable[Judged]) -> list[PointLink]:
-    """Return the points that a number or claim rests on, given its rows on all engines."""
-    wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
-    return [link for key, link in links.items() if key in wanted]
 
 
 def cell_id(table: str, row: str, column: str) -> str:

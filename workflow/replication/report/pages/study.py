@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from replication.metrics.metric_model import METRICS, metric_label
 from replication.metrics.results import Results
-from replication.report.charts.data import level_label, levels_in_brief
+from replication.report.charts.data import level_label
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
-from replication.report.pages import source as sources
-from replication.report.pages.source import PointLinks, Source, grouped, of_study
+from replication.report.pages.source import Source, cell_id, grouped, of_study
 from replication.study.claim_model import Claim
 from replication.study.published import Table, published_path, read_published
 from replication.study.study import Experiment, Study
@@ -35,34 +34,35 @@ def study_page(
     cells = [row for row in of_study(source.cells, study.id) if row["engine"] in engines]
     claims = [row for row in of_study(source.claims, study.id) if row["engine"] in engines]
     design = source.design(study.id)
-    links = sources.point_links(study, design)
     tables: dict[str, list[_View]] = {}
     for number, table in enumerate(study.tables, start=1):
         if rows := [row for row in cells if row["table"] == table.id]:
-            shown_table = _table(f"table-{number}", table, rows, source, links)
-            tables.setdefault(table.experiment, []).append(shown_table)
-    cards = _claim_cards(source, study, claims, links)
+            view = _table(f"table-{number}", table, rows, source)
+            tables.setdefault(table.experiment, []).append(view)
+    cards = list(_claim_cards(source, study, claims))
     # A claim on several experiments is shown with the first.
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
-    of_primary, experiments = source.on_primary(claims), []
+    printed_for = {table.id: table.experiment for table in study.tables}
+    numbers, results_of_claims = source.on_primary(cells), source.on_primary(claims)
+    experiments = []
     for e in study.experiments:
-        own, shown_tables = grouped(design, "experiment").get((e.id,), []), tables.get(e.id, [])
+        own = [row for row in design if row["experiment"] == e.id]
         ran = [row for row in own if is_supported(row)]
-        judged = [row for row in of_primary if homes.get(row["claim"]) == e.id]
+        printed = [row for row in numbers if printed_for.get(row["table"]) == e.id]
+        judged = [row for row in results_of_claims if homes.get(row["claim"]) == e.id]
         experiments.append(
             {
                 "experiment": e,
-                "factors": [(factor, levels_in_brief(factor)) for factor in e.factors],
-                "answer": _answer(shown_tables, judged),
+                "answer": shown.answer(printed, judged),
                 "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
-                "tables": shown_tables,
-                "points": _points(e, own, links),
+                "tables": tables.get(e.id, []),
+                "points": list(_points(source, e, own)),
                 "topology": topology_lines(results.scenarios[ran[0]["scenario"]]) if ran else [],
                 "figures": figures[e.id],
             }
         )
     failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
-    answer = _answer([t for own in tables.values() for t in own], of_primary)
+    answer = shown.answer(numbers, results_of_claims)
     counted = answer["counted"].values()
     ours = [row for row in design if is_supported(row)]
     return {
@@ -91,34 +91,22 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_View, _V
     return found
 
 
-def _answer(tables: Sequence[_View], claims: Iterable[Judged]) -> dict[str, Any]:
-    cells = (cell for table in tables for _, cells in table["rows"] for cell in cells if cell)
-    return shown.answer([cell["row"] for cell in cells], claims)
-
-
-def _points(experiment: Experiment, design: list[Row], links: PointLinks) -> list[dict[str, Any]]:
-    """Return each point on each engine with its first row: a scenario to rerun, or a refusal."""
-    views = []
+def _points(source: Source, experiment: Experiment, design: list[Row]) -> Iterator[_View]:
+    """Yield each point on each engine with its first row: a scenario to rerun, or a refusal."""
     for (point, _), rows in grouped(design, "point", "engine").items():
         levels = json.loads(rows[0]["levels"])
-        link = links.get((experiment.id, point))
-        views.append(
-            {
-                "labels": [level_label(f, levels.get(f.id, "")) for f in experiment.factors],
-                "row": rows[0],
-                "replicates": len(rows) if is_supported(rows[0]) else 0,
-                "file": link.file if link else "",
-            }
-        )
-    return views
+        link = source.points[rows[0]["study"]].get((experiment.id, point))
+        yield {
+            "labels": [level_label(f, levels.get(f.id, "")) for f in experiment.factors],
+            "row": rows[0],
+            "replicates": len(rows) if is_supported(rows[0]) else 0,
+            "file": link.file if link else "",
+        }
 
 
-def _claim_cards(
-    source: Source, study: Study, rows: Sequence[Judged], links: PointLinks
-) -> list[dict[str, Any]]:
-    """Return the claims of a study with their rows, those of the primary engine first."""
+def _claim_cards(source: Source, study: Study, rows: Sequence[Judged]) -> Iterator[_View]:
+    """Yield the claims of a study with their rows, those of the primary engine first."""
     engines = ["", *source.shown_engines(study.id)]
-    cards = []
     for claim in study.claims:
         results = [row for row in rows if row["claim"] == claim.id]
         results.sort(key=lambda row: engines.index(row["engine"]))
@@ -128,21 +116,18 @@ def _claim_cards(
             less = words.condition(part.direction) if part.direction else ""
             tests.append((words.statistic, words.condition(part.expect), less))
         if results:
-            cards.append(
-                {
-                    "claim": claim,
-                    "tests": tests,
-                    "measured": _measured(study, claim, results[0]),
-                    "rows": results,
-                    # Engines that ran other values than those of the study.
-                    "substituted": [name for name in engines if study.substituted(name)],
-                    # Whether the paper's own numbers pass the test.
-                    "self_consistency": source.self_consistency.get((study.id, claim.id)),
-                    "points": sources.under(links, results),
-                    "changes": len(study.changes_to("claims", claim.id)),
-                }
-            )
-    return cards
+            yield {
+                "claim": claim,
+                "tests": tests,
+                "measured": _measured(study, claim, results[0]),
+                "rows": results,
+                # Engines that ran other values than those of the study.
+                "substituted": [name for name in engines if study.substituted(name)],
+                # Whether the paper's own numbers pass the test.
+                "self_consistency": source.self_consistency.get((study.id, claim.id)),
+                "points": source.under(results),
+                "changes": len(study.changes_to("claims", claim.id)),
+            }
 
 
 def _measured(study: Study, claim: Claim, row: Judged) -> str:
@@ -155,14 +140,11 @@ def _measured(study: Study, claim: Claim, row: Judged) -> str:
     return f"measured {wording(study, tests[0]).value(value)}"
 
 
-def _table(
-    html_id: str, table: Table, rows: list[Judged], source: Source, links: PointLinks
-) -> _View:
+def _table(html_id: str, table: Table, rows: list[Judged], source: Source) -> _View:
     """Return a published table; `html_id` is a safe id, which the paper's name may not be."""
     study = rows[0]["study"]
-    engines = source.shown_engines(study)
-    notes = _shared(rows)
-    cells = list(_cells(rows, notes, source, links, table))
+    engines, notes = source.shown_engines(study), _shared(rows)
+    cells = list(_cells(rows, notes, source, table))
     name, primary = table_name(table.id, table.title), ("", *engines[:1])
     return {
         "html_id": html_id,
@@ -202,13 +184,12 @@ def _grid(cells: Sequence[_View]) -> dict[str, Any]:
 
 
 def _cells(
-    rows: Sequence[Judged], notes: Sequence[str], source: Source, links: PointLinks, table: Table
+    rows: Sequence[Judged], notes: Sequence[str], source: Source, table: Table
 ) -> Iterator[_View]:
-    path = published_path(source.root, rows[0]["study"])
-    published = read_published(path) if path.is_file() else []
+    published = read_published(published_path(source.root, rows[0]["study"]))
     printed = {(number.table, number.row, number.column): number for number in published}
     by_key = grouped(rows, "table", "row", "column")
-    points = {key: sources.under(links, same) for key, same in by_key.items()}
+    points = {key: source.under(same) for key, same in by_key.items()}
     for row in rows:
         key = (row["table"], row["row"], row["column"])
         yield {
@@ -219,7 +200,7 @@ def _cells(
             "reproduced": shown.number(row["reproduced_mean"], row["unit"]),
             "verdict": shown.BADGE_OF[row["verdict"]],
             "reason": " ".join(part for part in row["reasons"] if part not in notes),
-            "html_id": sources.cell_id(*key),
+            "html_id": cell_id(*key),
             "points": points[key],
         }
 
