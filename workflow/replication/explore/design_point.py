@@ -100,7 +100,7 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     write_table(folder / "cells.csv", _cells(root, study, results), CELL_COLUMNS)
     verdicts = []
     for point in ran:
-        single = machine.read(name, [point.runs])
+        single = machine.results(name, [point.runs])
         for claim in study.claims:
             judged = evaluate_claim(study, claim, single)
             verdicts += [(point.id, row["claim"], row["verdict"]) for row in judged]
@@ -143,8 +143,7 @@ def value_range(published: float, values: Sequence[float]) -> dict[str, object]:
 def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
     """Return the design points of a study that its budget allows; print how many those are."""
     scale = settings.of(study.id).exploration
-    study = _explored(study, scale)
-    axes = varied(study, settings)
+    study, axes = _explored(study, settings)
     alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
     points = _seeds(study, scale, settings.replicates_at_default, engine)
     usual = {run.refusal for run in points[0].runs}
@@ -157,9 +156,8 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
             refused[key].append(value)
     costs = Costs()
     costs.count(run for point in points for run in point.runs)
-    exponent = settings.points.bit_length() - 1
     sobol = qmc.Sobol(len(axes), rng=settings.seed)
-    rows = sobol.random_base2(exponent).tolist() if axes else []
+    rows = sobol.random(settings.points).tolist() if axes else []
     for n, row in enumerate(rows):
         values = {a.key: a.at(share, refused[a.key]) for a, share in zip(axes, row, strict=True)}
         point = DesignPoint(f"s-{n:03d}", SPACE_FILLING, values=values)
@@ -176,22 +174,17 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
     return points
 
 
-def _explored(study: Study, scale: Scale) -> Study:
+def _explored(study: Study, settings: Sensitivity) -> tuple[Study, list[Assumption]]:
+    """Return the explored part of a study, and its assumptions that vary."""
+    own, where = settings.of(study.id), f"{_SETTINGS}: studies.{study.id}"
     known = {experiment.id: experiment for experiment in study.experiments}
-    wanted = scale.experiments or [*known]
-    check_known(f"{_SETTINGS}: studies.{study.id}.exploration.experiments", wanted, known)
+    wanted = own.exploration.experiments or [*known]
+    check_known(f"{where}.exploration.experiments", wanted, known)
     kept = [one for name, one in known.items() if name in wanted]
-    return study.model_copy(update={"experiments": kept})
-
-
-def varied(study: Study, settings: Sensitivity) -> list[Assumption]:
-    """Return the assumptions that have alternatives and are not held by the settings.
-
-    InputError where the settings hold a parameter that is not assumed.
-    """
-    found, held = assumptions(study), settings.of(study.id).held
-    check_known(f"{_SETTINGS}: studies.{study.id}.held", held, {one.key for one in found})
-    return [a for a in found if a.alternatives and a.key not in held]
+    study = study.model_copy(update={"experiments": kept})
+    found = assumptions(study)
+    check_known(f"{where}.held", own.held, {one.key for one in found})
+    return study, [a for a in found if a.alternatives and a.key not in own.held]
 
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:

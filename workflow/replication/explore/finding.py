@@ -38,9 +38,7 @@ from replication.explore.trial import (
     is_held_out,
     verdicts,
 )
-from replication.metrics.results import Results
 from replication.study.claim_model import Claim
-from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
 from replication.verdicts.cause import Interpretation, as_read
@@ -65,18 +63,13 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
     of its causes.
     """
     judge, last = search.judge, search.stages[-1]
-    (on_first,) = search.evaluate([best.configuration], search.stages[0])
     causes, rivals = _leaving_out(search, best), search.rivals(best)
     if isinstance(judge, CellJudge):
-        found, before, after = _by_cells(search, judge, best)
-        found["null_p"] = _cells_p(search, judge, on_first)
+        found, rows = _by_cells(search, judge, best)
         rivals += _other_readings(search, judge, best)
     else:
-        found, before, after = _by_claims(search, judge, best)
-        found["null_p"] = _claims_p(search, on_first)
+        found, rows = _by_claims(search, judge, best), []
     found |= {
-        "seen": _share(before, after, seen=True),
-        "held_out": _share(before, after, seen=False),
         "causes": causes,
         "equally_good": [
             {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
@@ -85,60 +78,42 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
         # As far as the budget allowed, they were compared on the last stage.
         "not_compared": sum((one, last.name) not in search.tried for one in search.near(best)),
     }
-    return found, after if isinstance(judge, CellJudge) else []
+    return found, rows
 
 
-def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, Any], _Rows, _Rows]:
-    runner, whole, both = search.runner, search.whole, (DEFAULTS, best.configuration)
-    before, after = (search.evaluate([one], whole)[0] for one in both)
+def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, Any], _Rows]:
     stated = replace(search.defaults, readings=(Choice({}),) * len(best.readings))
-    rows_before = _cell_rows(judge, stated, before, whole)
-    rows = _cell_rows(judge, best, after, whole)
-    broken = {
-        "before": impossible(judge, stated, assumed=False),
-        "after": impossible(judge, best, assumed=True),
-    }
-    for row in rows:
+    claims, rows, broken = {}, {}, {}
+    for when, trial in (("before", stated), ("after", best)):
+        rows[when] = _cell_rows(search, judge, trial)
+        claims[f"claims_{when}"] = _judged_claims(search, judge, trial)
+        broken[when] = impossible(judge, trial, assumed=when == "after")
+    for row in rows["after"]:
         if why := broken["after"].get((row["table"], row["row"], row["column"])):
             row["reason"] += f" Impossible in this set-up: {why}"
-    claims_before, claims_after = (
-        _judged_claims(runner.study, runner.results([one], whole), read)
-        for one, read in zip(both, ({}, _table_readings(judge, best)), strict=True)
-    )
     found = {
         "gain_bits": judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
-        "claims_before": claims_before,
-        "claims_after": claims_after,
+        "null_p": _cells_p(search, judge, best),
         "impossible": {
             when: [" ".join((*key[:2], why)) for key, why in numbers.items()]
             for when, numbers in broken.items()
         },
     }
-    return found, rows_before, rows
+    return found | claims | _shares(**rows), rows["after"]
 
 
-def _by_claims(
-    search: Search, judge: ClaimJudge, best: Trial
-) -> tuple[dict[str, Any], _Rows, _Rows]:
+def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> dict[str, Any]:
     hidden = search.runner.explanations.held_out.claims
-    before, after = (
-        judge.verdicts(search.runner.results([trial.configuration], search.whole), search.whole)
-        for trial in (search.defaults, best)
-    )
-    found = {
-        "gain_bits": search.defaults.total - best.total,
-        "claims_before": before,
-        "claims_after": after,
-        "impossible": {"before": [], "after": []},
-    }
-    rows_before, rows = (
-        [
-            {"used_in_search": claim not in hidden, "matches": holding({claim: verdict})}
-            for claim, verdict in verdicts.items()
+    claims, rows = {}, {}
+    for when, trial in (("before", search.defaults), ("after", best)):
+        results = search.runner.results([trial.configuration], search.whole)
+        claims[f"claims_{when}"] = found = judge.verdicts(results, search.whole)
+        rows[when] = [
+            {"used_in_search": claim not in hidden, "matches": verdict == Verdict.REPRODUCED}
+            for claim, verdict in found.items()
         ]
-        for verdicts in (before, after)
-    )
-    return found, rows_before, rows
+    judged = {"gain_bits": search.defaults.total - best.total, "null_p": _claims_p(search, best)}
+    return judged | claims | _shares(**rows) | {"impossible": {"before": [], "after": []}}
 
 
 def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
@@ -174,13 +149,14 @@ def _matches(judge: CellJudge | ClaimJudge, trial: Trial, part: StudyPart) -> in
     return sum(bool(matches(judge.cells[place], value)) for place, value in values)
 
 
-def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> list[dict[str, Any]]:
-    """Return a row of explained_cells.csv for each number, under the interpretations of a trial.
+def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
+    """Return a row of explained_cells.csv for each number, the held-out ones too.
 
-    They were chosen on what the search saw; `ran` is the same configuration on `part`, which has
-    the held-out cells too. A number of one published run is compared with the range of replicates.
+    The interpretations are those of a trial, chosen on what the search saw. A number of one
+    published run is compared with the range of replicates.
     """
-    runner, cells, read = judge.runner, judge.cells, _readings(judge, trial)
+    runner, cells, read, part = judge.runner, judge.cells, _readings(judge, trial), search.whole
+    (ran,) = search.evaluate([trial.configuration], part)
     ranges: dict[int, Numbers] = {}
     if any(cell.cell.tolerance.factor is not None for cell in cells):
         results = runner.results([trial.configuration], part, REPLICATES)
@@ -216,17 +192,17 @@ def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> l
     return rows
 
 
-def _share(
-    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seen: bool
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"cells": sum(row["used_in_search"] is seen for row in after)}
-    for when, rows in (("before", before), ("after", after)):
-        chosen = [row for row in rows if row["used_in_search"] is seen]
-        numbers = [row for row in chosen if row.get("published")]
-        off = [abs(row["reproduced_mean"] / row["published"] - 1) for row in numbers]
-        median = float(np.nanmedian(off)) if off else math.nan
-        found[when] = sum(row["matches"] for row in chosen)
-        found[f"median_{when}"] = None if math.isnan(median) else median
+def _shares(**rows_of: _Rows) -> dict[str, dict[str, Any]]:
+    """Return the matches before and after, of what the search saw and of held-out data."""
+    found: dict[str, dict[str, Any]] = {"seen": {}, "held_out": {}}
+    for when, rows in rows_of.items():
+        for part, share in found.items():
+            chosen = [row for row in rows if row["used_in_search"] is (part == "seen")]
+            numbers = [row for row in chosen if row.get("published")]
+            off = [abs(row["reproduced_mean"] / row["published"] - 1) for row in numbers]
+            median = float(np.nanmedian(off)) if off else math.nan
+            share |= {"cells": len(chosen), when: sum(row["matches"] for row in chosen)}
+            share[f"median_{when}"] = None if math.isnan(median) else median
     return found
 
 
@@ -269,14 +245,17 @@ def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial
     return found
 
 
-def _judged_claims(
-    study: Study, results: Results, readings: Mapping[Key, Interpretation]
-) -> dict[str, str]:
+def _judged_claims(search: Search, judge: CellJudge, trial: Trial) -> dict[str, str]:
     """Return the verdict on each claim whose experiments were run.
 
-    `readings` are the interpretations of tables by experiment, metric and aggregate; they apply to
-    claims on the same quantity too.
+    A table's interpretation applies to claims on the same quantity too; the first table's counts.
     """
+    study, results = judge.runner.study, judge.runner.results([trial.configuration], search.whole)
+    readings: dict[Key, Interpretation] = {}
+    for place, combination in _readings(judge, trial).items():
+        reading, wanted = judge.reading(combination), judge.cells[place].quantity
+        if reading is not None:
+            readings.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
 
     def read_alike(part: dict[str, Any]) -> dict[str, Any]:
         place, metric, how = (str(part.get(name)) for name in ("experiment", "metric", "aggregate"))
@@ -291,16 +270,6 @@ def _judged_claims(
             document = json.loads(claim.model_dump_json(), object_hook=read_alike)
             read.append(Claim.model_validate_json(json.dumps(document)))
     return verdicts(study, read, results)
-
-
-def _table_readings(judge: CellJudge, trial: Trial) -> dict[Key, Interpretation]:
-    """Return the interpretations by the quantity that they replace; the first of each."""
-    found: dict[Key, Interpretation] = {}
-    for place, combination in _readings(judge, trial).items():
-        reading, wanted = judge.reading(combination), judge.cells[place].quantity
-        if reading is not None:
-            found.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
-    return found
 
 
 def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
@@ -318,8 +287,9 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
     return impossible_cells(audit_study(study, read, assumed=assumed))
 
 
-def _cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
+def _cells_p(search: Search, judge: CellJudge, found: Trial) -> float:
     stage = search.stages[0]
+    (best,) = search.evaluate([found.configuration], stage)
     tried, scores = search.at_stage(stage), judge.scores(stage)
     defaults = search.tried[DEFAULTS, stage.name]
     gain = judge.stated_bits(defaults, stage) - best.total
@@ -362,7 +332,8 @@ def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> f
     return (1 + sum(as_good(random) for _ in range(count))) / (1 + count)
 
 
-def _claims_p(search: Search, best: Trial) -> float:
+def _claims_p(search: Search, found: Trial) -> float:
+    (best,) = search.evaluate([found.configuration], search.stages[0])
     tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
     bits = np.array([[VERDICT_BITS[t.verdicts[claim]] for claim in claims] for t in tried])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,32 +71,26 @@ class Machine:
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points of a study, each a replicate; run what is missing."""
-        self.simulate({r.scenario_id: r.scenario for runs in points for r in runs if not r.refusal})
-        return self.read(study, points)
-
-    def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
-        """Return the results of points that were run; their order numbers the replicates."""
         runs = [(number, run) for number, point in enumerate(points) for run in point]
-        engine = self.engine.name
+        supported = {run.scenario_id: run.scenario for _, run in runs if not run.refusal}
+        self.simulate(supported)
         columns = ["experiment", "point", "levels", "replicate", "scenario", "reason"]
         rows = [(r.experiment, r.point, r.levels, n, r.scenario_id, r.refusal) for n, r in runs]
-        design = pd.DataFrame(rows, columns=columns).assign(engine=engine)
+        design = pd.DataFrame(rows, columns=columns).assign(engine=self.engine.name)
         design["supported"] = design["reason"] == ""
-        wanted = design.loc[design["supported"], "scenario"].unique()
+        read = partial(read_runs, self.store, supported, self.engine.name, "")
         flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
-        if len(wanted):
-            found = read_runs(self.store, wanted, engine, "", "flows.csv", FLOW_NUMBERS)
-            flows = found.to_pandas().reindex(columns=list(FLOW_COLUMNS))
-            flows = flows.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
-        scenarios = {run.scenario_id: run.scenario for _, run in runs}
+        if supported:
+            found = read("flows.csv", FLOW_NUMBERS).to_pandas()
+            flows = found.reindex(columns=flows.columns).astype(
+                dict.fromkeys(FLOW_COLUMNS[:4], str)
+            )
         return SampledResults(
             study_id=study,
             design=design,
             flows=flows,
-            scenarios={name: scenarios[name].model_dump(mode="json") for name in wanted},
-            read_series=lambda: read_runs(
-                self.store, wanted, engine, "", "series.csv", SERIES_NUMBERS
-            ).to_pandas(),
+            scenarios={name: one.model_dump(mode="json") for name, one in supported.items()},
+            read_series=lambda: read("series.csv", SERIES_NUMBERS).to_pandas(),
         )
 
 

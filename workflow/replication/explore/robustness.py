@@ -31,12 +31,7 @@ from replication.explore.design_point import (
 from replication.explore.machine import write_json
 from replication.metrics.statistic import wilson_interval
 from replication.study.files import read_json
-from replication.study.table import (
-    CLAIM_COLUMNS,
-    read_parquet,
-    read_rows,
-    write_table,
-)
+from replication.study.table import CLAIM_COLUMNS, read_parquet, read_rows, write_table
 from replication.study.verdict import Verdict
 
 #: Tables of a study's folder.
@@ -80,11 +75,9 @@ def measure_study(
     engine = str(points["engine"].iloc[0])
     verdicts = verdicts_by_claim(points, read_parquet(folder / VERDICTS).to_pandas())
     path = data / "claims.csv"
-    in_tier = {
-        row["claim"]: row["verdict"]
-        for row in (read_rows(path, CLAIM_COLUMNS) if path.is_file() else [])
-        if (row["study"], row["engine"]) == (name, engine)
-    }
+    judged = read_rows(path, CLAIM_COLUMNS) if path.is_file() else []
+    own = [row for row in judged if (row["study"], row["engine"]) == (name, engine)]
+    in_tier = {row["claim"]: row["verdict"] for row in own}
     rows = {"claims": claim_rows(verdicts, in_tier), "effects": effect_rows(verdicts)}
     for part, table in rows.items():
         rows_with_study = ({"study": name, "engine": engine} | row for row in table)

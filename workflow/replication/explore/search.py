@@ -302,21 +302,18 @@ class Search:
         Each of its causes pays for itself, and near configurations are compared as far as the
         budget allows.
         """
-        last, runner = self.stages[-1], self.runner
+        last = self.stages[-1]
         before: Trial | None = None
         best: Trial | None = None
-        while (first := self._first(self.at_stage(last), coupled)) is not before:
+        while (first := self._first(self.at_stage(last), coupled)) and first is not before:
             before = best = first
-            while best is not None:
-                tried = self.evaluate(without_each(best.configuration), last)
-                less = self._first(tried, coupled)
-                if less is None or less.total >= best.total + PAYS_BITS:
+            while less := self._first(self.waterfall(best), coupled):
+                if less.total >= best.total + PAYS_BITS:
                     break
                 best = less
-            if best is not None:
-                kept_s = 0.0 if coupled else self._coupled_s
-                reserve_s = runner.cost_s(best.configuration, self.whole) + kept_s
-                self.evaluate(self.near(best), last, reserve_s)
+            kept_s = 0.0 if coupled else self._coupled_s
+            reserve_s = self.runner.cost_s(best.configuration, self.whole) + kept_s
+            self.evaluate(self.near(best), last, reserve_s)
         return best
 
     def _first(self, trials: Sequence[Trial], coupled: bool) -> Trial | None:
