@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from replication.design.config import explanations_path, load_sensitivity
-from replication.design.input_hashes import input_hashes, is_same
+from replication.design.input_hashes import input_hashes
 from replication.engines.model import Engine
-from replication.explore.finding import holding, judge_finding
+from replication.explore.finding import judge_finding
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
 from replication.explore.trial import Trial
 from replication.study.errors import InputError
 from replication.study.table import write_table
+from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, load_explanations
 
 #: Files of the result and of its scenarios, which `replicate run` starts.
@@ -162,6 +163,7 @@ def _described(causes: Mapping[str, Cause], found: Mapping[str, Any]) -> dict[st
 def _row(document: Mapping[str, Any]) -> dict[str, object]:
     seen, held_out = document["seen"], document["held_out"]
     of_cells = document["score"] == "cells"
+    verdicts = {name: [*document[name].values()] for name in ("claims_before", "claims_after")}
     return {
         **{key: document[key] for key in EXPLANATIONS["explanations"] if key in document},
         "cells": seen["cells"] + held_out["cells"] if of_cells else 0,
@@ -169,7 +171,7 @@ def _row(document: Mapping[str, Any]) -> dict[str, object]:
         "matches_after": seen["after"] + held_out["after"] if of_cells else None,
         "held_out": held_out["cells"],
         "held_out_matches": held_out["after"],
-        **{name: holding(document[name]) for name in ("claims_before", "claims_after")},
+        **{name: found.count(Verdict.REPRODUCED) for name, found in verdicts.items()},
     }
 
 
@@ -183,9 +185,3 @@ def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
         settings=[settings.seed, settings.explanation.decisive()],
         causes=causes and causes.decisive(),
     )
-
-
-def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
-    """Return whether no input of an explanation in the folder of results has changed."""
-    name = document["study"]
-    return is_same(data, document["input_hashes"], lambda e: sources(root, name, e))

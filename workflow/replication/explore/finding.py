@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -116,12 +116,6 @@ def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> dict[str, Any]
     return judged | claims | _shares(**rows) | {"impossible": {"before": [], "after": []}}
 
 
-def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
-    """Return how many claims hold, of all or some of them."""
-    known = verdicts.items()
-    return sum(v == Verdict.REPRODUCED for claim, v in known if among is None or claim in among)
-
-
 def _readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
     """Return the interpretation of each cell, by its place."""
     cells, families = judge.cells, zip(judge.families, trial.readings, strict=True)
@@ -144,7 +138,7 @@ def _values(
 
 def _matches(judge: CellJudge | ClaimJudge, trial: Trial, part: StudyPart) -> int:
     if isinstance(judge, ClaimJudge):
-        return holding(trial.verdicts)
+        return [*trial.verdicts.values()].count(Verdict.REPRODUCED)
     values = _values(judge, trial, trial.printed, part)
     return sum(bool(matches(judge.cells[place], value)) for place, value in values)
 
@@ -160,7 +154,7 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
     ranges: dict[int, Numbers] = {}
     if any(cell.cell.tolerance.factor is not None for cell in cells):
         results = runner.results([trial.configuration], part, REPLICATES)
-        arrays = judge.printed(results, REPLICATES, part.cells)
+        arrays = judge.printed(results, REPLICATES, judge.scores(part))
         ranges = {
             place: np.array([np.fmin.reduce(values), np.fmax.reduce(values)])
             for place, values in _values(judge, trial, arrays, part)

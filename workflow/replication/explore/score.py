@@ -194,18 +194,18 @@ class FamilyScore:
         found, sums = [], self._by_table(errors)
         for pair in choice.pairs:
             cause, _, only = pair[0].partition("@")
-            shared = dict(choice.shared)
+            shared, chosen = dict(choice.shared), []
             # Without its exception a table takes the shared level of the cause.
             usual = shared.get(cause) if only else shared.pop(cause)
-            tables = {table: dict(levels) for table, levels in choice.tables.items()}
-            for table, levels in tables.items():
+            for table in self.tables:
+                levels = dict(choice.tables[table])
                 if only == table:
                     levels.pop(cause, None)
-                    levels.update({cause: usual} if usual else {})
+                    levels |= {cause: usual} if usual else {}
                 elif not only and levels.get(cause) == pair[1]:
                     del levels[cause]
-            chosen = np.array([self._number(tables[table]) for table in self.tables])
-            found.append((pair, self._choice(self._number(shared), chosen, sums)))
+                chosen.append(self._number(levels))
+            found.append((pair, self._choice(self._number(shared), np.array(chosen), sums)))
         return found
 
     def _gains(

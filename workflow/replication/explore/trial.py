@@ -283,19 +283,18 @@ class CellJudge:
         """Return the interpretation that causes make together; None as the study states."""
         return combined(self._readings[pair] for pair in combination)
 
-    def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
+    def printed(self, results: Results, count: int, scores: Sequence[FamilyScore]) -> list[Numbers]:
         """Return what would be printed: for each family by configuration, cell, interpretation.
 
-        `results` have a replicate for each of `count` configurations; the arrays have only cells
-        of `places`, whose points were run.
+        `results` have a replicate for each of `count` configurations, and all cells of `scores`.
         """
         arrays = []
-        for family in self.families:
-            kept = [place for place in family.cells if place in set(places)]
-            array = np.full((count, len(kept), len(family.combinations)), np.nan)
-            for column, combination in enumerate(family.combinations):
+        for score in scores:
+            combinations = score.family.combinations
+            array = np.full((count, len(score.places), len(combinations)), np.nan)
+            for column, combination in enumerate(combinations):
                 reading = self.reading(combination)
-                for row, place in enumerate(kept):
+                for row, place in enumerate(score.places):
                     if not refusal(self.cells[place], reading):
                         array[:, row, column] = self._values(results, count, place, reading)
             arrays.append(array)
@@ -337,7 +336,7 @@ class CellJudge:
     ) -> list[Trial]:
         """Return a trial of each configuration, in their order."""
         scores, trials = self.scores(stage), []
-        arrays = self.printed(results, len(configurations), stage.cells)
+        arrays = self.printed(results, len(configurations), scores)
         for number, one in enumerate(configurations):
             printed = tuple(array[number] for array in arrays)
             chosen = tuple(
