@@ -7,21 +7,19 @@ import pandas as pd
 import pytest
 from replication.design.config import Sensitivity, load_sensitivity, load_study, study_ids
 from replication.engines.catalogue import ENGINES
-from replication.explore.design_point import (
-    DEFAULT,
-    ONE_AT_A_TIME,
-    SEED,
-    SPACE_FILLING,
-    design_points,
-    value_range,
-)
 from replication.explore.robustness import (
     CONDITIONAL,
+    DEFAULT,
     FRAGILE,
+    ONE_AT_A_TIME,
     ROBUST,
+    SEED,
+    SPACE_FILLING,
     TOO_FEW,
     claim_rows,
+    design_points,
     robustness_word,
+    value_range,
     verdicts_by_claim,
 )
 from replication.study.errors import InputError

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
-from replication.design.design import Run
+from replication.design.config import Extent, Replicates
+from replication.design.design import Run, design_study
 from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.metrics.sampled import SampledResults
@@ -20,6 +21,7 @@ from replication.simulate.runtime import Launch
 from replication.simulate.store import Store
 from replication.study.files import write_text
 from replication.study.scenario import Host, Scenario, canonical_json
+from replication.study.study import Study
 from replication.study.table import FLOW_COLUMNS, FLOW_NUMBERS, SERIES_NUMBERS
 
 
@@ -92,6 +94,14 @@ class Machine:
             scenarios={name: one.model_dump(mode="json") for name, one in supported.items()},
             read_series=lambda: read("series.csv", SERIES_NUMBERS).to_pandas(),
         )
+
+
+def whole_runs(
+    study: Study, engine: str, version: str, count: int = 1, levels: Literal["all", "quick"] = "all"
+) -> list[Run]:
+    """Return `count` replicates in full length, at all levels or at those of tier quick."""
+    extent = Extent(replicates=[Replicates(count=count)], levels=levels)
+    return design_study(study, extent, [engine], version)
 
 
 def by_replicate(runs: Sequence[Run]) -> list[list[Run]]:

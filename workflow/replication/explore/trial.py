@@ -15,8 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from replication.design.design import Run
-from replication.explore.design_point import whole_runs
-from replication.explore.machine import Costs, Machine, by_replicate
+from replication.explore.machine import Costs, Machine, by_replicate, whole_runs
 from replication.explore.score import Choice, Combination, Family, FamilyScore, Numbers
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric import quantity
