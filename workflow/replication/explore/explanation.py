@@ -19,20 +19,15 @@ from replication.explore.finding import judge_finding
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
-from replication.explore.trial import Trial
 from replication.study.errors import InputError
 from replication.study.table import write_table
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Cause, load_explanations
+from replication.verdicts.cause import load_explanations
 
 #: Files of the result and of its scenarios, which `replicate run` starts.
 NAME, SCENARIOS = "explanation.json", "explained_scenarios.json"
 #: Results of a search.
 EXPLANATION, BEST_GUESS, NONE_FOUND = "explanation", "best guess", "none found"
-EXPLAINED_COLUMNS = (
-    *("study", "table", "row", "column", "engine", "unit", "published", "reproduced_mean"),
-    *("matches", "used_in_search", "reason"),
-)
 #: The tables of a study's folder, which are merged under the same names.
 EXPLANATIONS = {
     "explanations": (
@@ -43,7 +38,10 @@ EXPLANATIONS = {
     "explanation_causes": (
         *("study", "explanation", "cause", "value", "bits", "plausibility", "evidence"),
     ),
-    "explained_cells": EXPLAINED_COLUMNS,
+    "explained_cells": (
+        *("study", "table", "row", "column", "engine", "unit", "published", "reproduced_mean"),
+        *("matches", "used_in_search", "reason"),
+    ),
 }
 #: Largest p value of an explanation in the permutation test.
 SIGNIFICANCE = 0.05
@@ -61,9 +59,11 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     cells, explanations = list[dict[str, Any]](), list[dict[str, Any]]()
     for called, best in zip(("best", "alternative"), trials, strict=False):
         judged, rows = judge_finding(search, best)
+        result, reasons = result_of(judged)
         # A second explanation is listed only if it was found; the cells are the first one's.
-        if not explanations or result_of(judged)[0] != NONE_FOUND:
-            explanations.append(_explanation(search, called, best, judged))
+        if not explanations or result != NONE_FOUND:
+            own = {"explanation": called, "result": result, "reasons": reasons}
+            explanations.append(judged | own | {"gain_bits": round(judged["gain_bits"], 3)})
             cells = cells or rows
     common, hashes = _common(search), sources(root, name, machine.engine)
     document = common | explanations[0] | {"others": explanations[1:], "input_hashes": hashes}
@@ -130,34 +130,6 @@ def _common(search: Search) -> dict[str, Any]:
         "cpu_minutes": round(runner.costs.spent_s / 60, 2),
         "budget_minutes": round(causes.cpu_budget_s / 60, 2),
     }
-
-
-def _explanation(
-    search: Search, name: str, best: Trial, judged: Mapping[str, Any]
-) -> dict[str, Any]:
-    result, reasons = result_of(judged)
-    causes, coupled = search.runner.explanations.by_id, search.coupled
-    return {
-        **judged,
-        "explanation": name,
-        "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
-        "result": result,
-        "reasons": reasons,
-        "causes": [_described(causes, one) for one in judged["causes"]],
-        "bits": round(best.bits, 3),
-        "gain_bits": round(judged["gain_bits"], 3),
-    }
-
-
-def _described(causes: Mapping[str, Cause], found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a cause of an explanation with its texts."""
-    cause = causes[found["cause"].partition("@")[0]]
-    levels = {level.key: level.title for level in cause.levels or []}
-    texts = cause.model_dump(
-        include={"reason", "source", "plausibility", "evidence", "outside_ledger"}
-    )
-    title = levels.get(found["level"]) or cause.title
-    return {**found, "title": title, **{key: text or "" for key, text in texts.items()}}
 
 
 def _row(document: Mapping[str, Any]) -> dict[str, object]:

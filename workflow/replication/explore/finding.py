@@ -41,7 +41,7 @@ from replication.explore.trial import (
 from replication.study.claim_model import Claim
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
-from replication.verdicts.cause import Interpretation, as_read
+from replication.verdicts.cause import Cause, Interpretation, as_read
 
 #: One number in ten lies outside the range of 19 replicates by chance.
 REPLICATES = 19
@@ -62,7 +62,7 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
     bound, as the study reads them and under the explanation; `equally_good` fit as well without one
     of its causes.
     """
-    judge, last = search.judge, search.stages[-1]
+    judge, last, coupled = search.judge, search.stages[-1], search.coupled
     causes, rivals = _leaving_out(search, best), search.rivals(best)
     if isinstance(judge, CellJudge):
         found, rows = _by_cells(search, judge, best)
@@ -70,6 +70,8 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
     else:
         found, rows = _by_claims(search, judge, best), []
     found |= {
+        "bits": round(best.bits, 3),
+        "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
         "causes": causes,
         "equally_good": [
             {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
@@ -201,7 +203,7 @@ def _shares(**rows_of: _Rows) -> dict[str, dict[str, Any]]:
 
 
 def _leaving_out(search: Search, best: Trial) -> list[dict[str, Any]]:
-    """Return the effect of leaving each cause out, on what the search saw.
+    """Return each cause with its texts and the effect of leaving it out, on what the search saw.
 
     Without a simulated cause the best interpretations are chosen again; without an interpretation
     all other causes stay.
@@ -217,10 +219,19 @@ def _leaving_out(search: Search, best: Trial) -> list[dict[str, Any]]:
             lost += less.total - choice.total
             choices.append(less)
         without.append((pair, lost, replace(best, readings=tuple(choices))))
+    causes = search.runner.explanations.by_id
     return [
-        {"cause": cause, "level": level, "bits": bits, "matches": _matches(judge, trial, stage)}
-        for (cause, level), bits, trial in without
+        {"cause": name, "level": level, "bits": bits, "matches": _matches(judge, trial, stage)}
+        | _texts(causes[name.partition("@")[0]], level)
+        for (name, level), bits, trial in without
     ]
+
+
+def _texts(cause: Cause, level: str) -> dict[str, str]:
+    titles = {one.key: one.title for one in cause.levels or []}
+    shown = {"reason", "source", "plausibility", "evidence", "outside_ledger"}
+    texts = {name: text or "" for name, text in cause.model_dump(include=shown).items()}
+    return texts | {"title": titles.get(level) or cause.title}
 
 
 def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]:
@@ -232,7 +243,7 @@ def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial
         for combination, total in zip(score.family.combinations, bits.tolist(), strict=True):
             readings = list(best.readings)
             more_bits = total - readings[number].total
-            readings[number] = Choice({}, combination, pairs=combination)
+            readings[number] = Choice({}, combination)
             other = replace(best, readings=tuple(readings), data_bits=best.data_bits + more_bits)
             if more_bits <= EQUALLY_GOOD_BITS and not needed <= kinds(other):
                 found.append(other)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -86,15 +87,26 @@ class Choice:
     """The best interpretation of a family on a configuration.
 
     `tables` has that of each table, `shared` the one that they share but for exceptions;
-    `data_bits` encode the numbers, `bits` name the interpretation. `pairs` are its causes and
-    levels; an exception names its table: `cause@table`.
+    `data_bits` encode the numbers, `bits` name the interpretation.
     """
 
     tables: dict[str, Combination]
     shared: Combination = ()
     data_bits: float = 0.0
     bits: float = 0.0
-    pairs: Combination = ()
+
+    @cached_property
+    def pairs(self) -> Combination:
+        """Its causes and levels; an exception names its table: `cause@table`."""
+        shared, found = dict(self.shared), [*self.shared]
+        for table, combination in self.tables.items():
+            levels = dict(combination)
+            found += [
+                (f"{cause}@{table}", levels.get(cause, "as_stated"))
+                for cause in dict.fromkeys([*shared, *levels])
+                if shared.get(cause) != levels.get(cause)
+            ]
+        return tuple(found)
 
     @property
     def total(self) -> float:
@@ -238,10 +250,9 @@ class FamilyScore:
         """Return the choice of the shared interpretation `start` and that of each table."""
         data_bits = self.data_bits(self._grouped(chosen, sums))
         naming = self._shared[start] + self._other[start, chosen].sum()
-        shared, combinations = self.family.combinations[start], self.family.combinations
+        combinations = self.family.combinations
         tables = {t: combinations[n] for t, n in zip(self.tables, chosen, strict=True)}
-        pairs = [*shared, *(p for t, c in tables.items() for p in _exceptions(t, shared, c))]
-        return Choice(tables, shared, float(data_bits), float(naming), tuple(pairs))
+        return Choice(tables, combinations[start], float(data_bits), float(naming))
 
     def _with_exceptions(self, start: int, sums: Numbers) -> tuple[float, int, Places]:
         """Return all bits of `start` with the best exceptions, `start`, and that of each table."""
@@ -262,12 +273,3 @@ class FamilyScore:
         options[every, :, self.group_of_table] += sums - sums[every, chosen][:, None]
         naming = self._shared[start] + other[chosen].sum() - other[chosen][:, None] + other
         return np.asarray(self.data_bits(options) + naming)
-
-
-def _exceptions(table: str, base: Combination, exception: Combination) -> Combination:
-    shared, levels = dict(base), dict(exception)
-    return tuple(
-        (f"{cause}@{table}", levels.get(cause, "as_stated"))
-        for cause in dict.fromkeys([*shared, *levels])
-        if shared.get(cause) != levels.get(cause)
-    )

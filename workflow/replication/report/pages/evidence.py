@@ -40,7 +40,7 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     document: dict[str, Any] = read_json(folder / explanation.NAME)
     if not is_same(data, document["input_hashes"], partial(explanation.sources, root, study.id)):
         return None
-    rows = read_rows(folder / "explained_cells.csv", explanation.EXPLAINED_COLUMNS)
+    rows = read_rows(folder / "explained_cells.csv", explanation.EXPLANATIONS["explained_cells"])
     sides = [document[f"claims_{when}"] for when in ("before", "after")]
     names = table_names(study)
     decided = {claim for one in sides for claim, v in one.items() if v != Verdict.NOT_TESTABLE}
