@@ -18,7 +18,7 @@ import json
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -248,77 +248,56 @@ def measure_study(
     """
     points = pd.DataFrame(read_rows(folder / "points.csv", TABLES["points"]))
     points["values"] = points["values"].map(json.loads)
-    engine = str(points["engine"].iloc[0])
-    verdicts = verdicts_by_claim(points, read_parquet(folder / VERDICTS).to_pandas())
-    path = data / "claims.csv"
+    engine, path = str(points["engine"].iloc[0]), data / "claims.csv"
     judged = read_rows(path, CLAIM_COLUMNS) if path.is_file() else []
-    own = [row for row in judged if (row["study"], row["engine"]) == (name, engine)]
-    in_tier = {row["claim"]: row["verdict"] for row in own}
-    rows = {"claims": claim_rows(verdicts, in_tier), "effects": effect_rows(verdicts)}
-    for part, table in rows.items():
-        rows_with_study = ({"study": name, "engine": engine} | row for row in table)
-        write_table(folder / f"{part}.csv", rows_with_study, TABLES[part])
+    in_tier = {(row["study"], row["engine"], row["claim"]): row["verdict"] for row in judged}
+    claims, effects = [], []
+    verdicts = read_parquet(folder / VERDICTS).to_pandas()
+    for claim, found in verdicts.groupby("claim", sort=False):
+        # The verdict is empty where no run could be made.
+        table = points.merge(found[["point", "verdict"]], how="left").fillna({"verdict": ""})
+        own = {"study": name, "claim": claim, "engine": engine}
+        claims.append(own | claim_row(table, in_tier.get((name, engine, str(claim)), "")))
+        (default,) = table.loc[table["kind"] == DEFAULT, "verdict"]
+        for one in table[table["kind"] == ONE_AT_A_TIME].to_dict("records"):
+            value = json.dumps(one["values"][one["changed"]])
+            change = {"parameter": one["changed"], "value": value}
+            effects.append(own | change | {"before": default, "after": one["verdict"]})
+    write_table(folder / "claims.csv", claims, TABLES["claims"])
+    write_table(folder / "effects.csv", effects, TABLES["effects"])
     write_json(folder / INPUT_HASHES, sources(root, name, chosen_engine(engine, ns3_version)))
 
 
-def verdicts_by_claim(points: pd.DataFrame, claims: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the verdicts on each claim, a row a design point; empty where it was not run."""
+def claim_row(table: pd.DataFrame, tier: str) -> dict[str, object]:
+    """Return a claim's row from a table of its verdicts by design point, and that in the tier."""
+    (default,) = table.loc[table["kind"] == DEFAULT, "verdict"]
+    default = default or str(Verdict.NOT_TESTABLE)
+    seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
+    decided = table[~table["verdict"].isin(["", Verdict.NOT_TESTABLE])]
+    filled = decided.loc[decided["kind"] == SPACE_FILLING, "verdict"]
+    holds, designs = int((filled == Verdict.REPRODUCED).sum()), len(filled)
+    low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
+    alone = decided[decided["kind"] == ONE_AT_A_TIME]
+    flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)
+    flipped = alone[flips & (default != Verdict.NOT_TESTABLE)]
     return {
-        str(claim): points.merge(verdicts[["point", "verdict"]], how="left").fillna({"verdict": ""})
-        for claim, verdicts in claims.groupby("claim", sort=False)
+        "verdict_tier": tier,
+        "verdict_default": default,
+        "reduced_scale_differs": bool(tier) and tier != default,
+        "seeds": len(seeds),
+        "seeds_alike": int((seeds == default).sum()),
+        "designs": designs,
+        "holds": holds,
+        "share": holds / designs if designs else math.nan,
+        "low": low,
+        "high": high,
+        "word": robustness_word(holds, designs),
+        "tested_alone": len(alone),
+        "flipped_by": "; ".join(
+            f"{key} = {value if isinstance(value := values[key], str) else json.dumps(value)}"
+            for key, values in zip(flipped["changed"], flipped["values"], strict=True)
+        ),
     }
-
-
-def claim_rows(
-    verdicts: Mapping[str, pd.DataFrame], in_tier: Mapping[str, str]
-) -> Iterator[dict[str, object]]:
-    """Yield a row for each claim, with its verdict in the report's tier."""
-    for claim, table in verdicts.items():
-        default, tier = _default(table) or str(Verdict.NOT_TESTABLE), in_tier.get(claim, "")
-        seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
-        decided = table[~table["verdict"].isin(["", Verdict.NOT_TESTABLE])]
-        filled = decided.loc[decided["kind"] == SPACE_FILLING, "verdict"]
-        holds, designs = int((filled == Verdict.REPRODUCED).sum()), len(filled)
-        low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
-        alone = decided[decided["kind"] == ONE_AT_A_TIME]
-        flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)
-        flipped = alone[flips & (default != Verdict.NOT_TESTABLE)]
-        yield {
-            "claim": claim,
-            "verdict_tier": tier,
-            "verdict_default": default,
-            "reduced_scale_differs": bool(tier) and tier != default,
-            "seeds": len(seeds),
-            "seeds_alike": int((seeds == default).sum()),
-            "designs": designs,
-            "holds": holds,
-            "share": holds / designs if designs else math.nan,
-            "low": low,
-            "high": high,
-            "word": robustness_word(holds, designs),
-            "tested_alone": len(alone),
-            "flipped_by": "; ".join(
-                f"{key} = {value if isinstance(value := values[key], str) else json.dumps(value)}"
-                for key, values in zip(flipped["changed"], flipped["values"], strict=True)
-            ),
-        }
-
-
-def _default(table: pd.DataFrame) -> str:
-    return str(table.loc[table["kind"] == DEFAULT, "verdict"].iloc[0])
-
-
-def effect_rows(verdicts: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
-    """Yield the verdict on each claim before and after each change of one assumption."""
-    for claim, table in verdicts.items():
-        for one in table[table["kind"] == ONE_AT_A_TIME].to_dict("records"):
-            yield {
-                "claim": claim,
-                "parameter": one["changed"],
-                "value": json.dumps(one["values"][one["changed"]]),
-                "before": _default(table),
-                "after": one["verdict"],
-            }
 
 
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
