@@ -32,7 +32,6 @@ from replication.explore.trial import (
     StudyPart,
     Trial,
     TrialRunner,
-    parts,
     with_cause,
     without_each,
 )
@@ -98,7 +97,7 @@ class Search:
         check_explanations(found, study, cells)
         runner = TrialRunner(study, found, cells, machine)
         judge = CellJudge(runner) if found.score == "cells" else ClaimJudge(runner)
-        return cls(runner, judge, *parts(found, study, cells), load_sensitivity(root))
+        return cls(runner, judge, *judge.parts(), load_sensitivity(root))
 
     @property
     def coupled(self) -> Coupled | None:

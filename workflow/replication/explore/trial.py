@@ -9,7 +9,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,7 @@ from replication.study.study import Study
 from replication.study.variation import apply
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s
-from replication.verdicts.cause import Explanations, Interpretation, Stage, combined, refusal
+from replication.verdicts.cause import Explanations, Interpretation, combined, refusal
 from replication.verdicts.claim import evaluate_claim
 
 #: Cause and level, in the order of the causes' ids.
@@ -83,55 +83,9 @@ def serves(run: Run, quantities: Iterable[Quantity]) -> bool:
     return any(covers(one.where, run.levels) for one in on_experiment)
 
 
-def parts(
-    found: Explanations, study: Study, cells: Sequence[MappedCell]
-) -> tuple[list[StudyPart], StudyPart]:
-    """Return the stages of a study's search, and all that can be judged.
-
-    The last stage has everything but held-out data.
-    """
-    if found.score == "claims":
-        claims = [_claims(one, study) for one in found.stages]
-        stages = [
-            StudyPart(f"stage {n}", claims=ids - {*found.held_out.claims}, levels=one.levels)
-            for n, (one, ids) in enumerate(zip(found.stages, claims, strict=True))
-        ]
-        return stages, StudyPart("whole", claims=claims[-1], levels=found.stages[-1].levels)
-    comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
-    seen = [place for place in comparable if not is_held_out(found, cells[place])]
-    named = {
-        f"stage {n}": [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])]
-        for n, one in enumerate(found.stages)
-    }
-    named |= {"all seen": seen, "whole": comparable}
-    *stages, whole = (_of_cells(name, places, study, cells) for name, places in named.items())
-    return stages, whole
-
-
 def is_held_out(found: Explanations, cell: MappedCell) -> bool:
     """Return whether the search must not see a cell."""
     return cell.row in found.held_out.rows.get(cell.table, [])
-
-
-def _claims(stage: Stage, study: Study) -> frozenset[str]:
-    return frozenset(
-        claim.id
-        for claim in study.claims
-        if (not stage.claims or claim.id in stage.claims)
-        and all(wanted.experiment in stage.levels for wanted in claim.quantities())
-    )
-
-
-def _of_cells(
-    name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]
-) -> StudyPart:
-    levels: dict[str, dict[str, set[str]]] = {}
-    for wanted in (cells[place].quantity for place in places):
-        keys = levels.setdefault(wanted.experiment, {})
-        for factor in study.experiment(wanted.experiment).factors:
-            every = [level.key for level in factor.levels]
-            keys.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
-    return StudyPart(name, cells=tuple(places), levels=levels)
 
 
 @dataclass
@@ -248,6 +202,28 @@ class CellJudge:
         }
         self.families = self._families()
 
+    def parts(self) -> tuple[list[StudyPart], StudyPart]:
+        """Return the stages of the search, the last with all but held-out cells, and the whole."""
+        found, cells = self.runner.explanations, self.cells
+        comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
+        seen = [place for place in comparable if not is_held_out(found, cells[place])]
+        named = {
+            f"stage {n}": [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])]
+            for n, one in enumerate(found.stages)
+        }
+        named |= {"all seen": seen, "whole": comparable}
+        *stages, whole = (self._part(name, places) for name, places in named.items())
+        return stages, whole
+
+    def _part(self, name: str, places: Sequence[int]) -> StudyPart:
+        levels: dict[str, dict[str, set[str]]] = {}
+        for wanted in (self.cells[place].quantity for place in places):
+            keys = levels.setdefault(wanted.experiment, {})
+            for factor in self.runner.study.experiment(wanted.experiment).factors:
+                every = [level.key for level in factor.levels]
+                keys.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
+        return StudyPart(name, cells=tuple(places), levels=levels)
+
     def _families(self) -> list[Family]:
         by_column = {table.id: table.columns is not None for table in self.runner.study.tables}
         causes = self.runner.explanations.of_kind("reading")
@@ -353,6 +329,20 @@ class ClaimJudge:
     """Scores configurations by the verdicts on the study's claims."""
 
     runner: TrialRunner
+
+    def parts(self) -> tuple[list[StudyPart], StudyPart]:
+        """Return the stages of the search, without held-out claims, and the last with them."""
+        stages, found = [], self.runner.explanations
+        for n, stage in enumerate(found.stages):
+            claims = {
+                claim.id
+                for claim in self.runner.study.claims
+                if (not stage.claims or claim.id in stage.claims)
+                and all(wanted.experiment in stage.levels for wanted in claim.quantities())
+            }
+            seen = claims - {*found.held_out.claims}
+            stages.append(StudyPart(f"stage {n}", claims=seen, levels=stage.levels))
+        return stages, replace(stages[-1], name="whole", claims=claims)
 
     def judged(
         self, configurations: Sequence[Configuration], results: Results, stage: StudyPart
