@@ -38,6 +38,7 @@ from replication.explore.trial import (
     is_held_out,
     verdicts,
 )
+from replication.metrics.cell_map import MappedCell
 from replication.study.claim_model import Claim
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
@@ -118,31 +119,28 @@ def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> dict[str, Any]
     return judged | claims | _shares(**rows) | {"impossible": {"before": [], "after": []}}
 
 
-def _readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
-    """Return the interpretation of each cell, by its place."""
-    cells, families = judge.cells, zip(judge.families, trial.readings, strict=True)
-    return {
-        place: choice.tables.get(cells[place].table, ())
-        for family, choice in families
-        for place in family.cells
-    }
+def _readings(judge: CellJudge, trial: Trial) -> Iterator[tuple[MappedCell, Interpretation | None]]:
+    """Yield each cell with its interpretation, None as the study states."""
+    for family, choice in zip(judge.families, trial.readings, strict=True):
+        for cell in family.cells:
+            yield cell, judge.reading(choice.tables.get(cell.table, ()))
 
 
 def _values(
     judge: CellJudge, trial: Trial, arrays: Sequence[Numbers], part: StudyPart
-) -> Iterator[tuple[int, Numbers]]:
-    """Yield the place of each cell of a part, and its values of `arrays` in a trial's reading."""
-    read = _readings(judge, trial)
-    for score, array in zip(judge.scores(part), arrays, strict=True):
-        for row, place in enumerate(score.places):
-            yield place, array[..., row, score.family.combinations.index(read[place])]
+) -> Iterator[tuple[MappedCell, Combination, Numbers]]:
+    """Yield each cell of a part, its interpretation in a trial, and its values of `arrays`."""
+    for score, choice, array in zip(judge.scores(part), trial.readings, arrays, strict=True):
+        for row, cell in enumerate(score.cells):
+            read = choice.tables.get(cell.table, ())
+            yield cell, read, array[..., row, score.family.combinations.index(read)]
 
 
 def _matches(judge: CellJudge | ClaimJudge, trial: Trial, part: StudyPart) -> int:
     if isinstance(judge, ClaimJudge):
         return [*trial.verdicts.values()].count(Verdict.REPRODUCED)
     values = _values(judge, trial, trial.printed, part)
-    return sum(bool(matches(judge.cells[place], value)) for place, value in values)
+    return sum(bool(matches(cell, value)) for cell, _, value in values)
 
 
 def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
@@ -151,26 +149,21 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
     The interpretations are those of a trial, chosen on what the search saw. A number of one
     published run is compared with the range of replicates.
     """
-    runner, cells, read, part = judge.runner, judge.cells, _readings(judge, trial), search.whole
+    runner, part, rows = judge.runner, search.whole, []
     (ran,) = search.evaluate([trial.configuration], part)
-    ranges: dict[int, Numbers] = {}
-    if any(cell.cell.tolerance.factor is not None for cell in cells):
+    arrays: Sequence[Numbers] = ran.printed
+    if any(cell.cell.tolerance.factor is not None for cell in judge.cells):
         results = runner.results([trial.configuration], part, REPLICATES)
         arrays = judge.printed(results, REPLICATES, judge.scores(part))
-        ranges = {
-            place: np.array([np.fmin.reduce(values), np.fmax.reduce(values)])
-            for place, values in _values(judge, trial, arrays, part)
-            if cells[place].cell.tolerance.factor is not None
-        }
-    rows = []
-    for place, values in _values(judge, trial, ran.printed, part):
-        cell, value = cells[place], float(values)
+    single, replicates = (_values(judge, trial, one, part) for one in (ran.printed, arrays))
+    for (cell, read, printed), (_, _, values) in zip(single, replicates, strict=True):
+        value = float(printed)
         off = value / cell.value - 1 if cell.value else math.nan
-        how = ", ".join(f"{cause}={level}" for cause, level in read[place])
+        how = ", ".join(f"{cause}={level}" for cause, level in read)
         matched = bool(matches(cell, value))
         reason = f"Deviation {100 * off:+.1f} %, read as {how or 'the study says'}."
-        if place in ranges:
-            low, high = ranges[place].tolist()
+        if cell.cell.tolerance.factor is not None:
+            low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
             matched = low - cell.half_ulp <= cell.value <= high + cell.half_ulp
             reason = f"Between {low:g} and {high:g} in {REPLICATES} replicates."
         rows.append(
@@ -257,9 +250,9 @@ def _judged_claims(search: Search, judge: CellJudge, trial: Trial) -> dict[str, 
     """
     study, results = judge.runner.study, judge.runner.results([trial.configuration], search.whole)
     readings: dict[Key, Interpretation] = {}
-    for place, combination in _readings(judge, trial).items():
-        reading, wanted = judge.reading(combination), judge.cells[place].quantity
+    for cell, reading in _readings(judge, trial):
         if reading is not None:
+            wanted = cell.quantity
             readings.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
 
     def read_alike(part: dict[str, Any]) -> dict[str, Any]:
@@ -282,12 +275,10 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
 
     With `assumed` the bounds include the study's assumptions, else only what the paper states.
     """
-    study, cells = judge.runner.on(trial.configuration), judge.cells
+    study = judge.runner.on(trial.configuration)
     read = [
-        as_read(study, cells[place], reading)
-        if (reading := judge.reading(combination))
-        else cells[place]
-        for place, combination in _readings(judge, trial).items()
+        cell if reading is None else as_read(study, cell, reading)
+        for cell, reading in _readings(judge, trial)
     ]
     return impossible_cells(audit_study(study, read, assumed=assumed))
 

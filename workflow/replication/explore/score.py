@@ -13,7 +13,7 @@ numbers. An explanation also costs the bits that name its causes and levels.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,12 +47,11 @@ _ONE_RUN_TOLERANCE = 0.1
 class Family:
     """Numbers of one column that may be read in the same ways.
 
-    `cells` are places among all of the study; `combinations` the possible interpretations, the
-    first as the study states; `groups` the column or table of each cell, within which deviations
-    share a scale.
+    `combinations` are the possible interpretations, the first as the study states; `groups` the
+    column or table of each cell, within which deviations share a scale.
     """
 
-    cells: Sequence[int]
+    cells: Sequence[MappedCell]
     combinations: Sequence[Combination]
     groups: Sequence[str]
 
@@ -115,19 +114,12 @@ class Choice:
 
 
 class FamilyScore:
-    """Scores the interpretations of one family at those of its cells that are in `places`."""
+    """Scores the interpretations of one family at those of its cells that are among `cells`."""
 
-    def __init__(
-        self,
-        found: Explanations,
-        every: Sequence[MappedCell],
-        family: Family,
-        places: Collection[int],
-    ) -> None:
-        self.family = family
-        kept = [n for n, place in enumerate(family.cells) if place in places]
-        self.places = [family.cells[n] for n in kept]
-        self.cells = cells = [every[place] for place in self.places]
+    def __init__(self, found: Explanations, family: Family, cells: Sequence[MappedCell]) -> None:
+        self.family, wanted = family, {cell.key for cell in cells}
+        kept = [n for n, cell in enumerate(family.cells) if cell.key in wanted]
+        self.cells = cells = [family.cells[n] for n in kept]
         self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
         self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
         table, group = [cell.table for cell in cells], [family.groups[n] for n in kept]

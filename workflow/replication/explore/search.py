@@ -95,8 +95,8 @@ class Search:
         # Configurations have one run, so spreads cannot be compared.
         cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
         check_explanations(found, study, cells)
-        runner = TrialRunner(study, found, cells, machine)
-        judge = CellJudge(runner) if found.score == "cells" else ClaimJudge(runner)
+        runner = TrialRunner(study, found, machine)
+        judge = CellJudge(runner, cells) if found.score == "cells" else ClaimJudge(runner)
         return cls(runner, judge, *judge.parts(), load_sensitivity(root))
 
     @property

@@ -53,12 +53,12 @@ def without_each(configuration: Configuration) -> list[Configuration]:
 class StudyPart:
     """A part of a study: a stage of a search, or all that can be judged.
 
-    `cells` are places among all cells of the study; `levels` maps experiment to factor to the
-    levels that are run (all levels of a factor that is left out).
+    `levels` maps experiment to factor to the levels that are run (all levels of a factor that is
+    left out).
     """
 
     name: str
-    cells: tuple[int, ...] = ()
+    cells: Sequence[MappedCell] = ()
     claims: Collection[str] = ()
     levels: Mapping[str, Mapping[str, Collection[str]]] = field(default_factory=dict)
 
@@ -94,7 +94,6 @@ class TrialRunner:
 
     study: Study
     explanations: Explanations
-    cells: Sequence[MappedCell]
     machine: Machine
     costs: Costs = field(default_factory=Costs)
     _designed: dict[tuple[Configuration, str], list[Run] | None] = field(default_factory=dict)
@@ -141,7 +140,7 @@ class TrialRunner:
     ) -> list[Run]:
         study, engine = part.study(self.on(configuration)), self.machine.engine
         runs = whole_runs(study, engine.name, engine.version, replicates)
-        scored = [self.cells[place].quantity for place in part.cells]
+        scored = [cell.quantity for cell in part.cells]
         return [run for run in runs if not scored or serves(run, scored)]
 
     def results(
@@ -192,8 +191,8 @@ class Trial:
 class CellJudge:
     """Scores configurations by the study's numbers, each under its best interpretation."""
 
-    def __init__(self, runner: TrialRunner) -> None:
-        self.runner, self.cells = runner, runner.cells
+    def __init__(self, runner: TrialRunner, cells: Sequence[MappedCell]) -> None:
+        self.runner, self.cells = runner, cells
         self._readings = {
             (cause.id, level.key): level.reading
             for cause in runner.explanations.of_kind("reading")
@@ -204,41 +203,37 @@ class CellJudge:
 
     def parts(self) -> tuple[list[StudyPart], StudyPart]:
         """Return the stages of the search, the last with all but held-out cells, and the whole."""
-        found, cells = self.runner.explanations, self.cells
-        comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
-        seen = [place for place in comparable if not is_held_out(found, cells[place])]
-        named = {
-            f"stage {n}": [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])]
-            for n, one in enumerate(found.stages)
+        found = self.runner.explanations
+        comparable = [cell for cell in self.cells if not cell.not_comparable]
+        seen = [cell for cell in comparable if not is_held_out(found, cell)]
+        cells = {
+            f"stage {n}": [cell for cell in seen if cell.row in stage.rows.get(cell.table, [])]
+            for n, stage in enumerate(found.stages)
         }
-        named |= {"all seen": seen, "whole": comparable}
-        *stages, whole = (self._part(name, places) for name, places in named.items())
+        cells |= {"all seen": seen, "whole": comparable}
+        *stages, whole = (self._part(name, own) for name, own in cells.items())
         return stages, whole
 
-    def _part(self, name: str, places: Sequence[int]) -> StudyPart:
+    def _part(self, name: str, cells: Sequence[MappedCell]) -> StudyPart:
         levels: dict[str, dict[str, set[str]]] = {}
-        for wanted in (self.cells[place].quantity for place in places):
+        for wanted in (cell.quantity for cell in cells):
             keys = levels.setdefault(wanted.experiment, {})
             for factor in self.runner.study.experiment(wanted.experiment).factors:
                 every = [level.key for level in factor.levels]
                 keys.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
-        return StudyPart(name, cells=tuple(places), levels=levels)
+        return StudyPart(name, cells=cells, levels=levels)
 
     def _families(self) -> list[Family]:
         by_column = {table.id: table.columns is not None for table in self.runner.study.tables}
         causes = self.runner.explanations.of_kind("reading")
-        groups: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-        for place, cell in enumerate(self.cells):
+        groups: defaultdict[tuple[str, tuple[str, ...]], list[MappedCell]] = defaultdict(list)
+        for cell in self.cells:
             if not cell.not_comparable:
                 ids = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
-                groups[cell.column if by_column[cell.table] else "", ids].append(place)
+                groups[cell.column if by_column[cell.table] else "", ids].append(cell)
         return [
-            Family(
-                places,
-                self._combinations(ids, self.cells[places[0]]),
-                [name or self.cells[place].table for place in places],
-            )
-            for (name, ids), places in groups.items()
+            Family(cells, self._combinations(ids, cells[0]), [name or one.table for one in cells])
+            for (name, ids), cells in groups.items()
         ]
 
     def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
@@ -266,20 +261,19 @@ class CellJudge:
         arrays = []
         for score in scores:
             combinations = score.family.combinations
-            array = np.full((count, len(score.places), len(combinations)), np.nan)
+            array = np.full((count, len(score.cells), len(combinations)), np.nan)
             for column, combination in enumerate(combinations):
                 reading = self.reading(combination)
-                for row, place in enumerate(score.places):
-                    if not refusal(self.cells[place], reading):
-                        array[:, row, column] = self._values(results, count, place, reading)
+                for row, cell in enumerate(score.cells):
+                    if not refusal(cell, reading):
+                        array[:, row, column] = self._values(results, count, cell, reading)
             arrays.append(array)
         return arrays
 
     def _values(
-        self, results: Results, count: int, place: int, reading: Interpretation | None
+        self, results: Results, count: int, cell: MappedCell, reading: Interpretation | None
     ) -> Numbers:
         """Return what would be printed in a cell for each configuration."""
-        cell = self.cells[place]
         wanted = cell.quantity if reading is None else reading.of(cell).quantity
         # Without levels, so that one cached table serves all cells of a column.
         frame = quantity(results, wanted.model_copy(update={"where": {}}))
@@ -297,8 +291,8 @@ class CellJudge:
 
     def scores(self, stage: StudyPart) -> list[FamilyScore]:
         """Return the score of each family on a stage."""
-        found, places = self.runner.explanations, {*stage.cells}
-        return [FamilyScore(found, self.cells, family, places) for family in self.families]
+        found = self.runner.explanations
+        return [FamilyScore(found, family, stage.cells) for family in self.families]
 
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study states."""
