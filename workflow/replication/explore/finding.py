@@ -35,7 +35,6 @@ from replication.explore.trial import (
     ClaimJudge,
     StudyPart,
     Trial,
-    is_held_out,
     verdicts,
 )
 from replication.metrics.cell_map import MappedCell
@@ -69,7 +68,7 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
         found, rows = _by_cells(search, judge, best)
         rivals += _other_readings(search, judge, best)
     else:
-        found, rows = _by_claims(search, judge, best), []
+        found, rows = _by_claims(search, best), []
     found |= {
         "bits": round(best.bits, 3),
         "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
@@ -105,12 +104,13 @@ def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, 
     return found | claims | _shares(**rows), rows["after"]
 
 
-def _by_claims(search: Search, judge: ClaimJudge, best: Trial) -> dict[str, Any]:
-    hidden = search.runner.explanations.held_out.claims
+def _by_claims(search: Search, best: Trial) -> dict[str, Any]:
+    runner, whole = search.runner, search.whole
+    hidden = runner.explanations.held_out.claims
     claims, rows = {}, {}
     for when, trial in (("before", search.defaults), ("after", best)):
-        results = search.runner.results([trial.configuration], search.whole)
-        claims[f"claims_{when}"] = found = judge.verdicts(results, search.whole)
+        results = runner.results([trial.configuration], whole)
+        claims[f"claims_{when}"] = found = verdicts(runner.study, whole.claims, results)
         rows[when] = [
             {"used_in_search": claim not in hidden, "matches": verdict == Verdict.REPRODUCED}
             for claim, verdict in found.items()
@@ -150,6 +150,7 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
     published run is compared with the range of replicates.
     """
     runner, part, rows = judge.runner, search.whole, []
+    seen = {cell.key for cell in search.stages[-1].cells}
     (ran,) = search.evaluate([trial.configuration], part)
     arrays: Sequence[Numbers] = ran.printed
     if any(cell.cell.tolerance.factor is not None for cell in judge.cells):
@@ -174,7 +175,7 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
                 "published": cell.value,
                 "reproduced_mean": value,
                 "matches": matched,
-                "used_in_search": not is_held_out(runner.explanations, cell),
+                "used_in_search": cell.key in seen,
                 "reason": reason,
             }
         )

@@ -34,6 +34,7 @@ from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.machine import Costs, Machine, by_replicate, whole_runs, write_json
+from replication.explore.trial import verdicts
 from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
@@ -52,7 +53,6 @@ from replication.study.table import (
 from replication.study.variation import Assumption, Variation, apply, assumptions
 from replication.study.verdict import Verdict
 from replication.verdicts.cell import replicate_means, untestable
-from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
 #: Kinds of design points.
@@ -119,13 +119,11 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     ran = [point for point in points if not all(run.refusal for run in point.runs)]
     results = machine.results(name, [point.runs for point in ran])
     write_table(folder / "cells.csv", _cells(root, study, results), TABLES["cells"])
-    verdicts = []
+    judged: list[tuple[str, ...]] = []
     for point in ran:
-        single = machine.results(name, [point.runs])
-        for claim in study.claims:
-            judged = evaluate_claim(study, claim, single)
-            verdicts += [(point.id, row["claim"], row["verdict"]) for row in judged]
-    table = pd.DataFrame(verdicts, columns=["point", "claim", "verdict"])
+        found = verdicts(study, study.claims, machine.results(name, [point.runs]))
+        judged += [(point.id, *one) for one in found.items()]
+    table = pd.DataFrame(judged, columns=["point", "claim", "verdict"])
     write_parquet(pa.Table.from_pandas(table, preserve_index=False), folder / VERDICTS)
     described = ({"study": name, "engine": machine.engine.name} | point.row for point in points)
     write_table(folder / "points.csv", described, TABLES["points"])
@@ -243,8 +241,8 @@ def measure_study(
 ) -> None:
     """Write claims.csv and effects.csv of one study to `folder`, and the hashes of their inputs.
 
-    `data` holds the verdicts of the tier in the report, if one was run: they are compared with
-    those at the reduced scale. `ns3_version` is that of the runs.
+    The verdicts at the reduced scale are compared with those of the report's tier, if `data` has
+    any. `ns3_version` is that of the runs.
     """
     points = pd.DataFrame(read_rows(folder / "points.csv", TABLES["points"]))
     points["values"] = points["values"].map(json.loads)
@@ -252,8 +250,8 @@ def measure_study(
     judged = read_rows(path, CLAIM_COLUMNS) if path.is_file() else []
     in_tier = {(row["study"], row["engine"], row["claim"]): row["verdict"] for row in judged}
     claims, effects = [], []
-    verdicts = read_parquet(folder / VERDICTS).to_pandas()
-    for claim, found in verdicts.groupby("claim", sort=False):
+    at_points = read_parquet(folder / VERDICTS).to_pandas()
+    for claim, found in at_points.groupby("claim", sort=False):
         # The verdict is empty where no run could be made.
         table = points.merge(found[["point", "verdict"]], how="left").fillna({"verdict": ""})
         own = {"study": name, "claim": claim, "engine": engine}

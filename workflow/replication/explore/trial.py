@@ -59,7 +59,7 @@ class StudyPart:
 
     name: str
     cells: Sequence[MappedCell] = ()
-    claims: Collection[str] = ()
+    claims: Sequence[Claim] = ()
     levels: Mapping[str, Mapping[str, Collection[str]]] = field(default_factory=dict)
 
     def study(self, study: Study) -> Study:
@@ -81,11 +81,6 @@ def serves(run: Run, quantities: Iterable[Quantity]) -> bool:
     """Return whether one of the quantities is read from a run."""
     on_experiment = (one for one in quantities if one.experiment == run.experiment)
     return any(covers(one.where, run.levels) for one in on_experiment)
-
-
-def is_held_out(found: Explanations, cell: MappedCell) -> bool:
-    """Return whether the search must not see a cell."""
-    return cell.row in found.held_out.rows.get(cell.table, [])
 
 
 @dataclass
@@ -205,7 +200,8 @@ class CellJudge:
         """Return the stages of the search, the last with all but held-out cells, and the whole."""
         found = self.runner.explanations
         comparable = [cell for cell in self.cells if not cell.not_comparable]
-        seen = [cell for cell in comparable if not is_held_out(found, cell)]
+        held_out = found.held_out.rows
+        seen = [cell for cell in comparable if cell.row not in held_out.get(cell.table, [])]
         cells = {
             f"stage {n}": [cell for cell in seen if cell.row in stage.rows.get(cell.table, [])]
             for n, stage in enumerate(found.stages)
@@ -328,13 +324,13 @@ class ClaimJudge:
         """Return the stages of the search, without held-out claims, and the last with them."""
         stages, found = [], self.runner.explanations
         for n, stage in enumerate(found.stages):
-            claims = {
-                claim.id
+            claims = [
+                claim
                 for claim in self.runner.study.claims
                 if (not stage.claims or claim.id in stage.claims)
                 and all(wanted.experiment in stage.levels for wanted in claim.quantities())
-            }
-            seen = claims - {*found.held_out.claims}
+            ]
+            seen = [claim for claim in claims if claim.id not in found.held_out.claims]
             stages.append(StudyPart(f"stage {n}", claims=seen, levels=stage.levels))
         return stages, replace(stages[-1], name="whole", claims=claims)
 
@@ -344,15 +340,10 @@ class ClaimJudge:
         """Return a trial of each configuration, in their order."""
         trials = []
         for number, one in enumerate(configurations):
-            found = self.verdicts(results.single_replicate(number), stage)
+            found = verdicts(self.runner.study, stage.claims, results.single_replicate(number))
             data_bits = sum(VERDICT_BITS[verdict] for verdict in found.values())
             trials.append(Trial(one, data_bits, self.runner.bits(one), verdicts=found))
         return trials
-
-    def verdicts(self, results: Results, stage: StudyPart) -> dict[str, str]:
-        """Return the verdict on each claim of a stage."""
-        study = self.runner.study
-        return verdicts(study, [one for one in study.claims if one.id in stage.claims], results)
 
 
 def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:

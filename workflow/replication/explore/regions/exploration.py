@@ -205,15 +205,17 @@ class Exploration:
         while batch := self._choose():
             self.results |= self.sampler.sample(batch)
             self._fit()
-            line = f"{self.name}: {len(self.results)} runs, {self.undecided():.0%} undecided"
+            undecided = self.shares()["undecided"]
+            line = f"{self.name}: {len(self.results)} runs, {undecided:.0%} undecided"
             print(line, file=sys.stderr)
         if self.surfaces:
             self._validate()
 
-    def undecided(self) -> float:
-        """Return the share of the drawn area that is undecided."""
-        found = [surface.shares()["undecided"] for surface in self.surfaces.values()]
-        return float(np.mean(found or [1.0]))
+    def shares(self) -> dict[str, float]:
+        """Return the shares of the drawn area, as of a surface; without one all is undecided."""
+        found = [surface.shares() for surface in self.surfaces.values()]
+        found = found or [{"holds": 0.0, "fails": 0.0, "undecided": 1.0}]
+        return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
     @property
     def _left_s(self) -> float:
@@ -247,7 +249,7 @@ class Exploration:
 
     def _choose(self) -> list[Trial]:
         """Return the trials of the next batch: none where enough is known, or none affordable."""
-        if not self.surfaces or self.undecided() <= self.settings.enough:
+        if not self.surfaces or self.shares()["undecided"] <= self.settings.enough:
             return []
         each_s = self.sampler.costs.spent_s / len(self.results)
         reserve_s = self._validation_points() * self.settings.replicates * each_s

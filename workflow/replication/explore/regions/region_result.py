@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from replication.compare.agreement import load_differences
@@ -20,12 +19,7 @@ from replication.engines.model import Engine
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.modern_kernel import JUDGED
 from replication.explore.regions.exploration import Compared, Exploration, PointResult, Sampler
-from replication.explore.regions.region_model import (
-    DIGITS,
-    load_region,
-    load_settings,
-    region_path,
-)
+from replication.explore.regions.region_model import DIGITS, load_region, load_settings, region_path
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, REACH, Surface, middles
 from replication.study.errors import InputError, check_known
@@ -76,8 +70,6 @@ def merge_regions(paths: Sequence[Path], data: Path) -> None:
 
 def _document(space: Space, found: Exploration) -> dict[str, Any]:
     region, bounds = space.region, found.sampler.compared.bounds
-    shares = [one.shares() for one in found.surfaces.values()]
-    shares = shares or [{"holds": 0.0, "fails": 0.0, "undecided": 1.0}]
     panels = [_panel(space, found, panel) for panel in found.surfaces]
     explored = {point.panel for point, _ in found.results}
     tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
@@ -113,7 +105,7 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
             for one in found.validation
         ],
         "ties_everywhere": bool(panels) and all(panel["ties"] for panel in panels),
-        **pd.DataFrame(shares).mean().round(6),
+        **{name: round(share, 6) for name, share in found.shares().items()},
         "coverage_90": _mean([one["covered"] for one in found.validation]),
         "brier": _mean([(v["probability"] - v["holds"]) ** 2 for v in found.validation]),
         "validation_points": len(found.validation),
