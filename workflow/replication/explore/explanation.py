@@ -97,9 +97,7 @@ def result_of(found: Mapping[str, Any]) -> tuple[str, list[str]]:
         p = f"p = {found['null_p']:.2g}"
         return NONE_FOUND, [f"A search over the same runs fits shuffled deviations as well ({p})."]
     reasons, seen, held_out = [], found["seen"], found["held_out"]
-    share, wanted = (
-        one["after"] / one["cells"] if one["cells"] else 0.0 for one in (held_out, seen)
-    )
+    share, wanted = (one["after"] / max(one["cells"], 1) for one in (held_out, seen))
     if share < HELD_OUT_AT_LEAST * wanted or held_out["after"] < held_out["before"]:
         reasons.append(
             f"It does not hold on held-out data: {held_out['after']} of {held_out['cells']} match "
@@ -150,10 +148,5 @@ def _row(document: Mapping[str, Any]) -> dict[str, object]:
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a study's explanation."""
     settings, causes = load_sensitivity(root), load_explanations(root, name)
-    return input_hashes(
-        root,
-        name,
-        engine,
-        settings=[settings.seed, settings.explanation.decisive()],
-        causes=causes and causes.decisive(),
-    )
+    own = [settings.seed, settings.explanation.decisive()]
+    return input_hashes(root, name, engine, settings=own, causes=causes and causes.decisive())

@@ -47,20 +47,17 @@ from replication.verdicts.cause import Cause, Interpretation, as_read
 REPLICATES = 19
 #: Best configurations by shared interpretations for which exceptions are tried too.
 _SEARCHED = 4
-#: A number by table, row and column.
-Key = tuple[str, str, str]
 _Rows = list[dict[str, Any]]
 
 
-def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], _Rows]:
     """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only).
 
     As in explanation.json: `gain_bits` is how much shorter it is than the defaults and `null_p` the
     probability of that by chance; `seen` and `held_out` count matches before and after; `causes`
-    says for each how much longer the description gets without it, and what still matches (an
-    exception for a table is `cause@table`); `impossible` has the printed numbers that break a
-    bound, as the study reads them and under the explanation; `equally_good` fit as well without one
-    of its causes.
+    has the bits that each saves and what matches without it (an exception for a table is
+    `cause@table`); `impossible` has the printed numbers that break a bound, as the study reads them
+    and under the explanation; `equally_good` fit as well without one of its causes.
     """
     judge, last, coupled = search.judge, search.stages[-1], search.coupled
     causes, rivals = _leaving_out(search, best), search.rivals(best)
@@ -250,7 +247,7 @@ def _judged_claims(search: Search, judge: CellJudge, trial: Trial) -> dict[str, 
     A table's interpretation applies to claims on the same quantity too; the first table's counts.
     """
     study, results = judge.runner.study, judge.runner.results([trial.configuration], search.whole)
-    readings: dict[Key, Interpretation] = {}
+    readings: dict[tuple[str, str, str], Interpretation] = {}
     for cell, reading in _readings(judge, trial):
         if reading is not None:
             wanted = cell.quantity
@@ -271,7 +268,7 @@ def _judged_claims(search: Search, judge: CellJudge, trial: Trial) -> dict[str, 
     return verdicts(study, read, results)
 
 
-def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
+def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str, str, str], str]:
     """Return the printed numbers that break a bound of a trial's configuration, and why.
 
     With `assumed` the bounds include the study's assumptions, else only what the paper states.

@@ -83,10 +83,8 @@ class Machine:
         read = partial(read_runs, self.store, supported, self.engine.name, "")
         flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
         if supported:
-            found = read("flows.csv", FLOW_NUMBERS).to_pandas()
-            flows = found.reindex(columns=flows.columns).astype(
-                dict.fromkeys(FLOW_COLUMNS[:4], str)
-            )
+            found = read("flows.csv", FLOW_NUMBERS).to_pandas().reindex(columns=flows.columns)
+            flows = found.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
         return SampledResults(
             study_id=study,
             design=design,

@@ -47,13 +47,13 @@ _ONE_RUN_TOLERANCE = 0.1
 class Family:
     """Numbers of one column that may be read in the same ways.
 
-    `combinations` are the possible interpretations, the first as the study states; `groups` the
-    column or table of each cell, within which deviations share a scale.
+    `combinations` are the possible interpretations, the first as the study states. Deviations of
+    `column` share a scale; if it is empty, those of each table do.
     """
 
     cells: Sequence[MappedCell]
     combinations: Sequence[Combination]
-    groups: Sequence[str]
+    column: str
 
 
 def matches(cell: MappedCell, printed: Numbers | float) -> Flags:
@@ -118,11 +118,10 @@ class FamilyScore:
 
     def __init__(self, found: Explanations, family: Family, cells: Sequence[MappedCell]) -> None:
         self.family, wanted = family, {cell.key for cell in cells}
-        kept = [n for n, cell in enumerate(family.cells) if cell.key in wanted]
-        self.cells = cells = [family.cells[n] for n in kept]
+        self.cells = cells = [cell for cell in family.cells if cell.key in wanted]
         self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
         self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
-        table, group = [cell.table for cell in cells], [family.groups[n] for n in kept]
+        table, group = [c.table for c in cells], [family.column or c.table for c in cells]
         self.table_of, tables = pd.factorize(np.array(table, dtype=object))
         self.tables = list(tables)
         self.group_of, groups = pd.factorize(np.array(group, dtype=object))

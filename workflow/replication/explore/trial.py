@@ -130,11 +130,9 @@ class TrialRunner:
         self._designed[key] = runs
         return runs
 
-    def _needed(
-        self, configuration: Configuration, part: StudyPart, replicates: int = 1
-    ) -> list[Run]:
+    def _needed(self, configuration: Configuration, part: StudyPart, count: int = 1) -> list[Run]:
         study, engine = part.study(self.on(configuration)), self.machine.engine
-        runs = whole_runs(study, engine.name, engine.version, replicates)
+        runs = whole_runs(study, engine.name, engine.version, count)
         scored = [cell.quantity for cell in part.cells]
         return [run for run in runs if not scored or serves(run, scored)]
 
@@ -172,10 +170,8 @@ class Trial:
 
     def __lt__(self, other: Trial) -> bool:
         """By bits, then by the number of causes, then by their names."""
-        one, two = (
-            (round(t.total, 6), len(t.configuration), t.configuration) for t in (self, other)
-        )
-        return one < two
+        ranks = [(round(t.total, 6), len(t.configuration), t.configuration) for t in (self, other)]
+        return ranks[0] < ranks[1]
 
     @cached_property
     def pairs(self) -> Configuration:
@@ -228,8 +224,8 @@ class CellJudge:
                 ids = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
                 groups[cell.column if by_column[cell.table] else "", ids].append(cell)
         return [
-            Family(cells, self._combinations(ids, cells[0]), [name or one.table for one in cells])
-            for (name, ids), cells in groups.items()
+            Family(cells, self._combinations(ids, cells[0]), column)
+            for (column, ids), cells in groups.items()
         ]
 
     def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:

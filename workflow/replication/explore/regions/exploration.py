@@ -135,8 +135,7 @@ class Sampler:
         designed = [self._design(trial) for trial in trials]
         points = [runs for runs, _ in designed]
         self.costs.count(itertools.chain(*points))
-        values: dict[int, float] = {}
-        notes: dict[int, str] = {}
+        values, notes = dict[int, float](), dict[int, str]()
         if any(points):
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
@@ -205,9 +204,8 @@ class Exploration:
         while batch := self._choose():
             self.results |= self.sampler.sample(batch)
             self._fit()
-            undecided = self.shares()["undecided"]
-            line = f"{self.name}: {len(self.results)} runs, {undecided:.0%} undecided"
-            print(line, file=sys.stderr)
+            share = self.shares()["undecided"]
+            print(f"{self.name}: {len(self.results)} runs, {share:.0%} undecided", file=sys.stderr)
         if self.surfaces:
             self._validate()
 

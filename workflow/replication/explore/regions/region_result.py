@@ -51,10 +51,9 @@ def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]
 
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
     """Return whether a region's result is current: no file behind it has changed."""
-    name = document["region"]
-    if not region_path(root, name).is_file():
-        return False
-    return is_same(data, document["input_hashes"], partial(sources, root, name, document["study"]))
+    now = partial(sources, root, document["region"], document["study"])
+    is_there = region_path(root, document["region"]).is_file()
+    return is_there and is_same(data, document["input_hashes"], now)
 
 
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
@@ -201,8 +200,7 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     check_region(root, name)
     region, settings = load_region(root, name), load_settings(root)
     check_known("configs/regions.yaml: tiers", [tier], settings.tiers)
-    spending = settings.tiers[tier]
-    engine = machine.engine
+    spending, engine = settings.tiers[tier], machine.engine
     space = Space(region, load_study(root, region.study), engine.name, engine.version)
     # One thread: sums in another order would choose other points.
     with threadpool_limits(1):
