@@ -10,9 +10,8 @@ import pytest
 import yaml
 from replication.design.config import load_study
 from replication.engines.ns3 import NS3_VERSION
-from replication.explore.design_point import whole_runs
 from replication.explore.explanation import explain_study
-from replication.explore.machine import Machine
+from replication.explore.machine import Machine, whole_runs
 from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch
 from replication.study.files import read_yaml

@@ -72,14 +72,14 @@ def test_readings_are_taken_together():
 def judge_of(name):
     study, causes = load_study(ROOT, name), load_explanations(ROOT, name)
     cells = map_cells(study, read_published(ROOT / f"data/published/{name}.csv"))
-    return CellJudge(TrialRunner(study, causes, cells, None))
+    return CellJudge(TrialRunner(study, causes, None), cells)
 
 
 def read_as(judge, pairs):
     """Return the interpretations with all tables changed that can be."""
     for family in judge.families:
         own = next((c for c in family.combinations if set(c) == set(pairs)), ())
-        yield Choice({judge.cells[place].table: own for place in family.cells})
+        yield Choice({cell.table: own for cell in family.cells})
 
 
 def test_a_reading_decides_which_printed_numbers_are_impossible():
@@ -112,11 +112,11 @@ def test_a_number_above_the_link_of_its_explanation_is_impossible_under_it(confi
 @pytest.mark.parametrize("inside", [False, True])
 def test_an_exception_for_one_table_must_bring_a_number_inside(inside):
     judge = judge_of("nishitha")
-    (family,) = (f for f in judge.families if judge.cells[f.cells[0]].column == "throughput")
-    score = FamilyScore(judge.runner.explanations, judge.cells, family, range(len(judge.cells)))
+    (family,) = (f for f in judge.families if f.cells[0].column == "throughput")
+    score = FamilyScore(judge.runner.explanations, family, judge.cells)
     goodput = family.combinations.index((("payload", "goodput"),))
     one_table = score.table_of == score.tables.index("5.3")
-    errors = np.full((len(score.places), len(family.combinations)), 1.0)
+    errors = np.full((len(score.cells), len(family.combinations)), 1.0)
     errors[:, 0], errors[one_table, 0], errors[one_table, goodput] = 0.08, 0.2, 0.0
     found = np.zeros(errors.shape, dtype=bool)
     found[np.flatnonzero(one_table)[0], goodput] = inside
@@ -148,7 +148,7 @@ def planted(saved, ids, coupled=None, budget_s=1000.0):
     causes = [{"id": i, "title": "t", "reason": "r", "source": "s", **level} for i in ids]
     explanations = Explanations.model_validate(document | {"causes": causes})
     machine = SimpleNamespace(engine="ns3")
-    runner = Priced(SimpleNamespace(id="planted"), explanations, (), machine)
+    runner = Priced(SimpleNamespace(id="planted"), explanations, machine)
 
     def judged(configurations, results, stage):
         return [

@@ -147,7 +147,7 @@ def test_ties_beside_a_slope_fail_as_a_plateau():
 def test_a_budget_that_ends_leaves_more_undecided_and_panels_out():
     short, long = (explored(slope, 0.2, budget_s=budget_s) for budget_s in (60.0, 300.0))
     assert short.sampler.costs.spent_s <= 62 and long.sampler.costs.spent_s <= 302
-    assert long.undecided() < short.undecided()
+    assert long.shares()["undecided"] < short.shares()["undecided"]
     found = explored(slope, budget_s=20.0, panels=(("a",), ("b",)))
     assert list(found.surfaces) == [("a",)] and {point.panel for point, _ in found.results} == {
         ("a",)

@@ -5,7 +5,7 @@ import json
 import pytest
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
-from replication.explore.explanation import EXPLAINED_COLUMNS, NAME, sources
+from replication.explore.explanation import EXPLANATIONS, NAME, sources
 from replication.explore.robustness import TABLES
 from replication.report.pages.evidence import explanation_of, number_of, varied_claims
 from replication.report.pages.source import Source
@@ -16,6 +16,7 @@ from replication.verdicts.cause import load_explanations
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, example, soup
 
+EXPLAINED = EXPLANATIONS["explained_cells"]
 SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
 CAUSE = {"reason": "r", "source": "s", "outside_ledger": ""}
 WORTH = {"cause": "queue", "level": "5", "bits": 12.5, "matches": 1}
@@ -42,7 +43,7 @@ def document(project, **changes):
 
 
 def cell(row, matches, used):
-    text = dict.fromkeys(EXPLAINED_COLUMNS, "x")
+    text = dict.fromkeys(EXPLAINED, "x")
     found = {"engine": "ns3", "reproduced_mean": 1.0, "matches": matches, "used_in_search": used}
     return text | {"table": "1", "row": row} | found
 
@@ -54,7 +55,7 @@ def project(project):
     project.write("configs/sensitivity.yaml", (ROOT / "configs/sensitivity.yaml").read_text())
     folder = project.data / "sensitivity/synthetic"
     rows = [cell("slow", True, True), cell("mid", True, True), cell("fast", False, False)]
-    write_table(folder / "explained_cells.csv", rows, EXPLAINED_COLUMNS)
+    write_table(folder / "explained_cells.csv", rows, EXPLAINED)
     write_text(folder / NAME, json.dumps(document(project)))
     return project
 

@@ -7,22 +7,19 @@ import pandas as pd
 import pytest
 from replication.design.config import Sensitivity, load_sensitivity, load_study, study_ids
 from replication.engines.catalogue import ENGINES
-from replication.explore.design_point import (
-    DEFAULT,
-    ONE_AT_A_TIME,
-    SEED,
-    SPACE_FILLING,
-    design_points,
-    value_range,
-)
 from replication.explore.robustness import (
     CONDITIONAL,
+    DEFAULT,
     FRAGILE,
+    ONE_AT_A_TIME,
     ROBUST,
+    SEED,
+    SPACE_FILLING,
     TOO_FEW,
-    claim_rows,
+    claim_row,
+    design_points,
     robustness_word,
-    verdicts_by_claim,
+    value_range,
 )
 from replication.study.errors import InputError
 from replication.study.parameter import Assumed
@@ -169,8 +166,8 @@ def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
     assert {p.values["sack"] for p in points if p.kind == SPACE_FILLING} == {False}
 
 
-def claim_row(holds, alone=(), default="reproduced", seeds=(), tier="reproduced"):
-    """Return the row of claim c1: `holds` at the space-filling points, `alone` one at a time."""
+def row_of(holds, alone=(), default="reproduced", seeds=(), tier="reproduced"):
+    """Return the row of a claim: `holds` at the space-filling points, `alone` one at a time."""
     records = [
         record(0, DEFAULT),
         *(record(n, SEED) for n in range(len(seeds))),
@@ -178,17 +175,14 @@ def claim_row(holds, alone=(), default="reproduced", seeds=(), tier="reproduced"
         *(record(n, SPACE_FILLING, p0=n) for n in range(len(holds))),
     ]
     words = [default, *seeds, *alone, *holds]
-    points = pd.DataFrame(records)
-    claims = pd.DataFrame({"point": points["point"], "claim": "c1", "verdict": words})
-    (row,) = claim_rows(verdicts_by_claim(points, claims), {"c1": tier})
-    return row
+    return claim_row(pd.DataFrame(records).assign(verdict=words), tier)
 
 
 def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
     words = ["reproduced"] * 64
-    assert claim_row(words)["share"] == 1.0
+    assert row_of(words)["share"] == 1.0
     words[:9] = ["not reproduced"] * 7 + ["not testable", "direction only"]
-    row = claim_row(words)
+    row = row_of(words)
     assert (row["holds"], row["designs"], row["word"]) == (55, 63, CONDITIONAL)
 
 
@@ -212,13 +206,13 @@ def test_words_change_at_their_bounds(word, shares):
 )
 def test_flips_are_the_changes_across_holding_and_no_others(default, flips):
     alone = ["reproduced", "direction only", "not reproduced", "not testable"]
-    assert claim_row([], alone, default)["flipped_by"] == flips
+    assert row_of([], alone, default)["flipped_by"] == flips
 
 
 def test_seeds_that_disagree_are_counted_and_a_change_by_the_reduced_scale_is_marked():
-    row = claim_row([], seeds=["reproduced", "not reproduced"], tier="direction only")
+    row = row_of([], seeds=["reproduced", "not reproduced"], tier="direction only")
     assert (row["seeds"], row["seeds_alike"], row["reduced_scale_differs"]) == (3, 2, True)
-    assert not claim_row(["reproduced"])["reduced_scale_differs"]
+    assert not row_of(["reproduced"])["reduced_scale_differs"]
 
 
 @pytest.mark.parametrize(("highest", "reached"), [(11.0, True), (9.9, False)])

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from replication.cli.script import ROOT, job
-from replication.explore.design_point import explore_study
 from replication.explore.machine import Machine
+from replication.explore.robustness import explore_study
 from replication.simulate.runtime import Launch
 
 with job(snakemake):

@@ -13,25 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from replication.design.config import explanations_path, load_sensitivity
-from replication.design.input_hashes import input_hashes, is_same
+from replication.design.input_hashes import input_hashes
 from replication.engines.model import Engine
-from replication.explore.finding import holding, judge_finding
+from replication.explore.finding import judge_finding
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
-from replication.explore.trial import Trial
 from replication.study.errors import InputError
 from replication.study.table import write_table
-from replication.verdicts.cause import Cause, load_explanations
+from replication.study.verdict import Verdict
+from replication.verdicts.cause import load_explanations
 
 #: Files of the result and of its scenarios, which `replicate run` starts.
 NAME, SCENARIOS = "explanation.json", "explained_scenarios.json"
 #: Results of a search.
 EXPLANATION, BEST_GUESS, NONE_FOUND = "explanation", "best guess", "none found"
-EXPLAINED_COLUMNS = (
-    *("study", "table", "row", "column", "engine", "unit", "published", "reproduced_mean"),
-    *("matches", "used_in_search", "reason"),
-)
 #: The tables of a study's folder, which are merged under the same names.
 EXPLANATIONS = {
     "explanations": (
@@ -42,7 +38,10 @@ EXPLANATIONS = {
     "explanation_causes": (
         *("study", "explanation", "cause", "value", "bits", "plausibility", "evidence"),
     ),
-    "explained_cells": EXPLAINED_COLUMNS,
+    "explained_cells": (
+        *("study", "table", "row", "column", "engine", "unit", "published", "reproduced_mean"),
+        *("matches", "used_in_search", "reason"),
+    ),
 }
 #: Largest p value of an explanation in the permutation test.
 SIGNIFICANCE = 0.05
@@ -60,9 +59,11 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     cells, explanations = list[dict[str, Any]](), list[dict[str, Any]]()
     for called, best in zip(("best", "alternative"), trials, strict=False):
         judged, rows = judge_finding(search, best)
+        result, reasons = result_of(judged)
         # A second explanation is listed only if it was found; the cells are the first one's.
-        if not explanations or result_of(judged)[0] != NONE_FOUND:
-            explanations.append(_explanation(search, called, best, judged))
+        if not explanations or result != NONE_FOUND:
+            own = {"explanation": called, "result": result, "reasons": reasons}
+            explanations.append(judged | own | {"gain_bits": round(judged["gain_bits"], 3)})
             cells = cells or rows
     common, hashes = _common(search), sources(root, name, machine.engine)
     document = common | explanations[0] | {"others": explanations[1:], "input_hashes": hashes}
@@ -96,9 +97,7 @@ def result_of(found: Mapping[str, Any]) -> tuple[str, list[str]]:
         p = f"p = {found['null_p']:.2g}"
         return NONE_FOUND, [f"A search over the same runs fits shuffled deviations as well ({p})."]
     reasons, seen, held_out = [], found["seen"], found["held_out"]
-    share, wanted = (
-        one["after"] / one["cells"] if one["cells"] else 0.0 for one in (held_out, seen)
-    )
+    share, wanted = (one["after"] / max(one["cells"], 1) for one in (held_out, seen))
     if share < HELD_OUT_AT_LEAST * wanted or held_out["after"] < held_out["before"]:
         reasons.append(
             f"It does not hold on held-out data: {held_out['after']} of {held_out['cells']} match "
@@ -131,37 +130,10 @@ def _common(search: Search) -> dict[str, Any]:
     }
 
 
-def _explanation(
-    search: Search, name: str, best: Trial, judged: Mapping[str, Any]
-) -> dict[str, Any]:
-    result, reasons = result_of(judged)
-    causes, coupled = search.runner.explanations.by_id, search.coupled
-    return {
-        **judged,
-        "explanation": name,
-        "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
-        "result": result,
-        "reasons": reasons,
-        "causes": [_described(causes, one) for one in judged["causes"]],
-        "bits": round(best.bits, 3),
-        "gain_bits": round(judged["gain_bits"], 3),
-    }
-
-
-def _described(causes: Mapping[str, Cause], found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a cause of an explanation with its texts."""
-    cause = causes[found["cause"].partition("@")[0]]
-    levels = {level.key: level.title for level in cause.levels or []}
-    texts = cause.model_dump(
-        include={"reason", "source", "plausibility", "evidence", "outside_ledger"}
-    )
-    title = levels.get(found["level"]) or cause.title
-    return {**found, "title": title, **{key: text or "" for key, text in texts.items()}}
-
-
 def _row(document: Mapping[str, Any]) -> dict[str, object]:
     seen, held_out = document["seen"], document["held_out"]
     of_cells = document["score"] == "cells"
+    verdicts = {name: [*document[name].values()] for name in ("claims_before", "claims_after")}
     return {
         **{key: document[key] for key in EXPLANATIONS["explanations"] if key in document},
         "cells": seen["cells"] + held_out["cells"] if of_cells else 0,
@@ -169,23 +141,12 @@ def _row(document: Mapping[str, Any]) -> dict[str, object]:
         "matches_after": seen["after"] + held_out["after"] if of_cells else None,
         "held_out": held_out["cells"],
         "held_out_matches": held_out["after"],
-        **{name: holding(document[name]) for name in ("claims_before", "claims_after")},
+        **{name: found.count(Verdict.REPRODUCED) for name, found in verdicts.items()},
     }
 
 
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a study's explanation."""
     settings, causes = load_sensitivity(root), load_explanations(root, name)
-    return input_hashes(
-        root,
-        name,
-        engine,
-        settings=[settings.seed, settings.explanation.decisive()],
-        causes=causes and causes.decisive(),
-    )
-
-
-def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
-    """Return whether no input of an explanation in the folder of results has changed."""
-    name = document["study"]
-    return is_same(data, document["input_hashes"], lambda e: sources(root, name, e))
+    own = [settings.seed, settings.explanation.decisive()]
+    return input_hashes(root, name, engine, settings=own, causes=causes and causes.decisive())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,48 +35,40 @@ from replication.explore.trial import (
     ClaimJudge,
     StudyPart,
     Trial,
-    is_held_out,
     verdicts,
 )
-from replication.metrics.results import Results
+from replication.metrics.cell_map import MappedCell
 from replication.study.claim_model import Claim
-from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
-from replication.verdicts.cause import Interpretation, as_read
+from replication.verdicts.cause import Cause, Interpretation, as_read
 
 #: One number in ten lies outside the range of 19 replicates by chance.
 REPLICATES = 19
 #: Best configurations by shared interpretations for which exceptions are tried too.
 _SEARCHED = 4
-#: A number by table, row and column.
-Key = tuple[str, str, str]
 _Rows = list[dict[str, Any]]
 
 
-def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], _Rows]:
     """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only).
 
     As in explanation.json: `gain_bits` is how much shorter it is than the defaults and `null_p` the
     probability of that by chance; `seen` and `held_out` count matches before and after; `causes`
-    says for each how much longer the description gets without it, and what still matches (an
-    exception for a table is `cause@table`); `impossible` has the printed numbers that break a
-    bound, as the study reads them and under the explanation; `equally_good` fit as well without one
-    of its causes.
+    has the bits that each saves and what matches without it (an exception for a table is
+    `cause@table`); `impossible` has the printed numbers that break a bound, as the study reads them
+    and under the explanation; `equally_good` fit as well without one of its causes.
     """
-    judge, last = search.judge, search.stages[-1]
-    (on_first,) = search.evaluate([best.configuration], search.stages[0])
+    judge, last, coupled = search.judge, search.stages[-1], search.coupled
     causes, rivals = _leaving_out(search, best), search.rivals(best)
     if isinstance(judge, CellJudge):
-        found, before, after = _by_cells(search, judge, best)
-        found["null_p"] = _cells_p(search, judge, on_first)
+        found, rows = _by_cells(search, judge, best)
         rivals += _other_readings(search, judge, best)
     else:
-        found, before, after = _by_claims(search, judge, best)
-        found["null_p"] = _claims_p(search, on_first)
+        found, rows = _by_claims(search, best), []
     found |= {
-        "seen": _share(before, after, seen=True),
-        "held_out": _share(before, after, seen=False),
+        "bits": round(best.bits, 3),
+        "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
         "causes": causes,
         "equally_good": [
             {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
@@ -85,120 +77,91 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], list[dic
         # As far as the budget allowed, they were compared on the last stage.
         "not_compared": sum((one, last.name) not in search.tried for one in search.near(best)),
     }
-    return found, after if isinstance(judge, CellJudge) else []
+    return found, rows
 
 
-def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, Any], _Rows, _Rows]:
-    runner, whole, both = search.runner, search.whole, (DEFAULTS, best.configuration)
-    before, after = (search.evaluate([one], whole)[0] for one in both)
+def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, Any], _Rows]:
     stated = replace(search.defaults, readings=(Choice({}),) * len(best.readings))
-    rows_before = _cell_rows(judge, stated, before, whole)
-    rows = _cell_rows(judge, best, after, whole)
-    broken = {
-        "before": impossible(judge, stated, assumed=False),
-        "after": impossible(judge, best, assumed=True),
-    }
-    for row in rows:
+    claims, rows, broken = {}, {}, {}
+    for when, trial in (("before", stated), ("after", best)):
+        rows[when] = _cell_rows(search, judge, trial)
+        claims[f"claims_{when}"] = _judged_claims(search, judge, trial)
+        broken[when] = impossible(judge, trial, assumed=when == "after")
+    for row in rows["after"]:
         if why := broken["after"].get((row["table"], row["row"], row["column"])):
             row["reason"] += f" Impossible in this set-up: {why}"
-    claims_before, claims_after = (
-        _judged_claims(runner.study, runner.results([one], whole), read)
-        for one, read in zip(both, ({}, _table_readings(judge, best)), strict=True)
-    )
     found = {
         "gain_bits": judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
-        "claims_before": claims_before,
-        "claims_after": claims_after,
+        "null_p": _cells_p(search, judge, best),
         "impossible": {
             when: [" ".join((*key[:2], why)) for key, why in numbers.items()]
             for when, numbers in broken.items()
         },
     }
-    return found, rows_before, rows
+    return found | claims | _shares(**rows), rows["after"]
 
 
-def _by_claims(
-    search: Search, judge: ClaimJudge, best: Trial
-) -> tuple[dict[str, Any], _Rows, _Rows]:
-    hidden = search.runner.explanations.held_out.claims
-    before, after = (
-        judge.verdicts(search.runner.results([trial.configuration], search.whole), search.whole)
-        for trial in (search.defaults, best)
-    )
-    found = {
-        "gain_bits": search.defaults.total - best.total,
-        "claims_before": before,
-        "claims_after": after,
-        "impossible": {"before": [], "after": []},
-    }
-    rows_before, rows = (
-        [
-            {"used_in_search": claim not in hidden, "matches": holding({claim: verdict})}
-            for claim, verdict in verdicts.items()
+def _by_claims(search: Search, best: Trial) -> dict[str, Any]:
+    runner, whole = search.runner, search.whole
+    hidden = runner.explanations.held_out.claims
+    claims, rows = {}, {}
+    for when, trial in (("before", search.defaults), ("after", best)):
+        results = runner.results([trial.configuration], whole)
+        claims[f"claims_{when}"] = found = verdicts(runner.study, whole.claims, results)
+        rows[when] = [
+            {"used_in_search": claim not in hidden, "matches": verdict == Verdict.REPRODUCED}
+            for claim, verdict in found.items()
         ]
-        for verdicts in (before, after)
-    )
-    return found, rows_before, rows
+    judged = {"gain_bits": search.defaults.total - best.total, "null_p": _claims_p(search, best)}
+    return judged | claims | _shares(**rows) | {"impossible": {"before": [], "after": []}}
 
 
-def holding(verdicts: Mapping[str, str], among: set[str] | None = None) -> int:
-    """Return how many claims hold, of all or some of them."""
-    known = verdicts.items()
-    return sum(v == Verdict.REPRODUCED for claim, v in known if among is None or claim in among)
-
-
-def _readings(judge: CellJudge, trial: Trial) -> dict[int, Combination]:
-    """Return the interpretation of each cell, by its place."""
-    cells, families = judge.cells, zip(judge.families, trial.readings, strict=True)
-    return {
-        place: choice.tables.get(cells[place].table, ())
-        for family, choice in families
-        for place in family.cells
-    }
+def _readings(judge: CellJudge, trial: Trial) -> Iterator[tuple[MappedCell, Interpretation | None]]:
+    """Yield each cell with its interpretation, None as the study states."""
+    for family, choice in zip(judge.families, trial.readings, strict=True):
+        for cell in family.cells:
+            yield cell, judge.reading(choice.tables.get(cell.table, ()))
 
 
 def _values(
     judge: CellJudge, trial: Trial, arrays: Sequence[Numbers], part: StudyPart
-) -> Iterator[tuple[int, Numbers]]:
-    """Yield the place of each cell of a part, and its values of `arrays` in a trial's reading."""
-    read = _readings(judge, trial)
-    for score, array in zip(judge.scores(part), arrays, strict=True):
-        for row, place in enumerate(score.places):
-            yield place, array[..., row, score.family.combinations.index(read[place])]
+) -> Iterator[tuple[MappedCell, Combination, Numbers]]:
+    """Yield each cell of a part, its interpretation in a trial, and its values of `arrays`."""
+    for score, choice, array in zip(judge.scores(part), trial.readings, arrays, strict=True):
+        for row, cell in enumerate(score.cells):
+            read = choice.tables.get(cell.table, ())
+            yield cell, read, array[..., row, score.family.combinations.index(read)]
 
 
 def _matches(judge: CellJudge | ClaimJudge, trial: Trial, part: StudyPart) -> int:
     if isinstance(judge, ClaimJudge):
-        return holding(trial.verdicts)
+        return [*trial.verdicts.values()].count(Verdict.REPRODUCED)
     values = _values(judge, trial, trial.printed, part)
-    return sum(bool(matches(judge.cells[place], value)) for place, value in values)
+    return sum(bool(matches(cell, value)) for cell, _, value in values)
 
 
-def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> list[dict[str, Any]]:
-    """Return a row of explained_cells.csv for each number, under the interpretations of a trial.
+def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
+    """Return a row of explained_cells.csv for each number, the held-out ones too.
 
-    They were chosen on what the search saw; `ran` is the same configuration on `part`, which has
-    the held-out cells too. A number of one published run is compared with the range of replicates.
+    The interpretations are those of a trial, chosen on what the search saw. A number of one
+    published run is compared with the range of replicates.
     """
-    runner, cells, read = judge.runner, judge.cells, _readings(judge, trial)
-    ranges: dict[int, Numbers] = {}
-    if any(cell.cell.tolerance.factor is not None for cell in cells):
+    runner, part, rows = judge.runner, search.whole, []
+    seen = {cell.key for cell in search.stages[-1].cells}
+    (ran,) = search.evaluate([trial.configuration], part)
+    arrays: Sequence[Numbers] = ran.printed
+    if any(cell.cell.tolerance.factor is not None for cell in judge.cells):
         results = runner.results([trial.configuration], part, REPLICATES)
-        arrays = judge.printed(results, REPLICATES, part.cells)
-        ranges = {
-            place: np.array([np.fmin.reduce(values), np.fmax.reduce(values)])
-            for place, values in _values(judge, trial, arrays, part)
-            if cells[place].cell.tolerance.factor is not None
-        }
-    rows = []
-    for place, values in _values(judge, trial, ran.printed, part):
-        cell, value = cells[place], float(values)
+        arrays = judge.printed(results, REPLICATES, judge.scores(part))
+    single, replicates = (_values(judge, trial, one, part) for one in (ran.printed, arrays))
+    for (cell, read, printed), (_, _, values) in zip(single, replicates, strict=True):
+        value = float(printed)
         off = value / cell.value - 1 if cell.value else math.nan
-        how = ", ".join(f"{cause}={level}" for cause, level in read[place])
+        how = ", ".join(f"{cause}={level}" for cause, level in read)
         matched = bool(matches(cell, value))
         reason = f"Deviation {100 * off:+.1f} %, read as {how or 'the study says'}."
-        if place in ranges:
-            low, high = ranges[place].tolist()
+        if cell.cell.tolerance.factor is not None:
+            low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
             matched = low - cell.half_ulp <= cell.value <= high + cell.half_ulp
             reason = f"Between {low:g} and {high:g} in {REPLICATES} replicates."
         rows.append(
@@ -209,29 +172,29 @@ def _cell_rows(judge: CellJudge, trial: Trial, ran: Trial, part: StudyPart) -> l
                 "published": cell.value,
                 "reproduced_mean": value,
                 "matches": matched,
-                "used_in_search": not is_held_out(runner.explanations, cell),
+                "used_in_search": cell.key in seen,
                 "reason": reason,
             }
         )
     return rows
 
 
-def _share(
-    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], seen: bool
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"cells": sum(row["used_in_search"] is seen for row in after)}
-    for when, rows in (("before", before), ("after", after)):
-        chosen = [row for row in rows if row["used_in_search"] is seen]
-        numbers = [row for row in chosen if row.get("published")]
-        off = [abs(row["reproduced_mean"] / row["published"] - 1) for row in numbers]
-        median = float(np.nanmedian(off)) if off else math.nan
-        found[when] = sum(row["matches"] for row in chosen)
-        found[f"median_{when}"] = None if math.isnan(median) else median
+def _shares(**rows_of: _Rows) -> dict[str, dict[str, Any]]:
+    """Return the matches before and after, of what the search saw and of held-out data."""
+    found: dict[str, dict[str, Any]] = {"seen": {}, "held_out": {}}
+    for when, rows in rows_of.items():
+        for part, share in found.items():
+            chosen = [row for row in rows if row["used_in_search"] is (part == "seen")]
+            numbers = [row for row in chosen if row.get("published")]
+            off = [abs(row["reproduced_mean"] / row["published"] - 1) for row in numbers]
+            median = float(np.nanmedian(off)) if off else math.nan
+            share |= {"cells": len(chosen), when: sum(row["matches"] for row in chosen)}
+            share[f"median_{when}"] = None if math.isnan(median) else median
     return found
 
 
 def _leaving_out(search: Search, best: Trial) -> list[dict[str, Any]]:
-    """Return the effect of leaving each cause out, on what the search saw.
+    """Return each cause with its texts and the effect of leaving it out, on what the search saw.
 
     Without a simulated cause the best interpretations are chosen again; without an interpretation
     all other causes stay.
@@ -247,10 +210,19 @@ def _leaving_out(search: Search, best: Trial) -> list[dict[str, Any]]:
             lost += less.total - choice.total
             choices.append(less)
         without.append((pair, lost, replace(best, readings=tuple(choices))))
+    causes = search.runner.explanations.by_id
     return [
-        {"cause": cause, "level": level, "bits": bits, "matches": _matches(judge, trial, stage)}
-        for (cause, level), bits, trial in without
+        {"cause": name, "level": level, "bits": bits, "matches": _matches(judge, trial, stage)}
+        | _texts(causes[name.partition("@")[0]], level)
+        for (name, level), bits, trial in without
     ]
+
+
+def _texts(cause: Cause, level: str) -> dict[str, str]:
+    titles = {one.key: one.title for one in cause.levels or []}
+    shown = {"reason", "source", "plausibility", "evidence", "outside_ledger"}
+    texts = {name: text or "" for name, text in cause.model_dump(include=shown).items()}
+    return texts | {"title": titles.get(level) or cause.title}
 
 
 def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]:
@@ -262,21 +234,24 @@ def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial
         for combination, total in zip(score.family.combinations, bits.tolist(), strict=True):
             readings = list(best.readings)
             more_bits = total - readings[number].total
-            readings[number] = Choice({}, combination, pairs=combination)
+            readings[number] = Choice({}, combination)
             other = replace(best, readings=tuple(readings), data_bits=best.data_bits + more_bits)
             if more_bits <= EQUALLY_GOOD_BITS and not needed <= kinds(other):
                 found.append(other)
     return found
 
 
-def _judged_claims(
-    study: Study, results: Results, readings: Mapping[Key, Interpretation]
-) -> dict[str, str]:
+def _judged_claims(search: Search, judge: CellJudge, trial: Trial) -> dict[str, str]:
     """Return the verdict on each claim whose experiments were run.
 
-    `readings` are the interpretations of tables by experiment, metric and aggregate; they apply to
-    claims on the same quantity too.
+    A table's interpretation applies to claims on the same quantity too; the first table's counts.
     """
+    study, results = judge.runner.study, judge.runner.results([trial.configuration], search.whole)
+    readings: dict[tuple[str, str, str], Interpretation] = {}
+    for cell, reading in _readings(judge, trial):
+        if reading is not None:
+            wanted = cell.quantity
+            readings.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
 
     def read_alike(part: dict[str, Any]) -> dict[str, Any]:
         place, metric, how = (str(part.get(name)) for name in ("experiment", "metric", "aggregate"))
@@ -293,33 +268,22 @@ def _judged_claims(
     return verdicts(study, read, results)
 
 
-def _table_readings(judge: CellJudge, trial: Trial) -> dict[Key, Interpretation]:
-    """Return the interpretations by the quantity that they replace; the first of each."""
-    found: dict[Key, Interpretation] = {}
-    for place, combination in _readings(judge, trial).items():
-        reading, wanted = judge.reading(combination), judge.cells[place].quantity
-        if reading is not None:
-            found.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
-    return found
-
-
-def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
+def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str, str, str], str]:
     """Return the printed numbers that break a bound of a trial's configuration, and why.
 
     With `assumed` the bounds include the study's assumptions, else only what the paper states.
     """
-    study, cells = judge.runner.on(trial.configuration), judge.cells
+    study = judge.runner.on(trial.configuration)
     read = [
-        as_read(study, cells[place], reading)
-        if (reading := judge.reading(combination))
-        else cells[place]
-        for place, combination in _readings(judge, trial).items()
+        cell if reading is None else as_read(study, cell, reading)
+        for cell, reading in _readings(judge, trial)
     ]
     return impossible_cells(audit_study(study, read, assumed=assumed))
 
 
-def _cells_p(search: Search, judge: CellJudge, best: Trial) -> float:
+def _cells_p(search: Search, judge: CellJudge, found: Trial) -> float:
     stage = search.stages[0]
+    (best,) = search.evaluate([found.configuration], stage)
     tried, scores = search.at_stage(stage), judge.scores(stage)
     defaults = search.tried[DEFAULTS, stage.name]
     gain = judge.stated_bits(defaults, stage) - best.total
@@ -362,7 +326,8 @@ def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> f
     return (1 + sum(as_good(random) for _ in range(count))) / (1 + count)
 
 
-def _claims_p(search: Search, best: Trial) -> float:
+def _claims_p(search: Search, found: Trial) -> float:
+    (best,) = search.evaluate([found.configuration], search.stages[0])
     tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
     bits = np.array([[VERDICT_BITS[t.verdicts[claim]] for claim in claims] for t in tried])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
-from replication.design.design import Run
+from replication.design.config import Extent, Replicates
+from replication.design.design import Run, design_study
 from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.metrics.sampled import SampledResults
@@ -19,6 +21,7 @@ from replication.simulate.runtime import Launch
 from replication.simulate.store import Store
 from replication.study.files import write_text
 from replication.study.scenario import Host, Scenario, canonical_json
+from replication.study.study import Study
 from replication.study.table import FLOW_COLUMNS
 
 
@@ -70,31 +73,33 @@ class Machine:
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points of a study, each a replicate; run what is missing."""
-        self.simulate({r.scenario_id: r.scenario for runs in points for r in runs if not r.refusal})
-        return self.read(study, points)
-
-    def read(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
-        """Return the results of points that were run; their order numbers the replicates."""
         runs = [(number, run) for number, point in enumerate(points) for run in point]
-        engine = self.engine.name
+        supported = {run.scenario_id: run.scenario for _, run in runs if not run.refusal}
+        self.simulate(supported)
         columns = ["experiment", "point", "levels", "replicate", "scenario", "reason"]
         rows = [(r.experiment, r.point, r.levels, n, r.scenario_id, r.refusal) for n, r in runs]
-        design = pd.DataFrame(rows, columns=columns).assign(engine=engine)
+        design = pd.DataFrame(rows, columns=columns).assign(engine=self.engine.name)
         design["supported"] = design["reason"] == ""
-        wanted = design.loc[design["supported"], "scenario"].unique()
+        read = partial(read_runs, self.store, supported, self.engine.name, "")
         flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
-        if len(wanted):
-            found = read_runs(self.store, wanted, engine, "", "flows.csv")
-            flows = found.to_pandas().reindex(columns=list(FLOW_COLUMNS))
-            flows = flows.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
-        scenarios = {run.scenario_id: run.scenario for _, run in runs}
+        if supported:
+            found = read("flows.csv").to_pandas().reindex(columns=flows.columns)
+            flows = found.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
         return SampledResults(
             study_id=study,
             design=design,
             flows=flows,
-            scenarios={name: scenarios[name].model_dump(mode="json") for name in wanted},
-            read_series=lambda: read_runs(self.store, wanted, engine, "", "series.csv").to_pandas(),
+            scenarios={name: one.model_dump(mode="json") for name, one in supported.items()},
+            read_series=lambda: read("series.csv").to_pandas(),
         )
+
+
+def whole_runs(
+    study: Study, engine: str, version: str, count: int = 1, levels: Literal["all", "quick"] = "all"
+) -> list[Run]:
+    """Return `count` replicates in full length, at all levels or at those of tier quick."""
+    extent = Extent(replicates=[Replicates(count=count)], levels=levels)
+    return design_study(study, extent, [engine], version)
 
 
 def by_replicate(runs: Sequence[Run]) -> list[list[Run]]:

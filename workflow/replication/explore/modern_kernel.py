@@ -104,18 +104,16 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides the verdicts."""
     modern = load_modern(root).decisive(include={"tiers", "studies"})
-    return input_hashes(
-        root, name, engine, tiers=modern["tiers"], replaced=modern["studies"].get(name)
-    )
+    replaced = modern["studies"].get(name)
+    return input_hashes(root, name, engine, tiers=modern["tiers"], replaced=replaced)
 
 
 def modern_results(root: Path, data: Path) -> list[dict[str, Any]]:
     """Return the current result of each study, in the order of their names."""
     paths = sorted((data / "regions" / "modern_kernel").glob(f"*{JUDGED}"))
-    modern = load_modern(root) if paths else None
     return [
         document
         for document in map(read_json, paths)
-        if modern and document["engine"] == modern.engine and document["study"] in modern.studies
+        if modern_studies(root, [document["study"]], [document["engine"]])
         if is_same(data, document["input_hashes"], partial(sources, root, document["study"]))
     ]

@@ -1,47 +1,75 @@
-"""Robustness: at how many plausible designs a claim holds, and what flips it.
+"""Robustness: whether a claim holds over the plausible values of what its paper does not state.
 
-A claim *holds* at a design point where its verdict there is `reproduced`. It holds at a share of
-the space-filling points at which it can be tested, given with Wilson's interval as if the points
-were a random sample (a Sobol' design covers the space more evenly, so the interval is too wide
-rather than too narrow). The words for it are robust, conditional and fragile.
+A *design point* sets a study's assumptions. All run on one engine, with one replicate, and each is
+judged by the rules of the report:
+
+- `default`: the documented defaults; `seed`: the same with other seeds, for run-to-run variation;
+- `one at a time`: one assumption at an end of its range, or at another of its choices;
+- `space filling`: all assumptions vary at once, by a Sobol' design, as far as the budget allows.
+
+A claim *holds* where its verdict is `reproduced`. It holds at a share of the space-filling points
+at which it can be tested, given with Wilson's interval as if the points were a random sample (a
+Sobol' design covers the space more evenly, so the interval is too wide rather than too narrow).
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+from pydantic import JsonValue
+from scipy.stats import qmc
 
-from replication.design.config import load_sensitivity
+from replication.design.config import Scale, Sensitivity, load_sensitivity, load_study
+from replication.design.design import Run
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
-from replication.explore.design_point import (
-    DEFAULT,
-    ONE_AT_A_TIME,
-    POINT_COLUMNS,
-    SEED,
-    SPACE_FILLING,
-    VERDICTS,
-)
-from replication.explore.machine import write_json
+from replication.explore.machine import Costs, Machine, by_replicate, whole_runs, write_json
+from replication.explore.trial import verdicts
+from replication.metrics.cell_map import map_cells
+from replication.metrics.metric import quantity
+from replication.metrics.results import Results
 from replication.metrics.statistic import wilson_interval
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_json
+from replication.study.published import published_path, read_published
+from replication.study.study import Study
 from replication.study.table import (
     CLAIM_COLUMNS,
     read_parquet,
     read_rows,
+    write_parquet,
     write_table,
 )
+from replication.study.variation import Assumption, Variation, apply, assumptions
 from replication.study.verdict import Verdict
+from replication.verdicts.cell import replicate_means, untestable
+from replication.verdicts.sample import Coverage
 
+#: Kinds of design points.
+DEFAULT, SEED = "default", "seed"
+ONE_AT_A_TIME, SPACE_FILLING = "one at a time", "space filling"
+#: Verdicts on the claims at all points: point, claim, verdict.
+VERDICTS = "claims.parquet"
 #: Tables of a study's folder.
 TABLES: dict[str, tuple[str, ...]] = {
-    "points": POINT_COLUMNS,
+    "points": (
+        *("study", "point", "kind", "changed", "values", "engine", "scenarios", "refused"),
+        "reason",
+    ),
+    "cells": (
+        *("study", "table", "row", "column", "engine", "unit", "published"),
+        *("designs", "lowest", "highest", "published_in_range"),
+    ),
     "claims": (
         *("study", "claim", "engine", "verdict_tier", "verdict_default", "reduced_scale_differs"),
         *("seeds", "seeds_alike", "designs", "holds", "share", "low", "high"),
@@ -54,6 +82,147 @@ INPUT_HASHES = "input_hashes.json"
 #: With fewer than 35 designs Wilson's interval is too wide for either word, even if all agree.
 ROBUST_AT_LEAST, FRAGILE_AT_MOST = 0.9, 0.1
 ROBUST, CONDITIONAL, FRAGILE, TOO_FEW = "robust", "conditional", "fragile", "too few designs"
+
+
+@dataclass(frozen=True)
+class DesignPoint:
+    """One setting of a study's assumptions, and a run for each point of its experiments.
+
+    `values` are those that differ from the defaults, `changed` the one that is changed alone;
+    `refusal` says why the values make no scenario together.
+    """
+
+    id: str
+    kind: str
+    changed: str = ""
+    values: dict[str, JsonValue] = field(default_factory=dict)
+    runs: Sequence[Run] = ()
+    refusal: str = ""
+
+    @property
+    def row(self) -> dict[str, object]:
+        """Its row of points.csv, without study and engine."""
+        refusals = [run.refusal for run in self.runs if run.refusal]
+        return {
+            **{"point": self.id, "kind": self.kind, "changed": self.changed},
+            "values": json.dumps(self.values, sort_keys=True),
+            "scenarios": len(self.runs) - len(refusals),
+            "refused": len(refusals),
+            "reason": self.refusal or "; ".join(sorted(set(refusals))),
+        }
+
+
+def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
+    """Run and judge every design point; write points.csv, cells.csv and `VERDICTS` to `folder`."""
+    study, settings = load_study(root, name), load_sensitivity(root)
+    points = design_points(study, settings, machine.engine)
+    ran = [point for point in points if not all(run.refusal for run in point.runs)]
+    results = machine.results(name, [point.runs for point in ran])
+    write_table(folder / "cells.csv", _cells(root, study, results), TABLES["cells"])
+    judged: list[tuple[str, ...]] = []
+    for point in ran:
+        found = verdicts(study, study.claims, machine.results(name, [point.runs]))
+        judged += [(point.id, *one) for one in found.items()]
+    table = pd.DataFrame(judged, columns=["point", "claim", "verdict"])
+    write_parquet(pa.Table.from_pandas(table, preserve_index=False), folder / VERDICTS)
+    described = ({"study": name, "engine": machine.engine.name} | point.row for point in points)
+    write_table(folder / "points.csv", described, TABLES["points"])
+
+
+def _cells(root: Path, study: Study, results: Results) -> Iterator[dict[str, object]]:
+    """Yield the range of our value for each published number over the points.
+
+    Points where one run cannot test it do not count, as with a number of one published run.
+    """
+    coverage = Coverage(study, results)
+    (engine,) = results.engines
+    for cell in map_cells(study, read_published(published_path(root, study.id))):
+        if cell.is_spread:
+            continue
+        means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
+        values = [
+            float(mean)
+            for number, mean in zip(means.index.tolist(), means, strict=True)
+            if not (cell.cell.tolerance.factor or untestable(coverage, engine, cell, 1, number))
+        ]
+        yield {
+            **{"study": study.id, "engine": engine, "published": cell.value},
+            **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
+            **value_range(cell.value, values),
+        }
+
+
+def value_range(published: float, values: Sequence[float]) -> dict[str, object]:
+    """Return the range of values at design points, and whether the published one is in it."""
+    low, high = min(values, default=math.nan), max(values, default=math.nan)
+    within = low <= published <= high if values else None
+    return {"designs": len(values), "lowest": low, "highest": high, "published_in_range": within}
+
+
+def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
+    """Return the design points of a study that its budget allows; print how many those are."""
+    scale = settings.of(study.id).exploration
+    study, axes = _explored(study, settings)
+    alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
+    points = _seeds(study, scale, settings.replicates_at_default, engine)
+    usual = {run.refusal for run in points[0].runs}
+    # Choices that the engine refuses although it runs the default.
+    refused: defaultdict[str, list[JsonValue]] = defaultdict(list)
+    for n, (key, value) in enumerate(alone):
+        point = DesignPoint(f"o-{n:03d}", ONE_AT_A_TIME, key, {key: value})
+        points.append(point := _with_runs(point, study, scale, engine))
+        if point.refusal or {run.refusal for run in point.runs} - usual:
+            refused[key].append(value)
+    costs = Costs()
+    costs.count(run for point in points for run in point.runs)
+    sobol = qmc.Sobol(len(axes), rng=settings.seed)
+    rows = sobol.random(settings.points).tolist() if axes else []
+    for n, row in enumerate(rows):
+        values = {a.key: a.at(share, refused[a.key]) for a, share in zip(axes, row, strict=True)}
+        point = DesignPoint(f"s-{n:03d}", SPACE_FILLING, values=values)
+        point = _with_runs(point, study, scale, engine)
+        if costs.spent_s + costs.further_s(point.runs) > scale.cpu_budget_s:
+            break
+        costs.count(point.runs)
+        points.append(point)
+    print(
+        f"{study.id}: {len(points)} design points ({len(rows)} would be space filling), "
+        f"{len(costs.counted)} scenarios on {engine.name}, about {costs.spent_s:.0f} s of CPU",
+        file=sys.stderr,
+    )
+    return points
+
+
+def _explored(study: Study, settings: Sensitivity) -> tuple[Study, list[Assumption]]:
+    """Return the explored part of a study, and its assumptions that vary."""
+    own, where = settings.of(study.id), f"configs/sensitivity.yaml: studies.{study.id}"
+    known = {experiment.id: experiment for experiment in study.experiments}
+    wanted = own.exploration.experiments or [*known]
+    check_known(f"{where}.exploration.experiments", wanted, known)
+    kept = [one for name, one in known.items() if name in wanted]
+    study = study.model_copy(update={"experiments": kept})
+    found = assumptions(study)
+    check_known(f"{where}.held", own.held, {one.key for one in found})
+    return study, [a for a in found if a.alternatives and a.key not in own.held]
+
+
+def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
+    """Return the default point, then the same with other seeds."""
+    points, runs = [], whole_runs(study, engine.name, engine.version, count, scale.levels)
+    for number, same_seed in enumerate(by_replicate(runs)):
+        name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
+        single = [replace(run, replicate=0) for run in same_seed]
+        points.append(DesignPoint(name, kind, runs=single))
+    return points
+
+
+def _with_runs(point: DesignPoint, study: Study, scale: Scale, engine: Engine) -> DesignPoint:
+    try:
+        changed = apply(study, Variation(defaults=point.values))
+        runs = whole_runs(changed, engine.name, engine.version, levels=scale.levels)
+        return replace(point, runs=runs)
+    except InputError as error:
+        return replace(point, refusal=str(error))
 
 
 def robustness_word(holds: int, designs: int) -> str:
@@ -70,86 +239,63 @@ def robustness_word(holds: int, designs: int) -> str:
 def measure_study(
     root: Path, name: str, folder: Path, data: Path, ns3_version: str = NS3_VERSION
 ) -> None:
-    """Write the tables of one study (`TABLES`) to `folder`, and the hashes of their inputs.
+    """Write claims.csv and effects.csv of one study to `folder`, and the hashes of their inputs.
 
-    `data` holds the verdicts of the tier in the report, if one was run: they are compared with
-    those at the reduced scale. `ns3_version` is that of the runs.
+    The verdicts at the reduced scale are compared with those of the report's tier, if `data` has
+    any. `ns3_version` is that of the runs.
     """
-    points = pd.DataFrame(read_rows(folder / "points.csv", POINT_COLUMNS))
+    points = pd.DataFrame(read_rows(folder / "points.csv", TABLES["points"]))
     points["values"] = points["values"].map(json.loads)
-    engine = str(points["engine"].iloc[0])
-    verdicts = verdicts_by_claim(points, read_parquet(folder / VERDICTS).to_pandas())
-    path = data / "claims.csv"
-    in_tier = {
-        row["claim"]: row["verdict"]
-        for row in (read_rows(path, CLAIM_COLUMNS) if path.is_file() else [])
-        if (row["study"], row["engine"]) == (name, engine)
-    }
-    rows = {"claims": claim_rows(verdicts, in_tier), "effects": effect_rows(verdicts)}
-    for part, table in rows.items():
-        rows_with_study = ({"study": name, "engine": engine} | row for row in table)
-        write_table(folder / f"{part}.csv", rows_with_study, TABLES[part])
+    engine, path = str(points["engine"].iloc[0]), data / "claims.csv"
+    judged = read_rows(path, CLAIM_COLUMNS) if path.is_file() else []
+    in_tier = {(row["study"], row["engine"], row["claim"]): row["verdict"] for row in judged}
+    claims, effects = [], []
+    at_points = read_parquet(folder / VERDICTS).to_pandas()
+    for claim, found in at_points.groupby("claim", sort=False):
+        # The verdict is empty where no run could be made.
+        table = points.merge(found[["point", "verdict"]], how="left").fillna({"verdict": ""})
+        own = {"study": name, "claim": claim, "engine": engine}
+        claims.append(own | claim_row(table, in_tier.get((name, engine, str(claim)), "")))
+        (default,) = table.loc[table["kind"] == DEFAULT, "verdict"]
+        for one in table[table["kind"] == ONE_AT_A_TIME].to_dict("records"):
+            value = json.dumps(one["values"][one["changed"]])
+            change = {"parameter": one["changed"], "value": value}
+            effects.append(own | change | {"before": default, "after": one["verdict"]})
+    write_table(folder / "claims.csv", claims, TABLES["claims"])
+    write_table(folder / "effects.csv", effects, TABLES["effects"])
     write_json(folder / INPUT_HASHES, sources(root, name, chosen_engine(engine, ns3_version)))
 
 
-def verdicts_by_claim(points: pd.DataFrame, claims: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the verdicts on each claim, a row a design point; empty where it was not run."""
+def claim_row(table: pd.DataFrame, tier: str) -> dict[str, object]:
+    """Return a claim's row from a table of its verdicts by design point, and that in the tier."""
+    (default,) = table.loc[table["kind"] == DEFAULT, "verdict"]
+    default = default or str(Verdict.NOT_TESTABLE)
+    seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
+    decided = table[~table["verdict"].isin(["", Verdict.NOT_TESTABLE])]
+    filled = decided.loc[decided["kind"] == SPACE_FILLING, "verdict"]
+    holds, designs = int((filled == Verdict.REPRODUCED).sum()), len(filled)
+    low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
+    alone = decided[decided["kind"] == ONE_AT_A_TIME]
+    flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)
+    flipped = alone[flips & (default != Verdict.NOT_TESTABLE)]
     return {
-        str(claim): points.merge(verdicts[["point", "verdict"]], how="left").fillna({"verdict": ""})
-        for claim, verdicts in claims.groupby("claim", sort=False)
+        "verdict_tier": tier,
+        "verdict_default": default,
+        "reduced_scale_differs": bool(tier) and tier != default,
+        "seeds": len(seeds),
+        "seeds_alike": int((seeds == default).sum()),
+        "designs": designs,
+        "holds": holds,
+        "share": holds / designs if designs else math.nan,
+        "low": low,
+        "high": high,
+        "word": robustness_word(holds, designs),
+        "tested_alone": len(alone),
+        "flipped_by": "; ".join(
+            f"{key} = {value if isinstance(value := values[key], str) else json.dumps(value)}"
+            for key, values in zip(flipped["changed"], flipped["values"], strict=True)
+        ),
     }
-
-
-def claim_rows(
-    verdicts: Mapping[str, pd.DataFrame], in_tier: Mapping[str, str]
-) -> Iterator[dict[str, object]]:
-    """Yield a row for each claim, with its verdict in the report's tier."""
-    for claim, table in verdicts.items():
-        default, tier = _default(table) or str(Verdict.NOT_TESTABLE), in_tier.get(claim, "")
-        seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
-        decided = table[~table["verdict"].isin(["", Verdict.NOT_TESTABLE])]
-        filled = decided.loc[decided["kind"] == SPACE_FILLING, "verdict"]
-        holds, designs = int((filled == Verdict.REPRODUCED).sum()), len(filled)
-        low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
-        alone = decided[decided["kind"] == ONE_AT_A_TIME]
-        flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)
-        flipped = alone[flips & (default != Verdict.NOT_TESTABLE)]
-        yield {
-            "claim": claim,
-            "verdict_tier": tier,
-            "verdict_default": default,
-            "reduced_scale_differs": bool(tier) and tier != default,
-            "seeds": len(seeds),
-            "seeds_alike": int((seeds == default).sum()),
-            "designs": designs,
-            "holds": holds,
-            "share": holds / designs if designs else math.nan,
-            "low": low,
-            "high": high,
-            "word": robustness_word(holds, designs),
-            "tested_alone": len(alone),
-            "flipped_by": "; ".join(
-                f"{key} = {value if isinstance(value := values[key], str) else json.dumps(value)}"
-                for key, values in zip(flipped["changed"], flipped["values"], strict=True)
-            ),
-        }
-
-
-def _default(table: pd.DataFrame) -> str:
-    return str(table.loc[table["kind"] == DEFAULT, "verdict"].iloc[0])
-
-
-def effect_rows(verdicts: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, object]]:
-    """Yield the verdict on each claim before and after each change of one assumption."""
-    for claim, table in verdicts.items():
-        for one in table[table["kind"] == ONE_AT_A_TIME].to_dict("records"):
-            yield {
-                "claim": claim,
-                "parameter": one["changed"],
-                "value": json.dumps(one["values"][one["changed"]]),
-                "before": _default(table),
-                "after": one["verdict"],
-            }
 
 
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:

@@ -13,8 +13,9 @@ numbers. An explanation also costs the bits that name its causes and levels.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -46,14 +47,13 @@ _ONE_RUN_TOLERANCE = 0.1
 class Family:
     """Numbers of one column that may be read in the same ways.
 
-    `cells` are places among all of the study; `combinations` the possible interpretations, the
-    first as the study states; `groups` the column or table of each cell, within which deviations
-    share a scale.
+    `combinations` are the possible interpretations, the first as the study states. Deviations of
+    `column` share a scale; if it is empty, those of each table do.
     """
 
-    cells: Sequence[int]
+    cells: Sequence[MappedCell]
     combinations: Sequence[Combination]
-    groups: Sequence[str]
+    column: str
 
 
 def matches(cell: MappedCell, printed: Numbers | float) -> Flags:
@@ -86,15 +86,26 @@ class Choice:
     """The best interpretation of a family on a configuration.
 
     `tables` has that of each table, `shared` the one that they share but for exceptions;
-    `data_bits` encode the numbers, `bits` name the interpretation. `pairs` are its causes and
-    levels; an exception names its table: `cause@table`.
+    `data_bits` encode the numbers, `bits` name the interpretation.
     """
 
     tables: dict[str, Combination]
     shared: Combination = ()
     data_bits: float = 0.0
     bits: float = 0.0
-    pairs: Combination = ()
+
+    @cached_property
+    def pairs(self) -> Combination:
+        """Its causes and levels; an exception names its table: `cause@table`."""
+        shared, found = dict(self.shared), [*self.shared]
+        for table, combination in self.tables.items():
+            levels = dict(combination)
+            found += [
+                (f"{cause}@{table}", levels.get(cause, "as_stated"))
+                for cause in dict.fromkeys([*shared, *levels])
+                if shared.get(cause) != levels.get(cause)
+            ]
+        return tuple(found)
 
     @property
     def total(self) -> float:
@@ -103,22 +114,14 @@ class Choice:
 
 
 class FamilyScore:
-    """Scores the interpretations of one family at those of its cells that are in `places`."""
+    """Scores the interpretations of one family at those of its cells that are among `cells`."""
 
-    def __init__(
-        self,
-        found: Explanations,
-        every: Sequence[MappedCell],
-        family: Family,
-        places: Collection[int],
-    ) -> None:
-        self.family = family
-        kept = [n for n, place in enumerate(family.cells) if place in places]
-        self.places = [family.cells[n] for n in kept]
-        self.cells = cells = [every[place] for place in self.places]
+    def __init__(self, found: Explanations, family: Family, cells: Sequence[MappedCell]) -> None:
+        self.family, wanted = family, {cell.key for cell in cells}
+        self.cells = cells = [cell for cell in family.cells if cell.key in wanted]
         self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
         self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
-        table, group = [cell.table for cell in cells], [family.groups[n] for n in kept]
+        table, group = [c.table for c in cells], [family.column or c.table for c in cells]
         self.table_of, tables = pd.factorize(np.array(table, dtype=object))
         self.tables = list(tables)
         self.group_of, groups = pd.factorize(np.array(group, dtype=object))
@@ -194,18 +197,18 @@ class FamilyScore:
         found, sums = [], self._by_table(errors)
         for pair in choice.pairs:
             cause, _, only = pair[0].partition("@")
-            shared = dict(choice.shared)
+            shared, chosen = dict(choice.shared), []
             # Without its exception a table takes the shared level of the cause.
             usual = shared.get(cause) if only else shared.pop(cause)
-            tables = {table: dict(levels) for table, levels in choice.tables.items()}
-            for table, levels in tables.items():
+            for table in self.tables:
+                levels = dict(choice.tables[table])
                 if only == table:
                     levels.pop(cause, None)
-                    levels.update({cause: usual} if usual else {})
+                    levels |= {cause: usual} if usual else {}
                 elif not only and levels.get(cause) == pair[1]:
                     del levels[cause]
-            chosen = np.array([self._number(tables[table]) for table in self.tables])
-            found.append((pair, self._choice(self._number(shared), chosen, sums)))
+                chosen.append(self._number(levels))
+            found.append((pair, self._choice(self._number(shared), np.array(chosen), sums)))
         return found
 
     def _gains(
@@ -238,10 +241,9 @@ class FamilyScore:
         """Return the choice of the shared interpretation `start` and that of each table."""
         data_bits = self.data_bits(self._grouped(chosen, sums))
         naming = self._shared[start] + self._other[start, chosen].sum()
-        shared, combinations = self.family.combinations[start], self.family.combinations
+        combinations = self.family.combinations
         tables = {t: combinations[n] for t, n in zip(self.tables, chosen, strict=True)}
-        pairs = [*shared, *(p for t, c in tables.items() for p in _exceptions(t, shared, c))]
-        return Choice(tables, shared, float(data_bits), float(naming), tuple(pairs))
+        return Choice(tables, combinations[start], float(data_bits), float(naming))
 
     def _with_exceptions(self, start: int, sums: Numbers) -> tuple[float, int, Places]:
         """Return all bits of `start` with the best exceptions, `start`, and that of each table."""
@@ -262,12 +264,3 @@ class FamilyScore:
         options[every, :, self.group_of_table] += sums - sums[every, chosen][:, None]
         naming = self._shared[start] + other[chosen].sum() - other[chosen][:, None] + other
         return np.asarray(self.data_bits(options) + naming)
-
-
-def _exceptions(table: str, base: Combination, exception: Combination) -> Combination:
-    shared, levels = dict(base), dict(exception)
-    return tuple(
-        (f"{cause}@{table}", levels.get(cause, "as_stated"))
-        for cause in dict.fromkeys([*shared, *levels])
-        if shared.get(cause) != levels.get(cause)
-    )

@@ -32,7 +32,6 @@ from replication.explore.trial import (
     StudyPart,
     Trial,
     TrialRunner,
-    parts,
     with_cause,
     without_each,
 )
@@ -96,9 +95,9 @@ class Search:
         # Configurations have one run, so spreads cannot be compared.
         cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
         check_explanations(found, study, cells)
-        runner = TrialRunner(study, found, cells, machine)
-        judge = CellJudge(runner) if found.score == "cells" else ClaimJudge(runner)
-        return cls(runner, judge, *parts(found, study, cells), load_sensitivity(root))
+        runner = TrialRunner(study, found, machine)
+        judge = CellJudge(runner, cells) if found.score == "cells" else ClaimJudge(runner)
+        return cls(runner, judge, *judge.parts(), load_sensitivity(root))
 
     @property
     def coupled(self) -> Coupled | None:
@@ -302,21 +301,18 @@ class Search:
         Each of its causes pays for itself, and near configurations are compared as far as the
         budget allows.
         """
-        last, runner = self.stages[-1], self.runner
+        last = self.stages[-1]
         before: Trial | None = None
         best: Trial | None = None
-        while (first := self._first(self.at_stage(last), coupled)) is not before:
+        while (first := self._first(self.at_stage(last), coupled)) and first is not before:
             before = best = first
-            while best is not None:
-                tried = self.evaluate(without_each(best.configuration), last)
-                less = self._first(tried, coupled)
-                if less is None or less.total >= best.total + PAYS_BITS:
+            while less := self._first(self.waterfall(best), coupled):
+                if less.total >= best.total + PAYS_BITS:
                     break
                 best = less
-            if best is not None:
-                kept_s = 0.0 if coupled else self._coupled_s
-                reserve_s = runner.cost_s(best.configuration, self.whole) + kept_s
-                self.evaluate(self.near(best), last, reserve_s)
+            kept_s = 0.0 if coupled else self._coupled_s
+            reserve_s = self.runner.cost_s(best.configuration, self.whole) + kept_s
+            self.evaluate(self.near(best), last, reserve_s)
         return best
 
     def _first(self, trials: Sequence[Trial], coupled: bool) -> Trial | None:

@@ -9,14 +9,13 @@ import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from replication.design.design import Run
-from replication.explore.design_point import whole_runs
-from replication.explore.machine import Costs, Machine, by_replicate
+from replication.explore.machine import Costs, Machine, by_replicate, whole_runs
 from replication.explore.score import Choice, Combination, Family, FamilyScore, Numbers
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric import quantity
@@ -28,7 +27,7 @@ from replication.study.study import Study
 from replication.study.variation import apply
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s
-from replication.verdicts.cause import Explanations, Interpretation, Stage, combined, refusal
+from replication.verdicts.cause import Explanations, Interpretation, combined, refusal
 from replication.verdicts.claim import evaluate_claim
 
 #: Cause and level, in the order of the causes' ids.
@@ -54,13 +53,13 @@ def without_each(configuration: Configuration) -> list[Configuration]:
 class StudyPart:
     """A part of a study: a stage of a search, or all that can be judged.
 
-    `cells` are places among all cells of the study; `levels` maps experiment to factor to the
-    levels that are run (all levels of a factor that is left out).
+    `levels` maps experiment to factor to the levels that are run (all levels of a factor that is
+    left out).
     """
 
     name: str
-    cells: tuple[int, ...] = ()
-    claims: Collection[str] = ()
+    cells: Sequence[MappedCell] = ()
+    claims: Sequence[Claim] = ()
     levels: Mapping[str, Mapping[str, Collection[str]]] = field(default_factory=dict)
 
     def study(self, study: Study) -> Study:
@@ -84,64 +83,12 @@ def serves(run: Run, quantities: Iterable[Quantity]) -> bool:
     return any(covers(one.where, run.levels) for one in on_experiment)
 
 
-def parts(
-    found: Explanations, study: Study, cells: Sequence[MappedCell]
-) -> tuple[list[StudyPart], StudyPart]:
-    """Return the stages of a study's search, and all that can be judged.
-
-    The last stage has everything but held-out data.
-    """
-    if found.score == "claims":
-        claims = [_claims(one, study) for one in found.stages]
-        stages = [
-            StudyPart(f"stage {n}", claims=ids - {*found.held_out.claims}, levels=one.levels)
-            for n, (one, ids) in enumerate(zip(found.stages, claims, strict=True))
-        ]
-        return stages, StudyPart("whole", claims=claims[-1], levels=found.stages[-1].levels)
-    comparable = [place for place, cell in enumerate(cells) if not cell.not_comparable]
-    seen = [place for place in comparable if not is_held_out(found, cells[place])]
-    named = {
-        f"stage {n}": [p for p in seen if cells[p].row in one.rows.get(cells[p].table, [])]
-        for n, one in enumerate(found.stages)
-    }
-    named |= {"all seen": seen, "whole": comparable}
-    *stages, whole = (_of_cells(name, places, study, cells) for name, places in named.items())
-    return stages, whole
-
-
-def is_held_out(found: Explanations, cell: MappedCell) -> bool:
-    """Return whether the search must not see a cell."""
-    return cell.row in found.held_out.rows.get(cell.table, [])
-
-
-def _claims(stage: Stage, study: Study) -> frozenset[str]:
-    return frozenset(
-        claim.id
-        for claim in study.claims
-        if (not stage.claims or claim.id in stage.claims)
-        and all(wanted.experiment in stage.levels for wanted in claim.quantities())
-    )
-
-
-def _of_cells(
-    name: str, places: Sequence[int], study: Study, cells: Sequence[MappedCell]
-) -> StudyPart:
-    levels: dict[str, dict[str, set[str]]] = {}
-    for wanted in (cells[place].quantity for place in places):
-        keys = levels.setdefault(wanted.experiment, {})
-        for factor in study.experiment(wanted.experiment).factors:
-            every = [level.key for level in factor.levels]
-            keys.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
-    return StudyPart(name, cells=tuple(places), levels=levels)
-
-
 @dataclass
 class TrialRunner:
     """Runs configurations of one study on one engine; other parameters keep their defaults."""
 
     study: Study
     explanations: Explanations
-    cells: Sequence[MappedCell]
     machine: Machine
     costs: Costs = field(default_factory=Costs)
     _designed: dict[tuple[Configuration, str], list[Run] | None] = field(default_factory=dict)
@@ -183,12 +130,10 @@ class TrialRunner:
         self._designed[key] = runs
         return runs
 
-    def _needed(
-        self, configuration: Configuration, part: StudyPart, replicates: int = 1
-    ) -> list[Run]:
+    def _needed(self, configuration: Configuration, part: StudyPart, count: int = 1) -> list[Run]:
         study, engine = part.study(self.on(configuration)), self.machine.engine
-        runs = whole_runs(study, engine.name, engine.version, replicates)
-        scored = [self.cells[place].quantity for place in part.cells]
+        runs = whole_runs(study, engine.name, engine.version, count)
+        scored = [cell.quantity for cell in part.cells]
         return [run for run in runs if not scored or serves(run, scored)]
 
     def results(
@@ -225,10 +170,8 @@ class Trial:
 
     def __lt__(self, other: Trial) -> bool:
         """By bits, then by the number of causes, then by their names."""
-        one, two = (
-            (round(t.total, 6), len(t.configuration), t.configuration) for t in (self, other)
-        )
-        return one < two
+        ranks = [(round(t.total, 6), len(t.configuration), t.configuration) for t in (self, other)]
+        return ranks[0] < ranks[1]
 
     @cached_property
     def pairs(self) -> Configuration:
@@ -239,8 +182,8 @@ class Trial:
 class CellJudge:
     """Scores configurations by the study's numbers, each under its best interpretation."""
 
-    def __init__(self, runner: TrialRunner) -> None:
-        self.runner, self.cells = runner, runner.cells
+    def __init__(self, runner: TrialRunner, cells: Sequence[MappedCell]) -> None:
+        self.runner, self.cells = runner, cells
         self._readings = {
             (cause.id, level.key): level.reading
             for cause in runner.explanations.of_kind("reading")
@@ -249,21 +192,40 @@ class CellJudge:
         }
         self.families = self._families()
 
+    def parts(self) -> tuple[list[StudyPart], StudyPart]:
+        """Return the stages of the search, the last with all but held-out cells, and the whole."""
+        found = self.runner.explanations
+        comparable = [cell for cell in self.cells if not cell.not_comparable]
+        held_out = found.held_out.rows
+        seen = [cell for cell in comparable if cell.row not in held_out.get(cell.table, [])]
+        cells = {
+            f"stage {n}": [cell for cell in seen if cell.row in stage.rows.get(cell.table, [])]
+            for n, stage in enumerate(found.stages)
+        }
+        cells |= {"all seen": seen, "whole": comparable}
+        *stages, whole = (self._part(name, own) for name, own in cells.items())
+        return stages, whole
+
+    def _part(self, name: str, cells: Sequence[MappedCell]) -> StudyPart:
+        levels: dict[str, dict[str, set[str]]] = {}
+        for wanted in (cell.quantity for cell in cells):
+            keys = levels.setdefault(wanted.experiment, {})
+            for factor in self.runner.study.experiment(wanted.experiment).factors:
+                every = [level.key for level in factor.levels]
+                keys.setdefault(factor.id, set()).update(wanted.where.get(factor.id, every))
+        return StudyPart(name, cells=cells, levels=levels)
+
     def _families(self) -> list[Family]:
         by_column = {table.id: table.columns is not None for table in self.runner.study.tables}
         causes = self.runner.explanations.of_kind("reading")
-        groups: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-        for place, cell in enumerate(self.cells):
+        groups: defaultdict[tuple[str, tuple[str, ...]], list[MappedCell]] = defaultdict(list)
+        for cell in self.cells:
             if not cell.not_comparable:
                 ids = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
-                groups[cell.column if by_column[cell.table] else "", ids].append(place)
+                groups[cell.column if by_column[cell.table] else "", ids].append(cell)
         return [
-            Family(
-                places,
-                self._combinations(ids, self.cells[places[0]]),
-                [name or self.cells[place].table for place in places],
-            )
-            for (name, ids), places in groups.items()
+            Family(cells, self._combinations(ids, cells[0]), column)
+            for (column, ids), cells in groups.items()
         ]
 
     def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
@@ -283,29 +245,27 @@ class CellJudge:
         """Return the interpretation that causes make together; None as the study states."""
         return combined(self._readings[pair] for pair in combination)
 
-    def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
+    def printed(self, results: Results, count: int, scores: Sequence[FamilyScore]) -> list[Numbers]:
         """Return what would be printed: for each family by configuration, cell, interpretation.
 
-        `results` have a replicate for each of `count` configurations; the arrays have only cells
-        of `places`, whose points were run.
+        `results` have a replicate for each of `count` configurations, and all cells of `scores`.
         """
         arrays = []
-        for family in self.families:
-            kept = [place for place in family.cells if place in set(places)]
-            array = np.full((count, len(kept), len(family.combinations)), np.nan)
-            for column, combination in enumerate(family.combinations):
+        for score in scores:
+            combinations = score.family.combinations
+            array = np.full((count, len(score.cells), len(combinations)), np.nan)
+            for column, combination in enumerate(combinations):
                 reading = self.reading(combination)
-                for row, place in enumerate(kept):
-                    if not refusal(self.cells[place], reading):
-                        array[:, row, column] = self._values(results, count, place, reading)
+                for row, cell in enumerate(score.cells):
+                    if not refusal(cell, reading):
+                        array[:, row, column] = self._values(results, count, cell, reading)
             arrays.append(array)
         return arrays
 
     def _values(
-        self, results: Results, count: int, place: int, reading: Interpretation | None
+        self, results: Results, count: int, cell: MappedCell, reading: Interpretation | None
     ) -> Numbers:
         """Return what would be printed in a cell for each configuration."""
-        cell = self.cells[place]
         wanted = cell.quantity if reading is None else reading.of(cell).quantity
         # Without levels, so that one cached table serves all cells of a column.
         frame = quantity(results, wanted.model_copy(update={"where": {}}))
@@ -323,8 +283,8 @@ class CellJudge:
 
     def scores(self, stage: StudyPart) -> list[FamilyScore]:
         """Return the score of each family on a stage."""
-        found, places = self.runner.explanations, {*stage.cells}
-        return [FamilyScore(found, self.cells, family, places) for family in self.families]
+        found = self.runner.explanations
+        return [FamilyScore(found, family, stage.cells) for family in self.families]
 
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study states."""
@@ -337,7 +297,7 @@ class CellJudge:
     ) -> list[Trial]:
         """Return a trial of each configuration, in their order."""
         scores, trials = self.scores(stage), []
-        arrays = self.printed(results, len(configurations), stage.cells)
+        arrays = self.printed(results, len(configurations), scores)
         for number, one in enumerate(configurations):
             printed = tuple(array[number] for array in arrays)
             chosen = tuple(
@@ -356,21 +316,30 @@ class ClaimJudge:
 
     runner: TrialRunner
 
+    def parts(self) -> tuple[list[StudyPart], StudyPart]:
+        """Return the stages of the search, without held-out claims, and the last with them."""
+        stages, found = [], self.runner.explanations
+        for n, stage in enumerate(found.stages):
+            claims = [
+                claim
+                for claim in self.runner.study.claims
+                if (not stage.claims or claim.id in stage.claims)
+                and all(wanted.experiment in stage.levels for wanted in claim.quantities())
+            ]
+            seen = [claim for claim in claims if claim.id not in found.held_out.claims]
+            stages.append(StudyPart(f"stage {n}", claims=seen, levels=stage.levels))
+        return stages, replace(stages[-1], name="whole", claims=claims)
+
     def judged(
         self, configurations: Sequence[Configuration], results: Results, stage: StudyPart
     ) -> list[Trial]:
         """Return a trial of each configuration, in their order."""
         trials = []
         for number, one in enumerate(configurations):
-            found = self.verdicts(results.single_replicate(number), stage)
+            found = verdicts(self.runner.study, stage.claims, results.single_replicate(number))
             data_bits = sum(VERDICT_BITS[verdict] for verdict in found.values())
             trials.append(Trial(one, data_bits, self.runner.bits(one), verdicts=found))
         return trials
-
-    def verdicts(self, results: Results, stage: StudyPart) -> dict[str, str]:
-        """Return the verdict on each claim of a stage."""
-        study = self.runner.study
-        return verdicts(study, [one for one in study.claims if one.id in stage.claims], results)
 
 
 def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:

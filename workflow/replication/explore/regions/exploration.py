@@ -135,8 +135,7 @@ class Sampler:
         designed = [self._design(trial) for trial in trials]
         points = [runs for runs, _ in designed]
         self.costs.count(itertools.chain(*points))
-        values: dict[int, float] = {}
-        notes: dict[int, str] = {}
+        values, notes = dict[int, float](), dict[int, str]()
         if any(points):
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
@@ -205,15 +204,16 @@ class Exploration:
         while batch := self._choose():
             self.results |= self.sampler.sample(batch)
             self._fit()
-            line = f"{self.name}: {len(self.results)} runs, {self.undecided():.0%} undecided"
-            print(line, file=sys.stderr)
+            share = self.shares()["undecided"]
+            print(f"{self.name}: {len(self.results)} runs, {share:.0%} undecided", file=sys.stderr)
         if self.surfaces:
             self._validate()
 
-    def undecided(self) -> float:
-        """Return the share of the drawn area that is undecided."""
-        found = [surface.shares()["undecided"] for surface in self.surfaces.values()]
-        return float(np.mean(found or [1.0]))
+    def shares(self) -> dict[str, float]:
+        """Return the shares of the drawn area, as of a surface; without one all is undecided."""
+        found = [surface.shares() for surface in self.surfaces.values()]
+        found = found or [{"holds": 0.0, "fails": 0.0, "undecided": 1.0}]
+        return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
     @property
     def _left_s(self) -> float:
@@ -247,7 +247,7 @@ class Exploration:
 
     def _choose(self) -> list[Trial]:
         """Return the trials of the next batch: none where enough is known, or none affordable."""
-        if not self.surfaces or self.undecided() <= self.settings.enough:
+        if not self.surfaces or self.shares()["undecided"] <= self.settings.enough:
             return []
         each_s = self.sampler.costs.spent_s / len(self.results)
         reserve_s = self._validation_points() * self.settings.replicates * each_s

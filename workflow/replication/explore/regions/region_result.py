@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from replication.compare.agreement import load_differences
@@ -20,12 +19,7 @@ from replication.engines.model import Engine
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.modern_kernel import JUDGED
 from replication.explore.regions.exploration import Compared, Exploration, PointResult, Sampler
-from replication.explore.regions.region_model import (
-    DIGITS,
-    load_region,
-    load_settings,
-    region_path,
-)
+from replication.explore.regions.region_model import DIGITS, load_region, load_settings, region_path
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, REACH, Surface, middles
 from replication.study.errors import InputError, check_known
@@ -57,10 +51,9 @@ def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]
 
 def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
     """Return whether a region's result is current: no file behind it has changed."""
-    name = document["region"]
-    if not region_path(root, name).is_file():
-        return False
-    return is_same(data, document["input_hashes"], partial(sources, root, name, document["study"]))
+    now = partial(sources, root, document["region"], document["study"])
+    is_there = region_path(root, document["region"]).is_file()
+    return is_there and is_same(data, document["input_hashes"], now)
 
 
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
@@ -76,8 +69,6 @@ def merge_regions(paths: Sequence[Path], data: Path) -> None:
 
 def _document(space: Space, found: Exploration) -> dict[str, Any]:
     region, bounds = space.region, found.sampler.compared.bounds
-    shares = [one.shares() for one in found.surfaces.values()]
-    shares = shares or [{"holds": 0.0, "fails": 0.0, "undecided": 1.0}]
     panels = [_panel(space, found, panel) for panel in found.surfaces]
     explored = {point.panel for point, _ in found.results}
     tests = [(test, wording(space.study, test)) for test in space.claim.tests()]
@@ -113,7 +104,7 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
             for one in found.validation
         ],
         "ties_everywhere": bool(panels) and all(panel["ties"] for panel in panels),
-        **pd.DataFrame(shares).mean().round(6),
+        **{name: round(share, 6) for name, share in found.shares().items()},
         "coverage_90": _mean([one["covered"] for one in found.validation]),
         "brier": _mean([(v["probability"] - v["holds"]) ** 2 for v in found.validation]),
         "validation_points": len(found.validation),
@@ -209,8 +200,7 @@ def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     check_region(root, name)
     region, settings = load_region(root, name), load_settings(root)
     check_known("configs/regions.yaml: tiers", [tier], settings.tiers)
-    spending = settings.tiers[tier]
-    engine = machine.engine
+    spending, engine = settings.tiers[tier], machine.engine
     space = Space(region, load_study(root, region.study), engine.name, engine.version)
     # One thread: sums in another order would choose other points.
     with threadpool_limits(1):

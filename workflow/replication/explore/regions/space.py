@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from replication.design.design import Run
 from replication.engines.ns3 import NS3_VERSION
 from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
-from replication.explore.design_point import whole_runs
+from replication.explore.machine import whole_runs
 from replication.explore.regions.region_model import DIGITS, Law, OfBdp, Region
 from replication.explore.trial import StudyPart, serves
 from replication.study.claim_model import Claim

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ import pandas as pd
 
 from replication.compare.trace_comparison import COMPARISON, RAW, SAMPLES, WINDOWS
 from replication.design.config import load_sensitivity
+from replication.design.input_hashes import is_same
 from replication.explore import explanation, robustness
-from replication.explore.finding import holding
 from replication.metrics.cwnd import LABELS
 from replication.report.charts import figure as draw
 from replication.report.charts.figure import Figure
@@ -37,16 +38,16 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     if not (folder / explanation.NAME).is_file():
         return None
     document: dict[str, Any] = read_json(folder / explanation.NAME)
-    if not explanation.is_current(root, data, document):
+    if not is_same(data, document["input_hashes"], partial(explanation.sources, root, study.id)):
         return None
-    rows = read_rows(folder / "explained_cells.csv", explanation.EXPLAINED_COLUMNS)
+    rows = read_rows(folder / "explained_cells.csv", explanation.EXPLANATIONS["explained_cells"])
     sides = [document[f"claims_{when}"] for when in ("before", "after")]
     names = table_names(study)
     decided = {claim for one in sides for claim, v in one.items() if v != Verdict.NOT_TESTABLE}
     tested = decided & {claim.id for claim in study.claims if claim.is_counted}
     both = (document["seen"], document["held_out"])
     numbers = {key: int(sum(one[key] for one in both)) for key in ("before", "after", "cells")}
-    before, after = (holding(verdicts, tested) for verdicts in sides)
+    before, after = (sum(one.get(name) == Verdict.REPRODUCED for name in tested) for one in sides)
     known = load_explanations(root, study.id)
     causes = known.by_id if known else {}
     return document | {
