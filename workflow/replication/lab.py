@@ -8,8 +8,6 @@
 Code for a single question is in its notebook; here is the code that notebooks share.
 """
 
-from __future__ import annotations
-
 # ruff: noqa: F401, N813  (notebooks use these names)
 from replication.design.new_study import example
 from replication.report.charts.cells import verdict_look

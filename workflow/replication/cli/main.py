@@ -1,7 +1,5 @@
 """The command line: `replicate --help`."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """JSON schemas of the documents that users write, from their models."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shared code of the rules' scripts: output to logs, errors to the terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -1,7 +1,5 @@
 """The engines, the scenarios that they refuse, and Debian's packages that they require."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os

@@ -1,7 +1,5 @@
 """The model of an engine: supported scenarios, cost of a run, sources, required packages."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections import defaultdict

@@ -4,8 +4,6 @@ If an installation gives the wheel's results in the canonical scenarios, its res
 the wheel's; otherwise under the hash of its libraries.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import functools
 import os
@@ -18,7 +16,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -92,7 +90,7 @@ class Prefix:
     release: str
 
     @classmethod
-    def find(cls, folder: Path) -> Prefix:
+    def find(cls, folder: Path) -> Self:
         """Return the ns-3 in a folder; InputError without headers, libraries or version."""
         found = [
             path

@@ -1,9 +1,7 @@
 """The paths of a scenario's flows, and the rate that theory predicts for TCP on a path."""
 
-from __future__ import annotations
-
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -44,7 +42,7 @@ class TcpPath(NamedTuple):
     active_s: float  # while all flows are sending
 
     @classmethod
-    def of(cls, scenario: Scenario) -> TcpPath:
+    def of(cls, scenario: Scenario) -> Self:
         """Return the path of the first TCP flow of a scenario."""
         flow, *_ = flows = [flow for flow in scenario.flows if isinstance(flow, TcpFlow)]
         hops = FlowPaths(scenario).links(flow.source, flow.destination)

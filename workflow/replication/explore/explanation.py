@@ -6,8 +6,6 @@ permutation test, holds on held-out data, and every cause pays for itself; a *be
 gains and beats the test but fails one of the others; else *none found*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ Then the best of all configurations that were tried, under the best interpretati
 again.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,13 +1,11 @@
 """The machine: makes the runs of an exploration, keeps them in the store, and reads results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import pandas as pd
 
@@ -56,7 +54,7 @@ class Machine:
     simulate: Callable[[dict[str, Scenario]], None]
 
     @classmethod
-    def open(cls, root: Path, launch: Launch) -> Machine:
+    def open(cls, root: Path, launch: Launch) -> Self:
         """Return the machine that runs an engine as `launch` says."""
         job = open_job(root, launch, {})
 

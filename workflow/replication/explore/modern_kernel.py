@@ -4,8 +4,6 @@ configs/modern_kernel.yaml substitutes what the stack lacks, with reasons; the v
 counted as the study's.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from functools import partial

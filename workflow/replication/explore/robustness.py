@@ -12,8 +12,6 @@ at which it can be tested, given with Wilson's interval as if the points were a 
 Sobol' design covers the space more evenly, so the interval is too wide rather than too narrow).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

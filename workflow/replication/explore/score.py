@@ -10,8 +10,6 @@ nothing more. Unlike a count of matches, which has plateaus, this sees small imp
 numbers. An explanation also costs the bits that name its causes and levels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -12,14 +12,13 @@
 No step depends on the time of day: the engines' cost models count the budget.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from replication.design.config import Sensitivity, load_sensitivity, load_study
 from replication.explore.machine import Machine
@@ -88,7 +87,7 @@ class Search:
     tried: dict[tuple[Configuration, str], Trial] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, root: Path, found: Explanations, machine: Machine) -> Search:
+    def begin(cls, root: Path, found: Explanations, machine: Machine) -> Self:
         """Return the search that files describe; InputError where they do not fit together."""
         study = load_study(root, found.study)
         numbers = read_published(published_path(root, study.id))

@@ -1,7 +1,5 @@
 """Provenance of results: inputs, versions, platform and times."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

@@ -5,8 +5,6 @@ results is left out: scenarios are designed again and checked by their ids, and 
 are filtered from the tables of all studies. The series of every run go into a separate archive.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

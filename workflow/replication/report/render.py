@@ -1,7 +1,5 @@
 """Render the report from existing results, with data to download; make a release of both."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

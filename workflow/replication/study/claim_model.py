@@ -4,12 +4,10 @@ A test yields one number per replicate, the statistic. It must meet `expect` for
 `direction` for `direction only`. Both are set from the paper's words before a run is looked at.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
@@ -97,7 +95,7 @@ class Condition(Document):
     at_most: float | None = None
 
     @model_validator(mode="after")
-    def _bounded(self) -> Condition:
+    def _bounded(self) -> Self:
         if self.at_least is None and self.at_most is None:
             raise ValueError("give at_least, at_most or both")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
@@ -340,7 +338,7 @@ class Finding(Document):
     facts: Annotated[dict[Identifier, Fact], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _known_placeholders(self) -> Finding:
+    def _known_placeholders(self) -> Self:
         check_known("text: fact", re.findall(r"\{(\w+)\}", self.text), self.facts)
         return self
 
@@ -358,7 +356,7 @@ class Findings(Document):
     findings: Annotated[list[Finding], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _defaults_first(self) -> Findings:
+    def _defaults_first(self) -> Self:
         first = self.findings[0]
         if first.rests_on != "defaults" or first.chart is None:
             raise ValueError("the first finding must rest on the defaults alone and name a chart")

@@ -1,7 +1,5 @@
 """Errors that a user can correct, and their one-line messages."""
 
-from __future__ import annotations
-
 import errno
 import os
 import sys

@@ -1,7 +1,5 @@
 """Read and write files: YAML, models, JSON, atomic writes, hashes, downloads."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,8 +1,6 @@
 """Links of a scenario: rates, delays, queues, losses and shapers."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -64,7 +62,7 @@ class Red(Document):
     """Mark packets of flows with `ecn` instead of dropping them early (RFC 3168)."""
 
     @model_validator(mode="after")
-    def _ordered(self) -> Red:
+    def _ordered(self) -> Self:
         if self.minimum_threshold_packets >= self.maximum_threshold_packets:
             raise ValueError("minimum_threshold_packets must be below maximum_threshold_packets")
         return self
@@ -228,7 +226,7 @@ class Link(Document):
         return self.rate_bps if shaper is None else shaper.line_rate_bps
 
     @model_validator(mode="after")
-    def _shapes_something(self) -> Link:
+    def _shapes_something(self) -> Self:
         for shaper, queue in ((self.shaper_ab, self.queue_ab), (self.shaper_ba, self.queue_ba)):
             if shaper is None:
                 continue

@@ -1,7 +1,5 @@
 """The base class of all documents, and the types of their fields."""
 
-from __future__ import annotations
-
 import math
 import re
 from difflib import get_close_matches

@@ -1,12 +1,10 @@
 """Parameters of a study, each published or assumed, and the factors that vary them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_validator
 
@@ -49,7 +47,7 @@ class Assumed(Document):
     _one_kind_of_plausible = one_of("range", "choices")
 
     @model_validator(mode="after")
-    def _ordered(self) -> Assumed:
+    def _ordered(self) -> Self:
         if self.range is not None and self.range[0] > self.range[1]:
             raise ValueError("range must be [low, high]")
         if self.varies is not None:
@@ -79,7 +77,7 @@ class Parameter(_Tagged):
     """Unit for readers; by default that of the name's ending (`_s`, `_bps`, `_bytes` ...)."""
 
     @model_validator(mode="after")
-    def _default_is_plausible(self) -> Parameter:
+    def _default_is_plausible(self) -> Self:
         if self.assumed and self.assumed.range:
             low, high = self.assumed.range
             if isinstance(self.value, bool) or not isinstance(self.value, int | float):
@@ -174,7 +172,7 @@ class Factor(_Tagged):
     """List of levels; or `{values: [1, 2, 5], set: parameter}`, a level per number."""
 
     @model_validator(mode="after")
-    def _unique_levels(self) -> Factor:
+    def _unique_levels(self) -> Self:
         unique((level.key for level in self.levels), f"level of factor {self.id}")
         return self
 

@@ -1,7 +1,5 @@
 """Published numbers: the strict reader of data/published/<study>.csv, and models of its tables."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -10,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -242,7 +240,7 @@ class Cell(Measured):
     """Column head in the report; by default the words of the key, or the level's label."""
 
     @model_validator(mode="after")
-    def _spread_of_runs(self) -> Cell:
+    def _spread_of_runs(self) -> Self:
         if self.over_runs != "mean" and self.tolerance.factor is not None:
             raise ValueError("tolerance: factor is for one run, not for a standard deviation")
         return self
@@ -290,7 +288,7 @@ class Table(Document):
     _one_of_columns = one_of("column_factor", "columns")
 
     @model_validator(mode="after")
-    def _has_cell(self) -> Table:
+    def _has_cell(self) -> Self:
         if (self.column_factor is None) != (self.cell is None):
             raise ValueError(f"table {self.id}: cell goes with column_factor")
         columns = self.columns or {}

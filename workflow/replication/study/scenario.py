@@ -1,9 +1,7 @@
 """Scenarios: engine-neutral runs in SI units, named by the hash of their canonical JSON."""
 
-from __future__ import annotations
-
 import json
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -41,7 +39,7 @@ class _Flow(Document):
     stop_s: PositiveSeconds
 
     @model_validator(mode="after")
-    def _starts_before_it_stops(self) -> _Flow:
+    def _starts_before_it_stops(self) -> Self:
         if self.start_s >= self.stop_s:
             raise ValueError(f"flow {self.id}: start_s must be before stop_s")
         if self.source == self.destination:
@@ -105,7 +103,7 @@ class TcpFlow(_Flow):
     prints them."""
 
     @model_validator(mode="after")
-    def _fits(self) -> TcpFlow:
+    def _fits(self) -> Self:
         if self.connect_s is not None and self.connect_s > self.start_s:
             raise ValueError(f"flow {self.id}: connect_s must not be after start_s")
         window = self.maximum_window_bytes
@@ -169,7 +167,7 @@ class Scenario(Document):
         return None if host == Host() else host
 
     @model_validator(mode="after")
-    def _consistent(self) -> Scenario:
+    def _consistent(self) -> Self:
         unique(self.nodes, "node id")
         unique((link.id for link in self.links), "link id")
         unique((flow.id for flow in self.flows), "flow id")

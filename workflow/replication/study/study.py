@@ -1,10 +1,8 @@
 """A study: one published paper as data, read from YAML files in ``configs/studies/<study>/``."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -91,7 +89,7 @@ class Experiment(Document):
     `where_cost_below_s` (s of CPU); tiers with `heeds_replicates_at_least` use it."""
 
     @model_validator(mode="after")
-    def _unique_factors(self) -> Experiment:
+    def _unique_factors(self) -> Self:
         unique((factor.id for factor in self.factors), f"factor of experiment {self.id}")
         points = math.prod(len(factor.levels) for factor in self.factors)
         if points > MOST_POINTS:
@@ -182,7 +180,7 @@ class Study(Document):
         return value
 
     @model_validator(mode="after")
-    def _consistent(self) -> Study:
+    def _consistent(self) -> Self:
         unique((e.id for e in self.experiments), "experiment")
         unique((t.id for t in self.tables), "table")
         unique((c.id for c in self.sentences), "claim")

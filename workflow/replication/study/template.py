@@ -3,15 +3,13 @@
 configs/README.md describes their grammar ("Topology and flows"). No text is evaluated as code.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
 import operator
 import re
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from pydantic import ValidationError, model_validator
@@ -169,7 +167,7 @@ class _Times(Document):
     stop_s: Seconds | None = None
 
     @model_validator(mode="after")
-    def _ordered(self) -> _Times:
+    def _ordered(self) -> Self:
         if not 0 <= self.start_gap_s[0] <= self.start_gap_s[1]:
             raise ValueError("start_gap_s must be [low, high] in s")
         return self

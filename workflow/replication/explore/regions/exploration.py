@@ -9,8 +9,6 @@ surface's variance around it, and so the entropy of "holds", most where the cont
 that is chosen again gets another replicate. The validation points are random, and come last.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import sys

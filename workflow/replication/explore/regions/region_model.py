@@ -3,11 +3,9 @@
 `configs/regions/<region>.yaml` has one region, `configs/regions.yaml` what each tier spends on all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -127,7 +125,7 @@ class Law(Shown):
     """When it holds."""
 
     @model_validator(mode="after")
-    def _complete(self) -> Law:
+    def _complete(self) -> Self:
         needed = {"line": ["axis", "value"], "room": ["value"], "mathis": ["share", "constant"]}
         for name in needed.get(self.kind, ["share"]):
             if getattr(self, name) is None:
@@ -182,7 +180,7 @@ class Region(Document):
     _one_claim = one_of("claim", "own_claim")
 
     @model_validator(mode="after")
-    def _consistent(self) -> Region:
+    def _consistent(self) -> Self:
         if bool(self.keep or self.fixed) != (self.reason is not None):
             raise ValueError("reason: goes with fixed and keep; say why they differ from the paper")
         unique([*(one.id for one in self.axes), *(one.id for one in self.panels)], "axis")

@@ -1,7 +1,5 @@
 """Runs a region, and writes its result: surfaces with their contours, points, validation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial

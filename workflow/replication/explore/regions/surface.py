@@ -5,12 +5,11 @@ logarithmic far from it, where nothing is decided. Exact ties of a comparison wh
 equality are placed at a step from it on the failing side: they are a plateau, not a contour.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +104,7 @@ class Surface:
     inflation: float = 1.0
 
     @classmethod
-    def fit(cls, places: Numbers, values: Numbers, bounds: Bounds, noise: float = 0.0) -> Surface:
+    def fit(cls, places: Numbers, values: Numbers, bounds: Bounds, noise: float = 0.0) -> Self:
         """Fit a surface to single runs: places (0 to 1, a row a run), logarithms of the quantity.
 
         `noise` is the standard deviation of runs at one place.

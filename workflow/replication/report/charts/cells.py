@@ -1,7 +1,5 @@
 """Charts that compare published numbers with ours, by table and for all studies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

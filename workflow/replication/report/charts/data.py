@@ -1,7 +1,5 @@
 """The numbers behind charts: estimates at each point, labelled, in display units."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Charts of a study: the figures of each type of experiment, and charts against a factor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

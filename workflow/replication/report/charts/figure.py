@@ -5,8 +5,6 @@ takes the text colour of its page in light mode, dark mode and print. Colours ar
 Ito with contrast on both grounds; each comes with a different symbol or dash.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

@@ -1,7 +1,5 @@
 """One run: a static picture over time, and its network as text."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle

@@ -1,7 +1,5 @@
 """Charts over time: quantities of each flow, Jain's index, and windows of published traces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import altair as alt

@@ -4,8 +4,6 @@ The levels of a study's factors are columns. If all levels are numbers, the colu
 the unit in its name (`delay_ms`), otherwise ordered labels.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

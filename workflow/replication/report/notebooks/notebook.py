@@ -1,7 +1,5 @@
 """Execute notebooks, reproducibly by byte, and convert them to pages."""
 
-from __future__ import annotations
-
 import html
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """The session of a notebook: format of numbers, errors, controls, and scenarios to run."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """A study's parameters with their sources, and its changes after results were seen."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

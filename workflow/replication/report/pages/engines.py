@@ -1,7 +1,5 @@
 """The page on engines: what ran, whether engines agree, and where and why they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten

@@ -1,7 +1,5 @@
 """The evidence of a study: why numbers differ, how robust verdicts are, and published traces."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The first page: findings of each study, what matches, surprises, and every number."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property

@@ -5,8 +5,6 @@ file that is loaded when the chart comes into view. It is a script because a pag
 file system may not fetch JSON.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import json

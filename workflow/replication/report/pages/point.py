@@ -1,7 +1,5 @@
 """The page of a point: its first replicate over time, how to rerun it, flows and numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

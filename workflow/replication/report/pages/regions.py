@@ -1,7 +1,5 @@
 """The pages on regions: response surfaces of claims as SVG, and claims on a modern kernel."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, groupby

@@ -1,7 +1,5 @@
 """Numbers and verdicts as readers see them: units, digits, minus signs, and badges."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple

@@ -1,13 +1,11 @@
 """The input of the report (verdicts, design, provenance, studies), and links to points."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from replication.design.config import load_study
 from replication.metrics.results import Results
@@ -54,7 +52,7 @@ class Source:
     downloads: str
 
     @classmethod
-    def load(cls, root: Path, data: Path, downloads: str = "data") -> Source:
+    def load(cls, root: Path, data: Path, downloads: str = "data") -> Self:
         """Read the merged tables in `data`; InputError if one is missing or malformed."""
         of_papers = read_rows(data / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
         cells = read_verdicts(data, "cells")

@@ -1,7 +1,5 @@
 """The page of a study: experiments, their figures, tables in the paper's shape, and claims."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
