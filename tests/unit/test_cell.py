@@ -90,8 +90,9 @@ def test_an_impossible_value_is_impossible_however_close():
     assert row["verdict"] == "impossible" and not row["reason_code"]
 
 
-def test_a_number_of_one_run_is_not_judged_by_a_mean():
-    row = judge_cell("s", mapped(factor=1.5), "ns3", estimate([800e3]))
+def test_a_number_of_one_run_is_not_judged_by_a_mean(world):
+    one_run = {"metric": "throughput_bps", "tolerance": {"factor": 1.5, "reason": "r"}}
+    (row,) = world.judge_cells(world.table({"throughput": one_run}), SLOW)
     assert (row["verdict"], row["reason_code"]) == ("not testable", ReasonCode.TOO_FEW_RUNS)
 
 

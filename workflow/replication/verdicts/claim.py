@@ -56,7 +56,6 @@ from replication.verdicts.sample import (
     outcomes,
     starved,
     starved_note,
-    values_on,
 )
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import Wording, statistic_unit, wording
@@ -85,13 +84,13 @@ class Judgement(Ruling):
 def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]:
     """Judge a claim on every engine of the design; return rows of the typed table."""
     rows: list[Judged] = []
-    coverage = Coverage(study, results)
     for engine in results.engines:
+        coverage = Coverage(study, results, engine)
         if isinstance(claim.test, NotTestable):
             code = ReasonCode.PAPER_GIVES_TOO_LITTLE
             judgement = Judgement(Verdict.NOT_TESTABLE, [claim.test.reason], code)
         else:
-            parts = [_judge(test, coverage, engine) for test in claim.tests()]
+            parts = [_judge(test, coverage) for test in claim.tests()]
             judgement = judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
         rows.append(
             {
@@ -102,7 +101,7 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
                 "runs_passing": str(judgement.passing or ""),
                 "statistic_unit": statistic_unit(claim),
                 "quantities": [wanted.model_dump_json() for wanted in claim.quantities()],
-                "points": coverage.points(engine, claim.quantities()),
+                "points": coverage.points(claim.quantities()),
             }
         )
     return rows
@@ -135,8 +134,8 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     )
 
 
-def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
-    study, results = coverage.study, coverage.results
+def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
+    study, results, engine = coverage.study, coverage.results, coverage.engine
     expect, direction = test.expect, test.direction
     compared, words = sides(test), wording(study, test)
     margin = words.condition(expect)
@@ -152,23 +151,23 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
             "They could with more flows, a larger window or a smaller buffer."
         )
         return untestable(why, ReasonCode.NO_CONGESTION)
-    measured = [congested.of(values_on(results, engine, wanted)) for wanted in compared]
-    defined = [values[values["value"].notna()] for values in measured]
+    measured = [congested.of(coverage.values(wanted)) for wanted in compared]
+    defined = [values.dropna(subset="value") for values in measured]
     try:
         for wanted, values in zip(compared, defined, strict=True):
             if values.empty:
-                raise UntestableError(coverage.no_value(engine, wanted))
+                raise UntestableError(coverage.no_value(wanted))
         comparison = compare(study, test, defined)
     except UntestableError as error:
-        return untestable(f"Not testable on {engine}: {error}", coverage.lack(engine, compared))
+        return untestable(f"Not testable on {engine}: {error}", coverage.lack(compared))
     if isinstance(expect, PublishedRun):
-        runs = fingerprints(coverage, engine, compared)
+        runs = fingerprints(coverage, compared)
         counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
         judgement = _judge_run(comparison, expect, direction, words, runs, counts)
     else:
         decides = isinstance(test, INTERVAL_DECIDES)
         judgement = judge_statistic(comparison, expect, direction, words, decides)
-    gone, too_many = left_out(coverage, engine, compared, comparison.values.index)
+    gone, too_many = left_out(coverage, compared, comparison.values.index)
     verdict = judgement.verdict
     if too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
@@ -176,19 +175,19 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     notes = [
         only if congested.left_out else "",
         gone,
-        *sorted(set(_notes(coverage, engine, compared, measured))),
+        *sorted(set(_notes(coverage, compared, measured))),
         starved_note(starved(results, engine, compared)),
     ]
     return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *filter(None, notes)])
 
 
 def _notes(
-    coverage: Coverage, engine: str, compared: list[Quantity], measured: list[pd.DataFrame]
+    coverage: Coverage, compared: list[Quantity], measured: list[pd.DataFrame]
 ) -> Iterator[str]:
     """Yield what a reader must know of the measured values."""
     for wanted, values in zip(compared, measured, strict=True):
         yield from outcomes(coverage.study, wanted, values)
-        yield from coverage.notes(engine, wanted)
+        yield from coverage.notes(wanted)
     if count := sum(int(values["value"].isna().sum()) for values in measured):
         why = "".join({UNDEFINED.get(wanted.metric, "") for wanted in compared})
         are = "value is" if count == 1 else "values are"

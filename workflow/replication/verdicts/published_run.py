@@ -125,17 +125,16 @@ def judge_published(
     return replace(not_testable(ReasonCode.RUNS_SPREAD_TOO_WIDELY, *reasons), compatible=True)
 
 
-def fingerprints(coverage: Coverage, engine: str, quantities: Sequence[Quantity]) -> list[Hashable]:
+def fingerprints(coverage: Coverage, quantities: Sequence[Quantity]) -> list[Hashable]:
     """Return the totals of each replicate's flows at the points of the quantities.
 
     They do not depend on the metric, so runs are independent or not in every table alike.
     """
-    replicates, results = sorted(coverage.replicates(engine, quantities)), coverage.results
+    replicates, flows = sorted(coverage.replicates(quantities)), coverage.results.flows
     found: dict[int, list[tuple[object, ...]]] = {number: [] for number in replicates}
     names = ["replicate", "point", "flow", *_COUNTED]
-    for wanted in quantities:
-        runs = results.runs(wanted.experiment, wanted.where, engine)
-        rows = runs.merge(results.flows, on=["scenario", "engine"]).sort_values(["point", "flow"])
+    for runs in map(coverage.ran, quantities):
+        rows = runs.merge(flows, on=["scenario", "engine"]).sort_values(["point", "flow"])
         for number, *counted in rows[names].itertuples(index=False, name=None):
             if number in found:
                 found[number].append(tuple(counted))
