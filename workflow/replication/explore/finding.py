@@ -297,9 +297,10 @@ def _table_readings(judge: CellJudge, trial: Trial) -> dict[Key, Interpretation]
     """Return the interpretations by the quantity that they replace; the first of each."""
     found: dict[Key, Interpretation] = {}
     for place, combination in _readings(judge, trial).items():
-        reading, wanted = judge.reading(combination), judge.cells[place].quantity
-        if reading is not None:
-            found.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
+        wanted = judge.cells[place].quantity
+        if combination:
+            key = (wanted.experiment, wanted.metric, wanted.aggregate)
+            found.setdefault(key, judge.reading(combination))
     return found
 
 
@@ -310,9 +311,7 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[Key, str]:
     """
     study, cells = judge.runner.on(trial.configuration), judge.cells
     read = [
-        as_read(study, cells[place], reading)
-        if (reading := judge.reading(combination))
-        else cells[place]
+        as_read(study, cells[place], judge.reading(combination))
         for place, combination in _readings(judge, trial).items()
     ]
     return impossible_cells(audit_study(study, read, assumed=assumed))

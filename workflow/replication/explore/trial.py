@@ -279,8 +279,8 @@ class CellJudge:
                 found.append(pairs)
         return found
 
-    def reading(self, combination: Combination) -> Interpretation | None:
-        """Return the interpretation that causes make together; None as the study states."""
+    def reading(self, combination: Combination) -> Interpretation:
+        """Return the interpretation that causes make together."""
         return combined(self._readings[pair] for pair in combination)
 
     def printed(self, results: Results, count: int, places: Sequence[int]) -> list[Numbers]:
@@ -301,12 +301,9 @@ class CellJudge:
             arrays.append(array)
         return arrays
 
-    def _values(
-        self, results: Results, count: int, place: int, reading: Interpretation | None
-    ) -> Numbers:
+    def _values(self, results: Results, count: int, place: int, reading: Interpretation) -> Numbers:
         """Return what would be printed in a cell for each configuration."""
-        cell = self.cells[place]
-        wanted = cell.quantity if reading is None else reading.of(cell).quantity
+        wanted = reading.of(self.cells[place]).quantity
         # Without levels, so that one cached table serves all cells of a column.
         frame = quantity(results, wanted.model_copy(update={"where": {}}))
         mask = np.ones(len(frame), dtype=bool)
@@ -315,9 +312,7 @@ class CellJudge:
         numbers = frame["replicate"].to_numpy(dtype=int)[mask]
         sums = np.bincount(numbers, frame["value"].to_numpy(dtype=float)[mask], count)
         with np.errstate(invalid="ignore"):
-            means = np.asarray(sums / np.bincount(numbers, minlength=count))
-        if reading is None:
-            return means
+            means = sums / np.bincount(numbers, minlength=count)
         less_s = propagation_s(self.runner.study, wanted) if reading.less_propagation else 0.0
         return np.array([reading.printed(float(value), less_s) for value in means])
 
