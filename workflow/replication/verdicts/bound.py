@@ -9,7 +9,6 @@ only beyond a full bound contradicts an assumption of ours.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ from replication.study.parameter import Parameter, plain_values
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import expand, instantiate, resolve
+from replication.study.variation import references
 
 #: Fields that make a TCP variant. Runs that never use them do not depend on the variant.
 ALGORITHM_FIELDS = {
@@ -34,7 +34,6 @@ ALGORITHM_FIELDS = {
     "vegas_beta_packets",
     "vegas_gamma_packets",
 }
-_REFERENCE = re.compile(r"\$([a-z0-9][a-z0-9_.-]*)")
 #: Bounds do not depend on random numbers, and equal points must give equal scenarios.
 _SEED = 1
 
@@ -190,11 +189,11 @@ def _stated(
     """Return the links' rates and delays that rest only on published parameters."""
 
     def is_published(name: str) -> bool:
-        return published[name] and all(map(is_published, _references(values[name])))
+        return published[name] and all(map(is_published, references(values[name])))
 
     def is_stated(value: Any) -> bool:
         # A number in a template has no tag that says whether the paper states it.
-        names = _references(value)
+        names = references(value)
         return assumed or (bool(names) and all(map(is_published, names)))
 
     return {
@@ -210,10 +209,6 @@ def _is_exact(parameter: Parameter) -> bool:
     """Return whether an assumption, such as a clock's error, changes a bound by under 0.1 %."""
     span = parameter.assumed.range if parameter.assumed else None
     return span is not None and 0 <= span[1] - span[0] < 1e-3 * span[0]
-
-
-def _references(value: Any) -> list[str]:
-    return _REFERENCE.findall(value) if isinstance(value, str) else []
 
 
 def propagation_s(study: Study, wanted: Quantity) -> float:
