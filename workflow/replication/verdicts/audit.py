@@ -36,7 +36,7 @@ CONSISTENT = "consistent"
 
 DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
 ROUND_TRIPS = {"rtt_mean_s", "rtt_s"}
-RATES = {"throughput_bps", "goodput_bps"}
+RATES = ("throughput_bps", "goodput_bps")
 #: Numbers with fewer digits repeat by chance.
 TELLING_DIGITS = 4
 #: A repetition is suspicious if chance predicts fewer than this many.
@@ -52,6 +52,7 @@ _TOO_FAST = (
     "{value} is more than {full}, a bound that rests on assumptions.",
     "It does not exceed what the links carry, {full}.",
 )
+_BY_CHANCE = "chance alone predicts {:.2g} such {}."
 #: Values with fewer than two decimals share them too often.
 _PRINTED = re.compile(r"\d+\.(\d{2,})")
 
@@ -213,12 +214,12 @@ def _check_count(one: _Audited) -> Iterator[Finding]:
     )
     finding, reason = CONSISTENT, "It is a whole number of events."
     if not whole and len(one.points) == 1:
-        repetitions = one.study.original_system.repetitions
-        finding = CONSISTENT if repetitions else SUSPICIOUS
-        source = "so it must be a mean over runs, which the paper does not say."
-        if repetitions:
-            source = f"but comes from several runs: {repetitions}"
-        reason = f"It is not a whole number of events, {source}"
+        reason = "It is not a whole number of events, "
+        if repetitions := one.study.original_system.repetitions:
+            reason += f"but comes from several runs: {repetitions}"
+        else:
+            finding = SUSPICIOUS
+            reason += "so it must be a mean over runs, which the paper does not say."
     yield one.finding("whole_number", math.nan, finding, reason)
 
 
@@ -287,13 +288,9 @@ def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
                 end = f": {' or '.join(sorted(excuses))}."
             elif significant_digits(one.cell.printed) >= TELLING_DIGITS and expected < CHANCE:
                 finding = SUSPICIOUS
-                end = f", where the set-up differs; {_by_chance(expected, 'pairs')}"
+                end = f", where the set-up differs; {_BY_CHANCE.format(expected, 'pairs')}"
             reason = f"{one.cell.printed} is printed again in {names}{end}"
             yield one.finding(check, math.nan, finding, reason)
-
-
-def _by_chance(expected: float, what: str) -> str:
-    return f"chance alone predicts {expected:.2g} such {what}."
 
 
 def _excuse(a: _Audited, b: _Audited, printed: list[_Audited]) -> str:
@@ -365,7 +362,7 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
             expected = expected_groups(len(numbers), count, places)
             if count > 1 and expected < CHANCE:
                 of = f"{count} of {len(numbers)} different values end in .{decimals}"
-                reason = f"{of}; {_by_chance(expected, 'groups')}"
+                reason = f"{of}; {_BY_CHANCE.format(expected, 'groups')}"
                 for one in (_Audited(study, cell, []) for cell in alike):
                     yield one.finding("shared_decimals", math.nan, SUSPICIOUS, reason)
 

@@ -1,14 +1,8 @@
 """Verdicts on published cells: each number of a table against the runs it describes.
 
-A printed number is `reproduced` if the mean over replicates lies within the preset tolerance of the
-published value, widened by half its last printed digit. Without a printed variance nothing more can
-be tested. If the standard deviation and the number of the published runs are printed (a tolerance
-with `spread`), equality of the means is tested. A printed standard deviation is compared with that
-of the replicates. `verdicts.published_run` judges a number of one published run (a tolerance with a
-`factor`).
-
-A value that breaks a physical bound of the audit is `impossible`. A value is `not testable` if its
-points were not run, or if more than a fifth of the replicates is left out.
+"Tables" and "How a verdict is reached" in configs/README.md have the rules. A printed standard
+deviation is compared with that of the replicates. `verdicts.published_run` judges a number of one
+published run (a tolerance with a `factor`).
 """
 
 from __future__ import annotations
@@ -77,7 +71,7 @@ def _judge_on(coverage: Coverage, cell: MappedCell, deviation: float, broken: st
     most = largest(wanted.metric, wanted.aggregate)
     found = deviation_estimate(sample) if cell.is_spread else estimate(sample, highest=most)
     gone, too_many = left_out(coverage, [wanted], means.index)
-    ruling = untestable(coverage, cell, found.n)
+    ruling = Ruling(Verdict.IMPOSSIBLE, [broken]) if broken else untestable(coverage, cell, found.n)
     if ruling is None and tolerance.spread and math.isnan(deviation):
         why = "No standard deviation of the published runs is printed."
         ruling = not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
@@ -97,7 +91,7 @@ def _judge_on(coverage: Coverage, cell: MappedCell, deviation: float, broken: st
     ]
     if tolerance.spread:
         cell = _with_tolerance(cell, deviation, tolerance.spread.runs, found.n)
-    row = judge_cell(coverage.study.id, cell, coverage.engine, found, ruling, broken, notes)
+    row = judge_cell(coverage.study.id, cell, coverage.engine, found, ruling, notes)
     return {**row, "points": coverage.points([wanted])}
 
 
@@ -154,18 +148,15 @@ def judge_cell(
     engine: str,
     found: Estimate,
     ruling: Ruling | None = None,
-    impossible: str | None = None,
     notes: Sequence[str] = (),
 ) -> Judged:
     """Return a row of the typed table, without its points, for one cell on one engine.
 
-    `found` has n = 0 if nothing was run. A `ruling` replaces the verdict by the tolerance;
-    `impossible` says why the published value cannot be right, `notes` what was not run.
+    `found` has n = 0 if nothing was run. A `ruling` replaces the verdict by the tolerance; `notes`
+    say what was not run.
     """
     margin = half_width(cell.cell.tolerance, cell.value)
-    if impossible:
-        ruling = Ruling(Verdict.IMPOSSIBLE, [impossible])
-    elif ruling is None:
+    if ruling is None:
         low, high = cell.band
         inside = reaches(found.mean, low - margin) and reaches(high + margin, found.mean)
         verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED

@@ -1,27 +1,14 @@
 """Verdicts on claims: each test of a study's claims on each engine, with interval and reason.
 
-The rule was fixed before any run was seen:
-
-- `reproduced`: the mean over replicates satisfies `expect`, and so do at least 80 % of the single
-  runs (all of fewer than five). For a ratio, a value or an equivalence over five runs or more, the
-  whole 95 % interval has to satisfy it too;
-- `direction only`: not reproduced, but `direction` (or `expect`, where no direction is given) holds
-  in more runs than chance predicts (one-sided sign test at 5 %; all of fewer than five runs). A
-  share shows a direction only if it is also on the right side of one half;
-- `not reproduced`: everything else. A run whose statistic is undefined never passes;
-- `not testable`: the paper gives too little, the engine ran no point of a side, or the compared
-  alternatives cannot differ for lack of congestion (`verdicts.congestion`).
-
-If `expect` is the value of one published run, `verdicts.published_run` decides, and a direction may
-hold as above. Replicates that lack a point are left out; if these are more than a fifth, the claim
-is not `reproduced`. A claim of several parts is reproduced if all parts are, not reproduced if any
-part is not, otherwise not testable if any part is not, otherwise `direction only`.
+"How a verdict is reached" in configs/README.md has the rule, which was fixed before any run was
+seen. A run whose statistic is undefined never passes. If `expect` is the value of one published
+run, `verdicts.published_run` decides, and a direction may hold as for other claims.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -108,7 +95,7 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
 
 
 def judge_parts(parts: list[Judgement]) -> Judgement:
-    """Combine the judgements of the parts of a claim, by the rule in the module's docstring."""
+    """Combine the judgements of a claim's parts; the worst verdict of a part decides."""
     verdicts = [part.verdict for part in parts]
     worst_first = (Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE, Verdict.DIRECTION_ONLY)
     verdict = next((word for word in worst_first if word in verdicts), Verdict.REPRODUCED)
@@ -136,11 +123,10 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
 
 def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
     study, results, engine = coverage.study, coverage.results, coverage.engine
-    expect, direction = test.expect, test.direction
-    compared, words = sides(test), wording(study, test)
-    margin = words.condition(expect)
+    expect, compared, words = test.expect, sides(test), wording(study, test)
 
     def untestable(why: str, code: ReasonCode) -> Judgement:
+        margin = words.condition(expect)
         return Judgement(Verdict.NOT_TESTABLE, [why], code, None, words.statistic, margin)
 
     congested = compared_points(study, test, results, engine)
@@ -161,12 +147,10 @@ def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
     except UntestableError as error:
         return untestable(f"Not testable on {engine}: {error}", coverage.lack(compared))
     if isinstance(expect, PublishedRun):
-        runs = fingerprints(coverage, compared)
-        counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
-        judgement = _judge_run(comparison, expect, direction, words, runs, counts)
+        judgement = _judge_run(coverage, test, expect, comparison, words)
     else:
         decides = isinstance(test, INTERVAL_DECIDES)
-        judgement = judge_statistic(comparison, expect, direction, words, decides)
+        judgement = judge_statistic(comparison, expect, test.direction, words, decides)
     gone, too_many = left_out(coverage, compared, comparison.values.index)
     verdict = judgement.verdict
     if too_many and verdict == Verdict.REPRODUCED:
@@ -184,7 +168,6 @@ def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
 def _notes(
     coverage: Coverage, compared: list[Quantity], measured: list[pd.DataFrame]
 ) -> Iterator[str]:
-    """Yield what a reader must know of the measured values."""
     for wanted, values in zip(compared, measured, strict=True):
         yield from outcomes(coverage.study, wanted, values)
         yield from coverage.notes(wanted)
@@ -201,7 +184,7 @@ def judge_statistic(
     words: Wording,
     interval_decides: bool = True,
 ) -> Judgement:
-    """Judge a statistic by the rule in the module's docstring."""
+    """Judge a statistic by the rule for claims."""
     found = estimate(comparison.values, comparison.lowest, comparison.highest)
     total = len(comparison.values)
     passing = Share(sum(map(expect.holds, comparison.values.dropna())), total)
@@ -236,22 +219,23 @@ def judge_statistic(
 
 
 def _judge_run(
-    comparison: Comparison,
+    coverage: Coverage,
+    test: SimpleTest,
     expect: PublishedRun,
-    direction: Condition | None,
+    comparison: Comparison,
     words: Wording,
-    runs: Sequence[object],
-    counts: bool,
 ) -> Judgement:
     """Judge a statistic against its value in one published run."""
     values = comparison.values.dropna()
     measured = judge_statistic(comparison, Condition(at_least=expect.published), None, words)
     if values.empty:
         return measured
+    counts = isinstance(test, ValueTest) and test.of.metric in COUNTS
     published = Published(expect.published, 0.0, expect.factor, counts)
-    ruling = judge_published(published, values, runs, words.value)
+    ruling = judge_published(published, values, fingerprints(coverage, sides(test)), words.value)
     verdict, near = ruling.verdict, sum(published.is_near(value) for value in values)
-    if verdict == Verdict.NOT_REPRODUCED and direction and _led(values, direction, words):
+    leads = test.direction and _led(values, test.direction, words)
+    if verdict == Verdict.NOT_REPRODUCED and leads:
         verdict = Verdict.DIRECTION_ONLY
     return replace(
         measured,

@@ -1,11 +1,9 @@
 """Comparisons: the statistic of each kind of test, once per replicate of one engine.
 
 Points are matched within a replicate, because the points of a replicate share random numbers. Only
-replicates that have every point count, so all are taken over the same points.
-
-Points match if they agree in every factor that neither side of the test fixes. A side fixes a
-factor by naming one level, or by listing levels other than the other side's. A list that only one
-side gives, or that both give alike, narrows the factor and leaves it matched.
+replicates that have every point count, so all are taken over the same points. `RatioTest` says
+which points match; a list of levels that only one side gives, or that both give alike, narrows the
+factor and leaves it matched.
 """
 
 from __future__ import annotations
@@ -154,10 +152,8 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, frames: Frames) -> C
 def _share(study: Study, test: ShareTest, frames: Frames) -> Comparison:
     pairs = _pairs(study, test, frames)
     bound = test.factor * pairs["right"]
-    if test.relation == "above":
-        holds = pairs["left"] > bound * (1 + test.tie)
-    else:
-        holds = pairs["left"] < bound * (1 - test.tie)
+    sign = 1 if test.relation == "above" else -1
+    holds = sign * pairs["left"] > sign * bound * (1 + sign * test.tie)
     # A left point has every factor except those that only right points have.
     keys = [c for c in pairs if c not in ("left", "right") and not str(c).endswith(" right")]
     every = holds.groupby([pairs[key] for key in keys]).all()
@@ -167,10 +163,8 @@ def _share(study: Study, test: ShareTest, frames: Frames) -> Comparison:
 
 def _trend(study: Study, test: TrendTest, values: pd.DataFrame) -> Comparison:
     """Correlate each curve over a factor with it, then take the worst or the mean of these."""
-    frame = complete(_with_axis(study, test.of, test.over, values))
+    frame = _with_axis(study, test.of, test.over, complete(values), "trend")
     others = [c for c in frame if c not in ("value", "axis", test.over)]
-    if frame["axis"].nunique() < 2:
-        raise UntestableError(f"only one level of {test.over} was run, so there is no trend.")
     rows = [
         (curve["replicate"].iloc[0], spearman(curve["axis"], ranked(curve["value"], test.tie)))
         for _, curve in frame.groupby(others)
@@ -188,16 +182,19 @@ def _furthest(values: pd.Series[float], expect: Condition) -> float:
     return float(sample[np.argmax(np.maximum(low - sample, sample - high))])
 
 
-def _with_axis(study: Study, wanted: Quantity, over: str, frame: pd.DataFrame) -> pd.DataFrame:
+def _with_axis(
+    study: Study, wanted: Quantity, over: str, frame: pd.DataFrame, what: str
+) -> pd.DataFrame:
+    """Add the value of each row's level of a factor, in which there may be a trend or crossing."""
     levels = study.experiment(wanted.experiment).factor(over).levels
-    axis = {level.key: level.value for level in levels}
-    return frame.assign(axis=frame[over].map(axis).astype(float))
+    axis = frame[over].map({level.key: level.value for level in levels}).astype(float)
+    if axis.nunique() < 2:
+        raise UntestableError(f"only one level of {over} was run, so there is no {what}.")
+    return frame.assign(axis=axis)
 
 
 def _crossover(study: Study, test: CrossoverTest, frames: Frames) -> Comparison:
-    pairs = _with_axis(study, test.left, test.over, _pairs(study, test, frames))
-    if pairs["axis"].nunique() < 2:
-        raise UntestableError(f"only one level of {test.over} was run, so there is no crossing.")
+    pairs = _with_axis(study, test.left, test.over, _pairs(study, test, frames), "crossing")
     means = pairs.groupby(["replicate", "axis"])[["left", "right"]].mean()
     difference = means["left"] - means["right"]
     sign = 1 if test.before == "left" else -1
@@ -214,10 +211,7 @@ def crossing(axis: Any, difference: Any) -> float:
     at the first of them. `axis` must increase.
     """
     x, d = np.asarray(axis, dtype=float), np.asarray(difference, dtype=float)
-    negative = np.flatnonzero(d < 0)
-    if not negative.size:
-        return float("nan")
-    after = int(negative[0])
+    after = int(np.argmax(d < 0))  # 0 if there is none
     positive = np.flatnonzero(d[:after] > 0)
     if not positive.size:
         return float("nan")

@@ -1,15 +1,7 @@
 """Congestion: the points at which a comparison of alternatives could have come out differently.
 
-Variants, queues and recoveries differ only if the network limits TCP. A run is *without congestion*
-if none of its TCP packets was dropped and either every TCP flow was at its window limit in more
-than half of its samples, or no queue built up (every monitored mean is below one packet). Such runs
-show only arithmetic of the configuration: window over round-trip time, or the link's rate.
-
-Only comparisons of alternatives can be uninformative in this way: the same metric of TCP flows over
-the same links with the same other traffic. A comparison across delays, rates, numbers of flows or
-times is always informative, and so is a claim about losses or queues. Points at which most runs of
-all alternatives are without congestion are left out. If fewer than half of the points remain, the
-claim is `not testable`.
+"How a verdict is reached" in configs/README.md has the rule. Runs without congestion show only
+arithmetic of the configuration: window over round-trip time, or the link's rate.
 """
 
 from __future__ import annotations
@@ -131,9 +123,7 @@ def _are_alternatives(compared: Sequence[Quantity]) -> bool:
 
 
 def _names(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
-    if not factors:
-        return [""] * len(frame)
-    return [",".join(keys) for keys in zip(*(frame[factor] for factor in factors), strict=True)]
+    return [",".join(keys) for keys in frame[list(factors)].to_numpy().tolist()]
 
 
 def _path(scenario: Mapping[str, Any]) -> str:

@@ -1,14 +1,6 @@
 """Counts of verdicts, with one definition and one denominator each, for pages, notebooks and CSV.
 
-Three things are counted on each engine:
-
-- ``printed``: numbers that a paper prints,
-- ``trace``: statistics of the traces that a paper's authors published,
-- ``claims``: claims that are results of the paper and repeat no other claim (column ``counted``).
-
-``total`` is their number, ``tested`` the number that is not `not testable`; shares are of the
-tested. ``compared`` is how many numbers of one published run were compared with enough independent
-runs of ours, ``outside`` how many of these lie outside the central 95 %.
+data/README.md explains them (`counts.csv`); shares are of the tested.
 """
 
 from __future__ import annotations
@@ -17,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from replication.study.errors import check_known
 from replication.study.verdict import Verdict
 from replication.verdicts.published_run import CENTRAL
 from replication.verdicts.verdict_table import Judged
@@ -52,7 +43,6 @@ class Tally:
 
     def __init__(self, words: Iterable[str]) -> None:
         found = Counter(words)
-        check_known("verdict", found, list(Verdict))
         self.by_verdict = {verdict: found[verdict] for verdict in Verdict}
         self.total = sum(self.by_verdict.values())
         self.tested = self.total - self.by_verdict[Verdict.NOT_TESTABLE]

@@ -1,8 +1,5 @@
 """Evaluation of a study: its cells, claims and audit as tables, and what a tier can judge.
 
-Files are written atomically, in a fixed order and number format, so the same results give the same
-bytes.
-
 What can be judged is known before anything runs. It needs runs of its points that the engine does
 not refuse, long enough for its window and its counts, and enough of them for a spread or for a
 number of one run.

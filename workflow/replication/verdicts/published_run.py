@@ -1,16 +1,9 @@
 """The verdict on a number of one published run: could one of our runs give it, and is it close?
 
-Chance affects such a run, the published one and ours. The published number is *compatible* if it
-lies, give or take half its last digit, between the 2.5 and 97.5 % quantiles of at least 99
-independent runs of ours. The quantiles are those at rank p (n + 1), interpolated (definition 6 of
-Hyndman and Fan 1996, Am. Stat. 50:361); a further run of the same kind falls between them with a
-probability of 95 %. The number is *within the bound* if it and our mean differ by no more than the
-factor in the study's file, or two counts by no more than 2.
-
-A number that is both is `reproduced`. If it is only compatible, our runs spread too widely to
-decide. Runs are not independent if more than a tenth of them send, lose and retransmit exactly as
-many packets as another; within the bound they decide nothing. Everything else is `not reproduced`.
-There is no correction for the number of numbers, since it would make agreement easier.
+"How a verdict is reached" in configs/README.md has the rule. The quantiles are those at rank
+p (n + 1), interpolated (definition 6 of Hyndman and Fan 1996, Am. Stat. 50:361); a further run of
+the same kind falls between them with a probability of 95 %. There is no correction for the number
+of numbers, since it would make agreement easier.
 """
 
 from __future__ import annotations
@@ -85,7 +78,7 @@ def judge_published(
     runs: Sequence[Hashable],
     show: Callable[[float], str],
 ) -> Ruling:
-    """Judge a number of one published run by our runs; the rule is in the module's docstring.
+    """Judge a number of one published run by our runs.
 
     `values` has the value of each run that has one, at least one; equal `runs` are the same run
     (`fingerprints`); `show` formats a value.

@@ -1,8 +1,7 @@
 """Samples: the points and replicates behind a verdict, and what a reader must know of them.
 
 Replicates that lack a point are left out of a statistic, so that all are taken over the same
-points, and the reason names them. If they are more than a fifth, nothing is `reproduced`. Where
-replicates have two outcomes the mean represents neither; the reason names both with their shares.
+points. Where replicates have two outcomes the mean represents neither; the reason names both.
 
 A compared flow is *starved* if it gets less than a tenth of its fair share: the least, along its
 path, of a link's rate over the number of flows that cross it. A comparison with such a flow means

@@ -41,6 +41,7 @@ from replication.study.table import (
     write_table,
 )
 from replication.study.verdict import Verdict
+from replication.verdicts.audit import RATES
 from replication.verdicts.claim import INTERVAL_DECIDES, judge_statistic
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.sample import points_of, values_on
@@ -48,7 +49,6 @@ from replication.verdicts.wording import wording
 
 #: The engine of the paper's own runs.
 PUBLISHED = "published"
-RATES = ("throughput_bps", "goodput_bps")
 #: Flows of a trace are sampled at different times, and its windows are in segments.
 _UNKNOWN = {"queue", "fairness"}, {"cwnd_bytes"}
 SELF_CONSISTENCY = "self_consistency.csv"

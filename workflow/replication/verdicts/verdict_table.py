@@ -1,12 +1,10 @@
 """The verdicts on cells and claims as one typed table, which every later stage only formats.
 
-`verdicts.parquet` has the columns of cells.csv and claims.csv, typed, and what each verdict rests
-on: the points that the engine ran, the quantities over them, labels and display units, and the
-reason in sentences. Each study has one; the CSV files are those of all studies together.
+data/README.md explains `verdicts.parquet`. Each study has one; the CSV files are those of all
+studies together.
 
 If several engines ran a study, one is its *primary engine*, whose verdicts represent the study: the
 paper's own family if it ran points, else ns3, which every study can run, else the first that ran.
-Pages mark a primary engine that is not of the paper's family.
 """
 
 from __future__ import annotations
