@@ -96,24 +96,22 @@ class _Audited:
         cell = self.cell
         return Finding(self.study.id, *cell.key, check, cell.value, bound, finding, reason)
 
-    def bounded(
-        self, check: str, bounds: Iterable[float], reasons: Sequence[str], unit: str, scale: float
-    ) -> Finding:
+    def bounded(self, check: str, bounds: Iterable[float], reasons: Sequence[str]) -> Finding:
         """Compare the value with a strict and a full bound: the least delay or the largest rate.
 
         `reasons` are templates: beyond the strict bound, beyond the full bound only, within both.
         """
         strict, full = bounds
-        low, high = self.cell.band
-        value, sign = (high, -1) if check == "propagation" else (low, 1)
+        (value, high), sign, unit, scale = self.cell.band, 1, "kbit/s", 1e-3
+        if check == "propagation":
+            value, sign, unit, scale = high, -1, "ms", 1e3
         beyond = [sign * value > sign * end * (1 + sign * _ROUNDING) for end in (strict, full)]
         place = [*beyond, True].index(True)
         finding = (Verdict.IMPOSSIBLE, SUSPICIOUS, CONSISTENT)[place]
         numbers = {"value": self.cell.value, "strict": strict, "full": full}
         shown = {name: f"{scale * number:.6g} {unit}" for name, number in numbers.items()}
-        return self.finding(
-            check, full if place else strict, finding, reasons[place].format(**shown)
-        )
+        bound = full if place else strict
+        return self.finding(check, bound, finding, reasons[place].format(**shown))
 
 
 def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) -> list[Finding]:
@@ -164,7 +162,7 @@ def _check_delay(one: _Audited) -> Iterator[Finding]:
         "sizes, rates or delays.",
         "It is not below the delay of the path, {full}.",
     )
-    yield one.bounded("propagation", bounds, reasons, "ms", 1e3)
+    yield one.bounded("propagation", bounds, reasons)
 
 
 def _check_rate(one: _Audited) -> Iterator[Finding]:
@@ -183,7 +181,7 @@ def _check_rate(one: _Audited) -> Iterator[Finding]:
         return total if aggregate == "sum" else total / len(flows)
 
     bounds = (max(bound_bps(point, strict) for point in points) for strict in (True, False))
-    yield one.bounded("capacity", bounds, _TOO_FAST, "kbit/s", 1e-3)
+    yield one.bounded("capacity", bounds, _TOO_FAST)
 
 
 def _check_range(one: _Audited) -> Iterator[Finding]:
@@ -243,8 +241,7 @@ def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
         slack = sum(n * cell.half_ulp for n, cell in counted)
         total = replace(first.cell, row=row, column=column, value=value, half_ulp=slack)
         bounds = (point.total_rate_bps(flows, strict) for strict in (True, False))
-        summed = replace(first, cell=total)
-        yield summed.bounded("capacity_sum", bounds, _TOO_FAST, "kbit/s", 1e-3)
+        yield replace(first, cell=total).bounded("capacity_sum", bounds, _TOO_FAST)
 
 
 def _times_counted(one: _Audited) -> int:

@@ -32,8 +32,12 @@ from replication.study.claim_model import (
 )
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.comparison import Comparison, UntestableError, compare
-from replication.verdicts.congestion import compared_points
+from replication.verdicts.comparison import (
+    Comparison,
+    UntestableError,
+    compare,
+    compared_points,
+)
 from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, Ruling, fingerprints, judge_published
 from replication.verdicts.sample import (

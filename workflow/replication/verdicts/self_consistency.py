@@ -64,7 +64,6 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
     """
     design: list[dict[str, Any]] = []
     series: list[pd.DataFrame] = []
-    flows: list[dict[str, Any]] = []
     scenarios: dict[str, dict[str, Any]] = {}
     for table in study.tables:
         trace = table.id.removeprefix(TABLE_PREFIX)
@@ -79,12 +78,11 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
         first_s = min(float(samples["time_s"].min()) for samples in raw.values())
         own = [_series(trace, _name(table, row), samples, first_s) for row, samples in raw.items()]
         series += own
-        flows += [_totals(one) for one in own]
         scenarios[trace] = _scenario(own)
     return SampledResults(
         study_id=study.id,
         design=pd.DataFrame(design),
-        flows=pd.DataFrame(flows, columns=list(FLOW_COLUMNS)),
+        flows=pd.DataFrame([_totals(one) for one in series], columns=list(FLOW_COLUMNS)),
         scenarios=scenarios,
         read_series=partial(pd.concat, series, ignore_index=True),
     )
@@ -98,16 +96,14 @@ def _name(table: Table, row: str) -> str:
 
 def _series(trace: str, flow: str, samples: pd.DataFrame, first_s: float) -> pd.DataFrame:
     """Return the samples of a flow as a series, with times from the trace's first sample."""
-    rates = None
-    if "delivery_rate_bps" in samples:
-        rates = samples["delivery_rate_bps"].fillna(0)
+    rates = samples.get("delivery_rate_bps")
     return pd.DataFrame(
         {
             **{"scenario": trace, "engine": PUBLISHED, "flow": flow},
             "time_s": samples["time_s"] - first_s,
             "cwnd_bytes": samples["cwnd_segments"],
             "ssthresh_bytes": samples["ssthresh_segments"],
-            "throughput_bps": rates,
+            "throughput_bps": None if rates is None else rates.fillna(0),
             "rtt_s": samples.get("rtt_s"),
             "retransmissions": samples["retransmissions"].fillna(0).diff().fillna(0),
         }
