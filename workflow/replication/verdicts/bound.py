@@ -83,9 +83,9 @@ class StatedPoint:
 
     def delay_s(self, flow: Flow, strict: bool) -> float:
         """Return the least one-way delay of a data packet, if not strict with transmission."""
-        bits = 8 * least_packet_bytes(flow)
         if strict:
             return self._propagation_s(flow, strict)
+        bits = 8 * least_packet_bytes(flow)
         return sum(link.delay_s + bits / link.passing_bps(way) for link, way in self.path(flow))
 
     def _propagation_s(self, flow: Flow, strict: bool) -> float:
@@ -98,8 +98,7 @@ class StatedPoint:
 
     def rate_bps(self, flow: Flow, strict: bool) -> float:
         """Return the largest mean rate of one flow, that of its slowest link."""
-        crossed = self.path(flow)
-        return min((self._rate(hop, strict, [flow]) for hop in crossed), default=math.inf)
+        return min((self._rate(hop, strict, [flow]) for hop in self.path(flow)), default=math.inf)
 
     def total_rate_bps(self, flows: list[Flow], strict: bool) -> float:
         """Return the largest sum of the flows' mean rates, each over its own active time.
@@ -160,19 +159,19 @@ def stated_points(
     return found
 
 
-def shortest_duration_s(study: Study, experiment_id: str, where: Where) -> float:
-    """Return the duration in s of the paper's shortest run at the levels of `where`.
+def shortest_duration_s(study: Study, wanted: Quantity) -> float:
+    """Return the duration in s of the paper's shortest run at the points of a quantity.
 
     Parameters that replicates draw count at both ends of their range.
     """
-    experiment = study.experiment(experiment_id)
+    experiment = study.experiment(wanted.experiment)
     parameters = parameters_of(study, experiment)
     varied = {n: p.assumed.varies for n, p in parameters.items() if p.assumed and p.assumed.varies}
     defaults = plain_values(parameters)
     drawn = [{}, *({name: span[end] for name, span in varied.items()} for end in (0, 1))]
     return min(
         float(resolve(experiment.duration_s, defaults | own | changed))
-        for _, changed in _points(experiment, where)
+        for _, changed in _points(experiment, wanted.where)
         for own in drawn
     )
 

@@ -203,10 +203,9 @@ def judge_statistic(
     passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
     gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
     spread = f" ({interval if not math.isnan(found.low) else ''}{passes}{gaps})" if found.n else ""
-    points = comparison.points if words.is_share else 0
-    needed = words.condition(expect, points)
+    needed = words.condition(expect, comparison.points)
     if direction and found.n:
-        needed += f" (direction: {words.condition(direction, points)})"
+        needed += f" (direction: {words.condition(direction, comparison.points)})"
     reasons = [f"{finding}{spread}; the claim needs {needed}."]
     if verdict == Verdict.DIRECTION_ONLY and total < FEW_RUNS:
         reasons.append(f"The direction rests on {_runs(total)} only.")

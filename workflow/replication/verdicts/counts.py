@@ -44,7 +44,7 @@ class Tally:
     def __init__(self, words: Iterable[str]) -> None:
         found = Counter(words)
         self.by_verdict = {verdict: found[verdict] for verdict in Verdict}
-        self.total = sum(self.by_verdict.values())
+        self.total = found.total()
         self.tested = self.total - self.by_verdict[Verdict.NOT_TESTABLE]
 
     def share(self, word: str) -> Share:

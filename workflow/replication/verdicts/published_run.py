@@ -9,7 +9,7 @@ of numbers, since it would make agreement easier.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -106,16 +106,15 @@ def judge_published(
     if not low - published.half_ulp <= published.value <= high + published.half_ulp:
         outside = f"{spread}; the published value does not."
         return Ruling(Verdict.NOT_REPRODUCED, [outside, distance], compatible=False)
-    gap = []
+    reasons = [f"{spread}.", distance]
     if (groups := two_outcomes(sample)) is not None:
         below, above = float(groups[0][-1]), float(groups[1][0])
         if below < published.value < above:
             between = f"between {show(below)} and {show(above)}"
-            gap = [f"The published value lies {between}, where no run does."]
-    reasons = [f"{spread}.", *gap, distance]
+            reasons.insert(1, f"The published value lies {between}, where no run does.")
     if near:
         return Ruling(Verdict.REPRODUCED, reasons, compatible=True)
-    return replace(not_testable(ReasonCode.RUNS_SPREAD_TOO_WIDELY, *reasons), compatible=True)
+    return Ruling(Verdict.NOT_TESTABLE, reasons, ReasonCode.RUNS_SPREAD_TOO_WIDELY, compatible=True)
 
 
 def fingerprints(coverage: Coverage, quantities: Sequence[Quantity]) -> list[Hashable]:

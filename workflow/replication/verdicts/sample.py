@@ -115,8 +115,7 @@ class Coverage:
             runs = runs[runs["replicate"] == replicate]
         key = json.dumps([wanted.experiment, wanted.where])
         if key not in self._durations_s:
-            shortest_s = shortest_duration_s(self.study, wanted.experiment, wanted.where)
-            self._durations_s[key] = shortest_s
+            self._durations_s[key] = shortest_duration_s(self.study, wanted)
         full = self._durations_s[key]
         ran = runs["scenario"].unique()
         return min([full, *(float(self.results.scenarios[s]["duration_s"]) for s in ran)]), full
