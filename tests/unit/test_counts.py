@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from replication.verdicts.counts import Share, count_rows, tallies
+from replication.verdicts.verdict_table import Share, count_rows, tallies
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import csv_rows, example, soup

@@ -187,20 +187,16 @@ def _stated(
 ) -> set[tuple[str, str]]:
     """Return the links' rates and delays that rest only on published parameters."""
 
-    def is_published(name: str) -> bool:
-        return published[name] and all(map(is_published, references(values[name])))
+    def is_published(value: Any) -> bool:
+        return all(published[name] and is_published(values[name]) for name in references(value))
 
-    def is_stated(value: Any) -> bool:
-        # A number in a template has no tag that says whether the paper states it.
-        names = references(value)
-        return assumed or (bool(names) and all(map(is_published, names)))
-
+    # A number in a template has no tag that says whether the paper states it.
     return {
         (link["id"], key)
         for template in experiment.topology.links
         for link in expand([template], values)
         for key in ("rate_bps", "delay_s")
-        if is_stated(template.get(key))
+        if assumed or (references(template.get(key)) and is_published(template.get(key)))
     }
 
 

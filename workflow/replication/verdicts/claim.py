@@ -38,7 +38,6 @@ from replication.verdicts.comparison import (
     compare,
     compared_points,
 )
-from replication.verdicts.counts import Share
 from replication.verdicts.published_run import Published, Ruling, fingerprints, judge_published
 from replication.verdicts.sample import (
     UNDEFINED,
@@ -48,7 +47,7 @@ from replication.verdicts.sample import (
     starved,
     starved_note,
 )
-from replication.verdicts.verdict_table import Judged
+from replication.verdicts.verdict_table import Judged, Share
 from replication.verdicts.wording import Wording, statistic_unit, wording
 
 #: A claim needs this share of the runs to pass; of fewer runs than FEW_RUNS it needs all.

@@ -29,10 +29,15 @@ from replication.study.table import (
 from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
-from replication.verdicts.counts import COUNT_COLUMNS, count_rows
-from replication.verdicts.counts import COUNTS as COUNTS_FILE
 from replication.verdicts.published_run import LEAST_RUNS
-from replication.verdicts.verdict_table import merge_verdicts, read_verdicts, write_verdicts
+from replication.verdicts.verdict_table import (
+    COUNT_COLUMNS,
+    count_rows,
+    merge_verdicts,
+    read_verdicts,
+    write_verdicts,
+)
+from replication.verdicts.verdict_table import COUNTS as COUNTS_FILE
 
 
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
