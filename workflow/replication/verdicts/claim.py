@@ -152,8 +152,7 @@ def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
     if isinstance(expect, PublishedRun):
         judgement = _judge_run(coverage, test, expect, comparison, words)
     else:
-        decides = isinstance(test, INTERVAL_DECIDES)
-        judgement = judge_statistic(comparison, expect, test.direction, words, decides)
+        judgement = judge_statistic(test, comparison, words)
     gone, too_many = left_out(coverage, compared, comparison.values.index)
     verdict = judgement.verdict
     if too_many and verdict == Verdict.REPRODUCED:
@@ -180,19 +179,17 @@ def _notes(
         yield f"{count} undefined {are} left out{why}."
 
 
-def judge_statistic(
-    comparison: Comparison,
-    expect: Condition,
-    direction: Condition | None,
-    words: Wording,
-    interval_decides: bool = True,
-) -> Judgement:
-    """Judge a statistic by the rule for claims."""
+def judge_statistic(test: SimpleTest, comparison: Comparison, words: Wording) -> Judgement:
+    """Judge a statistic by the rule for claims, with the value of a published run as a bound."""
+    expect, direction = test.expect, test.direction
+    if isinstance(expect, PublishedRun):
+        expect = Condition(at_least=expect.published)
     found = estimate(comparison.values, comparison.lowest, comparison.highest)
     total = len(comparison.values)
     passing = Share(sum(map(expect.holds, comparison.values.dropna())), total)
     enough = passing.part == total if total < FEW_RUNS else passing.part >= PASSING_SHARE * total
-    ends = (found.low, found.high) if interval_decides and found.n >= FEW_RUNS else ()
+    interval_decides = isinstance(test, INTERVAL_DECIDES) and found.n >= FEW_RUNS
+    ends = (found.low, found.high) if interval_decides else ()
     led = _led(comparison.values, direction or expect, words)
     verdict = Verdict.DIRECTION_ONLY if led else Verdict.NOT_REPRODUCED
     if found.n and enough and all(expect.holds(value) for value in (found.mean, *ends)):
@@ -229,7 +226,7 @@ def _judge_run(
 ) -> Judgement:
     """Judge a statistic against its value in one published run."""
     values = comparison.values.dropna()
-    measured = judge_statistic(comparison, Condition(at_least=expect.published), None, words)
+    measured = judge_statistic(test, comparison, words)
     if values.empty:
         return measured
     counts = isinstance(test, ValueTest) and test.of.metric in COUNTS

@@ -30,14 +30,7 @@ from replication.verdicts.audit import audit_study, check_decimals, impossible_c
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.published_run import LEAST_RUNS
-from replication.verdicts.verdict_table import (
-    COUNT_COLUMNS,
-    count_rows,
-    merge_verdicts,
-    read_verdicts,
-    write_verdicts,
-)
-from replication.verdicts.verdict_table import COUNTS as COUNTS_FILE
+from replication.verdicts.verdict_table import merge_verdicts, write_verdicts
 
 
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
@@ -58,9 +51,7 @@ def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path
     """
     tables = {"self_consistency": SELF_CONSISTENCY_COLUMNS, "audit": AUDIT_COLUMNS}
     merge_tables(evaluations, tables, out_dir)
-    merge_verdicts(evaluations, out_dir)
-    cells, claims = (read_verdicts(out_dir, kind) for kind in ("cells", "claims"))
-    write_table(out_dir / COUNTS_FILE, count_rows(cells, claims, primary), COUNT_COLUMNS)
+    merge_verdicts(evaluations, primary, out_dir)
 
 
 def judgeable(study: Study, cells: Sequence[MappedCell], runs: Sequence[Run]) -> Iterator[str]:

@@ -42,7 +42,7 @@ from replication.study.table import (
 )
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import RATES
-from replication.verdicts.claim import INTERVAL_DECIDES, judge_statistic
+from replication.verdicts.claim import judge_statistic
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.sample import points_of, values_on
 from replication.verdicts.wording import wording
@@ -157,8 +157,7 @@ class SelfConsistency:
 
     def _part(self, test: SimpleTest) -> tuple[str, str]:
         """Return the result of one test, and its reason."""
-        expect = test.expect
-        if isinstance(expect, PublishedRun):
+        if isinstance(test.expect, PublishedRun):
             return NONE, "Our runs are compared with the published value itself."
         try:
             found = [self._values(one, isinstance(test, ValueTest)) for one in sides(test)]
@@ -169,8 +168,7 @@ class SelfConsistency:
         words = wording(self.study, test)
         if sources == [PRINTED] and len(comparison.values) > 1:
             words = replace(words, sample="printing")
-        decides = isinstance(test, INTERVAL_DECIDES)
-        judgement = judge_statistic(comparison, expect, test.direction, words, decides)
+        judgement = judge_statistic(test, comparison, words)
         result = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
         return result, f"From the {' and '.join(sources)}: {judgement.reason}"
 

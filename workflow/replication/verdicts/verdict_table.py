@@ -123,12 +123,14 @@ def read_table(folder: Path, kind: str = "") -> pa.Table:
     return table.filter(pc.equal(table[KIND], kind)).select(list(COLUMNS[kind])) if kind else table
 
 
-def merge_verdicts(folders: Sequence[Path], out_dir: Path) -> None:
-    """Join the typed tables of several studies, in the given order, and write the CSV files."""
+def merge_verdicts(folders: Sequence[Path], primary: Mapping[str, str], out_dir: Path) -> None:
+    """Join the typed tables of studies, in the given order, and write the CSV files and counts."""
     write_parquet(pa.concat_tables(map(read_table, folders)), out_dir / NAME)
     for kind, columns in (("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)):
         rows = read_table(out_dir, kind).select(list(columns)).to_pylist()
         write_table(out_dir / f"{kind}.csv", rows, columns)
+    cells, claims = (read_verdicts(out_dir, kind) for kind in COLUMNS)
+    write_table(out_dir / COUNTS, count_rows(cells, claims, primary), COUNT_COLUMNS)
 
 
 class EngineCoverage(NamedTuple):
