@@ -32,12 +32,7 @@ from replication.study.claim_model import (
 )
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.comparison import (
-    Comparison,
-    UntestableError,
-    compare,
-    compared_points,
-)
+from replication.verdicts.comparison import Comparison, UntestableError, compare, compared_points
 from replication.verdicts.published_run import Published, Ruling, fingerprints, judge_published
 from replication.verdicts.sample import (
     UNDEFINED,

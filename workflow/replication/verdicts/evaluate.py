@@ -17,15 +17,10 @@ from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS
 from replication.metrics.results import Results
 from replication.metrics.statistic import MINIMUM_REPLICATES
+from replication.study import table as tables
 from replication.study.claim_model import NotTestable, Quantity, covers
 from replication.study.model import reaches
 from replication.study.study import Study
-from replication.study.table import (
-    AUDIT_COLUMNS,
-    SELF_CONSISTENCY_COLUMNS,
-    merge_tables,
-    write_table,
-)
 from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
@@ -40,7 +35,7 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
     claims = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     judged = evaluate_cells(cells, study, results, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
-    write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
+    tables.write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), tables.AUDIT_COLUMNS)
 
 
 def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path) -> None:
@@ -49,8 +44,8 @@ def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path
     Each folder has what `evaluate_study` and `self_consistency.write_self_consistency` wrote;
     `primary` has each study's primary engine. InputError: a file is missing or of another version.
     """
-    tables = {"self_consistency": SELF_CONSISTENCY_COLUMNS, "audit": AUDIT_COLUMNS}
-    merge_tables(evaluations, tables, out_dir)
+    columns = {"self_consistency": tables.SELF_CONSISTENCY_COLUMNS, "audit": tables.AUDIT_COLUMNS}
+    tables.merge_tables(evaluations, columns, out_dir)
     merge_verdicts(evaluations, primary, out_dir)
 
 

@@ -23,18 +23,9 @@ import pyarrow.compute as pc
 
 from replication.design.config import load_study
 from replication.engines.catalogue import family_of
+from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
-from replication.study.table import (
-    CELL_COLUMNS,
-    CLAIM_COLUMNS,
-    DESIGN_COLUMNS,
-    DIGITS,
-    read_parquet,
-    read_rows,
-    write_parquet,
-    write_table,
-)
 from replication.study.verdict import Verdict
 from replication.verdicts.published_run import CENTRAL
 
@@ -57,8 +48,8 @@ _SHARED = ("points", "quantities", "reasons")
 _SHOWN = ("row_label", "column_label", "display_unit", "display_factor", "accepted_margin")
 COLUMNS = {
     # `compatible`: whether a number of one published run lies in the central 95 % of our runs.
-    "cells": (*CELL_COLUMNS, *_SHOWN, "compatible", *_SHARED),
-    "claims": (*CLAIM_COLUMNS, "statistic_unit", *_SHARED),
+    "cells": (*tables.CELL_COLUMNS, *_SHOWN, "compatible", *_SHARED),
+    "claims": (*tables.CLAIM_COLUMNS, "statistic_unit", *_SHARED),
 }
 NAME = "verdicts.parquet"
 #: The column that has "cells" or "claims".
@@ -92,12 +83,12 @@ def write_verdicts(folder: Path, cells: Rows, claims: Rows) -> None:
         for kind, rows in (("cells", cells), ("claims", claims))
         for row in rows
     ]
-    write_parquet(pa.Table.from_pylist(judged, SCHEMA), folder / NAME)
+    tables.write_parquet(pa.Table.from_pylist(judged, SCHEMA), folder / NAME)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        return None if math.isnan(value) else float(f"{value:.{DIGITS}g}")
+        return None if math.isnan(value) else float(f"{value:.{tables.DIGITS}g}")
     return value
 
 
@@ -113,7 +104,7 @@ def read_table(folder: Path, kind: str = "") -> pa.Table:
     InputError: it is missing, damaged, of another version, or has an unknown verdict.
     """
     path = folder / NAME
-    table = read_parquet(path)
+    table = tables.read_parquet(path)
     # Earlier versions have further columns.
     table = table.select([name for name in SCHEMA.names if name in table.column_names])
     if table.schema != SCHEMA:
@@ -125,12 +116,12 @@ def read_table(folder: Path, kind: str = "") -> pa.Table:
 
 def merge_verdicts(folders: Sequence[Path], primary: Mapping[str, str], out_dir: Path) -> None:
     """Join the typed tables of studies, in the given order, and write the CSV files and counts."""
-    write_parquet(pa.concat_tables(map(read_table, folders)), out_dir / NAME)
-    for kind, columns in (("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)):
+    tables.write_parquet(pa.concat_tables(map(read_table, folders)), out_dir / NAME)
+    for kind, columns in (("cells", tables.CELL_COLUMNS), ("claims", tables.CLAIM_COLUMNS)):
         rows = read_table(out_dir, kind).select(list(columns)).to_pylist()
-        write_table(out_dir / f"{kind}.csv", rows, columns)
+        tables.write_table(out_dir / f"{kind}.csv", rows, columns)
     cells, claims = (read_verdicts(out_dir, kind) for kind in COLUMNS)
-    write_table(out_dir / COUNTS, count_rows(cells, claims, primary), COUNT_COLUMNS)
+    tables.write_table(out_dir / COUNTS, count_rows(cells, claims, primary), COUNT_COLUMNS)
 
 
 class EngineCoverage(NamedTuple):
@@ -192,7 +183,7 @@ def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str,
     """Return the primary engine of each study, from the design in `data`."""
     found = {}
     for study in studies:
-        design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+        design = tables.read_rows(data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
         original = load_study(root, study).original_system.engine
         found[study] = primary_engine(original, engine_coverage(design)).engine
     return found
