@@ -90,20 +90,13 @@ def _judge_on(coverage: Coverage, cell: MappedCell, deviation: float, broken: st
         *coverage.notes(wanted),
     ]
     if tolerance.spread:
-        cell = _with_tolerance(cell, deviation, tolerance.spread.runs, found.n)
+        # The 95 % band of the difference between two means, with the printed deviation for both.
+        quantile = float(scipy.stats.t.ppf(0.975, tolerance.spread.runs - 1))
+        runs = 1 / tolerance.spread.runs + 1 / max(found.n, 1)
+        banded = tolerance.model_copy(update={"absolute": quantile * deviation * math.sqrt(runs)})
+        cell = replace(cell, cell=cell.cell.model_copy(update={"tolerance": banded}))
     row = judge_cell(coverage.study.id, cell, coverage.engine, found, ruling, notes)
     return {**row, "points": coverage.points([wanted])}
-
-
-def _with_tolerance(cell: MappedCell, deviation: float, theirs: int, ours: int) -> MappedCell:
-    """Return a cell whose tolerance is the 95 % band of the difference between two means.
-
-    `theirs` and `ours` are numbers of runs; the printed `deviation` is taken for both.
-    """
-    quantile = float(scipy.stats.t.ppf(0.975, theirs - 1))
-    width = quantile * deviation * math.sqrt(1 / theirs + 1 / max(ours, 1))
-    tolerance = cell.cell.tolerance.model_copy(update={"absolute": width})
-    return replace(cell, cell=cell.cell.model_copy(update={"tolerance": tolerance}))
 
 
 def replicate_means(values: pd.DataFrame) -> pd.Series[float]:

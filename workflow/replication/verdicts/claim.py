@@ -49,8 +49,6 @@ from replication.verdicts.wording import Wording, statistic_unit, wording
 PASSING_SHARE, FEW_RUNS = 0.8, 5
 #: Level of the sign test for a direction.
 SIGN_LEVEL = 0.05
-#: Tests whose whole confidence interval has to satisfy the condition.
-INTERVAL_DECIDES = (RatioTest, ValueTest, EquivalenceTest)
 
 
 @dataclass(frozen=True)
@@ -183,13 +181,12 @@ def judge_statistic(test: SimpleTest, comparison: Comparison, words: Wording) ->
     total = len(comparison.values)
     passing = Share(sum(map(expect.holds, comparison.values.dropna())), total)
     enough = passing.part == total if total < FEW_RUNS else passing.part >= PASSING_SHARE * total
-    interval_decides = isinstance(test, INTERVAL_DECIDES) and found.n >= FEW_RUNS
-    ends = (found.low, found.high) if interval_decides else ()
+    decides = isinstance(test, RatioTest | ValueTest | EquivalenceTest) and found.n >= FEW_RUNS
+    ends = (found.low, found.high) if decides else ()
     led = _led(comparison.values, direction or expect, words)
     verdict = Verdict.DIRECTION_ONLY if led else Verdict.NOT_REPRODUCED
     if found.n and enough and all(expect.holds(value) for value in (found.mean, *ends)):
         verdict = Verdict.REPRODUCED
-    finding = _finding(comparison, found.mean, words)
     interval = f"95 % interval {words.interval(found.low, found.high)}; "
     passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
     gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
@@ -197,7 +194,7 @@ def judge_statistic(test: SimpleTest, comparison: Comparison, words: Wording) ->
     needed = words.condition(expect, comparison.points)
     if direction and found.n:
         needed += f" (direction: {words.condition(direction, comparison.points)})"
-    reasons = [f"{finding}{spread}; the claim needs {needed}."]
+    reasons = [f"{_finding(comparison, found.mean, words)}{spread}; the claim needs {needed}."]
     if verdict == Verdict.DIRECTION_ONLY and total < FEW_RUNS:
         reasons.append(f"The direction rests on {_runs(total)} only.")
     return Judgement(

@@ -61,10 +61,9 @@ class UntestableError(Exception):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One statistic per replicate, NaN where it is undefined.
+    """One statistic per replicate, NaN if undefined, over `points` points or pairs of points.
 
-    `points` is the number of points, or pairs of points, behind each statistic; `lowest` and
-    `highest` are the limits of its range.
+    `lowest` and `highest` are the limits of its range.
     """
 
     values: pd.Series[float]
@@ -182,11 +181,10 @@ def _trend(study: Study, test: TrendTest, values: pd.DataFrame) -> Comparison:
     """Correlate each curve over a factor with it, then take the worst or the mean of these."""
     frame = _with_axis(study, test.of, test.over, complete(values), "trend")
     others = [c for c in frame if c not in ("value", "axis", test.over)]
-    rows = [
-        (curve["replicate"].iloc[0], spearman(curve["axis"], ranked(curve["value"], test.tie)))
-        for _, curve in frame.groupby(others)
-    ]
-    found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
+    curves = frame.groupby(others)[["axis", "value"]].apply(
+        lambda curve: spearman(curve["axis"], ranked(curve["value"], test.tie))
+    )
+    found = curves.groupby(level="replicate")
     reduced = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
     return Comparison(reduced.astype(float), _count(frame, "value"), lowest=-1, highest=1)
 
@@ -244,7 +242,7 @@ def runs_without_congestion(results: Results) -> pd.DataFrame:
         tcp = results.flows[results.flows["kind"] == "tcp"]
         drops = tcp.groupby(RUN)["packets_dropped"].sum()
         lossless = drops.index[drops == 0].to_frame(index=False)
-        runs = results.design[["scenario", "engine", "replicate"]].merge(lossless, on=RUN)
+        runs = results.design[["scenario", "engine", "replicate"]]
         results.memo[_MEMO] = runs.merge(_limited(results, tcp.merge(lossless, on=RUN)), on=RUN)
     return results.memo[_MEMO]
 

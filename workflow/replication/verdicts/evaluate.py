@@ -1,8 +1,6 @@
 """Evaluation of a study: its cells, claims and audit as tables, and what a tier can judge.
 
-What can be judged is known before anything runs. It needs runs of its points that the engine does
-not refuse, long enough for its window and its counts, and enough of them for a spread or for a
-number of one run.
+What can be judged is known before anything runs.
 """
 
 from __future__ import annotations

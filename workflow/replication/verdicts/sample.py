@@ -142,10 +142,9 @@ class Coverage:
 def left_out(
     coverage: Coverage, quantities: Sequence[Quantity], used: Collection[int]
 ) -> tuple[str, bool]:
-    """Say which replicates of the quantities' points are not among those `used`.
+    """Return a sentence on the replicates that are not `used`, and if they are too many.
 
-    Return the sentence, empty for none, and whether they are too many for `reproduced`. A replicate
-    that the design has at some of the points only does not count as left out.
+    A replicate that the design has at some of the points only does not count as left out.
     """
     designed = coverage.replicates(quantities)
     missing = designed - set(used)

@@ -10,8 +10,7 @@ point are its replicates. Delays, timeouts and queues are undefined, because `ss
 them. Rates are its delivery rates, weighted by time, zero where it prints none. Their sum is about
 3 % low, so they only serve ratios.
 
-The result is `holds` if the verdict would be `reproduced`, else `fails`, or `none` if a side has no
-number at one of its points. A test of several parts counts the parts that can be computed.
+A test of several parts counts the parts that can be computed.
 """
 
 from __future__ import annotations

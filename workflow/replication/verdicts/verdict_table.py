@@ -247,10 +247,7 @@ def tallies(cells: Iterable[Judged], claims: Iterable[Judged]) -> dict[str, Tall
 def count_rows(
     cells: Sequence[Judged], claims: Sequence[Judged], primary: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of counts.csv: each study on each engine, then all on their primary engines.
-
-    `primary` has the primary engine of each study.
-    """
+    """Yield the rows of counts.csv: each study on each engine, then all on their `primary` one."""
     engines = {row["engine"] for row in (*cells, *claims)} - {""}
     counted = [
         (study, engine, {study: engine}) for study in sorted(primary) for engine in sorted(engines)
