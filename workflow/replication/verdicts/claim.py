@@ -118,14 +118,14 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
 
 
 def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
-    study, results, engine = coverage.study, coverage.results, coverage.engine
+    study, engine = coverage.study, coverage.engine
     expect, compared, words = test.expect, sides(test), wording(study, test)
 
     def untestable(why: str, code: ReasonCode) -> Judgement:
         margin = words.condition(expect)
         return Judgement(Verdict.NOT_TESTABLE, [why], code, None, words.statistic, margin)
 
-    congested = compared_points(study, test, results, engine)
+    congested = compared_points(coverage, test)
     if congested.too_few:
         why = (
             f"There is congestion at only {congested}. Elsewhere no packet is lost, and either the "
@@ -155,7 +155,7 @@ def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
         only if congested.left_out else "",
         gone,
         *sorted(set(_notes(coverage, compared, measured))),
-        starved_note(starved(results, engine, compared)),
+        starved_note(starved(coverage.results, engine, compared)),
     ]
     return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *filter(None, notes)])
 

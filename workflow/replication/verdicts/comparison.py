@@ -39,6 +39,7 @@ from replication.study.claim_model import (
     sides,
 )
 from replication.study.study import Study
+from replication.verdicts.sample import Coverage
 
 #: Tests that compare two sides point by point.
 PairedTest = RatioTest | EquivalenceTest | ShareTest | CrossoverTest
@@ -137,7 +138,6 @@ def complete(frame: pd.DataFrame, values: Sequence[str] = ("value",)) -> pd.Data
 
 
 def _count(frame: pd.DataFrame, *values: str) -> int:
-    """Return the number of points."""
     keys = [column for column in frame if column not in ("replicate", *values)]
     return frame.groupby(keys).ngroups if keys else 1
 
@@ -287,25 +287,22 @@ class ComparedPoints:
         return f"{left} of {self.total} point{'s' if self.total > 1 else ''}"
 
 
-def compared_points(
-    study: Study, test: SimpleTest, results: Results, engine: str
-) -> ComparedPoints:
+def compared_points(coverage: Coverage, test: SimpleTest) -> ComparedPoints:
     """Return the points at which a test compares alternatives; none for other comparisons."""
     none = ComparedPoints([], 0, frozenset())
     compared = sides(test)
     if isinstance(test, ValueTest | TrendTest) or not _are_alternatives(compared):
         return none
-    factors = matched_factors(study, test)
-    each = (results.runs(one.experiment, one.where, engine) for one in compared)
-    runs = pd.concat([own.assign(side=n) for n, own in enumerate(each)], ignore_index=True)
-    runs = runs[runs["supported"]]
+    factors, results = matched_factors(coverage.study, test), coverage.results
+    each = enumerate(map(coverage.ran, compared))
+    runs = pd.concat([own.assign(side=number) for number, own in each], ignore_index=True)
     if runs.empty:
         return none
     idle = runs_without_congestion(results)
     runs = runs.assign(
         name=_names(runs, factors),
         path=[_path(results.scenarios[scenario]) for scenario in runs["scenario"]],
-        idle=runs["scenario"].isin(idle.loc[idle["engine"] == engine, "scenario"]),
+        idle=runs["scenario"].isin(idle.loc[idle["engine"] == coverage.engine, "scenario"]),
     )
     runs = runs[runs.groupby("name")["side"].transform("nunique") == len(compared)]
     if runs.empty or (runs.groupby(["name", "replicate"])["path"].nunique() > 1).any():
