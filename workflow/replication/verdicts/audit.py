@@ -117,8 +117,7 @@ class _Audited:
 def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) -> list[Finding]:
     """Run every check on every mapped cell: checks of single cells first, in the cells' order.
 
-    With `assumed`, assumed rates and delays count as stated: an explanation takes its configuration
-    for the paper's.
+    With `assumed`, assumed rates and delays count as stated, as an explanation takes them.
     """
 
     @functools.cache

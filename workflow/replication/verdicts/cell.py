@@ -52,13 +52,13 @@ def evaluate_cells(
 
     `impossible` has the audit's reason for each impossible value, by table, row and column.
     """
-    ran = [Coverage(study, results, engine) for engine in results.engines]
+    coverages = [Coverage(study, results, engine) for engine in results.engines]
     deviations = {cell.key: cell.value for cell in cells if cell.is_spread}
     for cell in cells:
         spread = cell.cell.tolerance.spread
-        column = spread.column if spread else ""
-        deviation = deviations.get((cell.table, cell.row, column), math.nan)
-        for coverage in ran:
+        key = (cell.table, cell.row, spread.column if spread else "")
+        deviation = deviations.get(key, math.nan)
+        for coverage in coverages:
             yield _judge_on(coverage, cell, deviation, impossible.get(cell.key))
 
 

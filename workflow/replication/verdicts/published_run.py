@@ -35,8 +35,7 @@ _COUNTED = ("packets_sent", "packets_dropped", "retransmissions", "timeouts")
 class Ruling:
     """A verdict, the reasons in sentences, and its code if it is `not testable`.
 
-    `compatible` is whether a number of one published run lies in the central 95 % of ours; None
-    if that was not tested.
+    `compatible`: whether a number of one published run lies in our central 95 %; None if untested.
     """
 
     verdict: Verdict
