@@ -12,7 +12,7 @@ from replication.study.errors import InputError
 from replication.study.published import Cell
 from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import shortest_duration_s
-from replication.verdicts.cell import judge_cell, replicate_means
+from replication.verdicts.cell import evaluate_cells, judge_cell, replicate_means
 
 from tests.unit.conftest import ROOT, quantity, tolerance
 
@@ -85,13 +85,17 @@ def test_the_interval_of_an_index_of_fairness_ends_at_one(world):
     assert world.judge(test | {"expect": {"at_least": 0.5}}, flows=uneven)["high"] == 1.0
 
 
-def test_an_impossible_value_is_impossible_however_close():
-    row = judge_cell("s", mapped(), "ns3", estimate([800e3]), impossible="Beyond the link.")
+def test_an_impossible_value_is_impossible_however_close(world):
+    study, flows = world.table(), lambda **_: {"throughput_bps": 400e3}
+    cells, ran = world.mapped(study, SLOW), world.results(study, flows=flows)
+    (row,) = evaluate_cells(cells, study, ran, {cells[0].key: "Beyond the link."})
+    assert row["reproduced_mean"] == 800e3
     assert row["verdict"] == "impossible" and not row["reason_code"]
 
 
-def test_a_number_of_one_run_is_not_judged_by_a_mean():
-    row = judge_cell("s", mapped(factor=1.5), "ns3", estimate([800e3]))
+def test_a_number_of_one_run_is_not_judged_by_a_mean(world):
+    one_run = {"metric": "throughput_bps", "tolerance": {"factor": 1.5, "reason": "r"}}
+    (row,) = world.judge_cells(world.table({"throughput": one_run}), SLOW)
     assert (row["verdict"], row["reason_code"]) == ("not testable", ReasonCode.TOO_FEW_RUNS)
 
 
@@ -226,7 +230,8 @@ def test_a_count_of_a_shorter_run_decides_nothing(world, metric, unit, expected)
 
 def test_a_replicate_that_drew_a_shorter_run_is_whole():
     # kapadia's flows last 0.14 to 0.83 s longer than 60 s, as the raw samples show.
-    assert shortest_duration_s(load_study(ROOT, "kapadia"), "trios", {}) == pytest.approx(60.14)
+    trios = Quantity(experiment="trios", metric="throughput_bps")
+    assert shortest_duration_s(load_study(ROOT, "kapadia"), trios) == pytest.approx(60.14)
 
 
 @pytest.mark.parametrize(

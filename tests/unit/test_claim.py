@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from replication.design.study_check import check_quantities
-from replication.study.claim_model import Condition, PublishedRun, ShareTest, ValueTest
+from replication.study.claim_model import (
+    Condition,
+    PublishedRun,
+    RatioTest,
+    ShareTest,
+    ValueTest,
+)
 from replication.study.errors import InputError
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
@@ -74,7 +80,9 @@ WORDS = Wording("Statistic")
 
 def verdict(values, expect, direction=None, decides=True, words=WORDS):
     series = pd.Series(values, index=range(len(values)), dtype=float)
-    return judge_statistic(Comparison(series, 1), expect, direction, words, decides).verdict
+    kind = RatioTest if decides else ShareTest
+    test = kind.model_construct(expect=expect, direction=direction)
+    return judge_statistic(test, Comparison(series, 1), words).verdict
 
 
 AT_LEAST_1 = Condition(at_least=1.0)

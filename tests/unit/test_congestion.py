@@ -2,7 +2,7 @@
 
 import pytest
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.congestion import runs_without_congestion
+from replication.verdicts.comparison import runs_without_congestion
 
 from tests.unit.conftest import SEGMENT_BYTES, quantity, sampled, study_document
 

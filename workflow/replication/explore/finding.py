@@ -114,8 +114,8 @@ def _by_claims(search: Search, best: Trial) -> dict[str, Any]:
     return judged | claims | _shares(**rows) | {"impossible": {"before": [], "after": []}}
 
 
-def _readings(judge: CellJudge, trial: Trial) -> Iterator[tuple[MappedCell, Interpretation | None]]:
-    """Yield each cell with its interpretation, None as the study states."""
+def _readings(judge: CellJudge, trial: Trial) -> Iterator[tuple[MappedCell, Interpretation]]:
+    """Yield each cell with its interpretation."""
     for family, choice in zip(judge.families, trial.readings, strict=True):
         for cell in family.cells:
             yield cell, judge.reading(choice.tables.get(cell.table, ()))
@@ -247,7 +247,7 @@ def _judged_claims(search: Search, judge: CellJudge, trial: Trial) -> dict[str, 
     study, results = judge.runner.study, judge.runner.results([trial.configuration], search.whole)
     readings: dict[tuple[str, str, str], Interpretation] = {}
     for cell, reading in _readings(judge, trial):
-        if reading is not None:
+        if reading != Interpretation():
             wanted = cell.quantity
             readings.setdefault((wanted.experiment, wanted.metric, wanted.aggregate), reading)
 
@@ -272,10 +272,7 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str,
     With `assumed` the bounds include the study's assumptions, else only what the paper states.
     """
     study = judge.runner.on(trial.configuration)
-    read = [
-        cell if reading is None else as_read(study, cell, reading)
-        for cell, reading in _readings(judge, trial)
-    ]
+    read = [as_read(study, cell, reading) for cell, reading in _readings(judge, trial)]
     return impossible_cells(audit_study(study, read, assumed=assumed))
 
 

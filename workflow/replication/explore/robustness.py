@@ -132,8 +132,8 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[dict[str, obj
 
     Points where one run cannot test it do not count, as with a number of one published run.
     """
-    coverage = Coverage(study, results)
     (engine,) = results.engines
+    coverage = Coverage(study, results, engine)
     for cell in map_cells(study, read_published(published_path(root, study.id))):
         if cell.is_spread:
             continue
@@ -141,7 +141,7 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[dict[str, obj
         values = [
             float(mean)
             for number, mean in zip(means.index.tolist(), means, strict=True)
-            if not (cell.cell.tolerance.factor or untestable(coverage, engine, cell, 1, number))
+            if not (cell.cell.tolerance.factor or untestable(coverage, cell, 1, number))
         ]
         yield {
             **{"study": study.id, "engine": engine, "published": cell.value},

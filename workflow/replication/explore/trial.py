@@ -241,8 +241,8 @@ class CellJudge:
                 found.append(pairs)
         return found
 
-    def reading(self, combination: Combination) -> Interpretation | None:
-        """Return the interpretation that causes make together; None as the study states."""
+    def reading(self, combination: Combination) -> Interpretation:
+        """Return the interpretation that causes make together."""
         return combined(self._readings[pair] for pair in combination)
 
     def printed(self, results: Results, count: int, scores: Sequence[FamilyScore]) -> list[Numbers]:
@@ -263,10 +263,10 @@ class CellJudge:
         return arrays
 
     def _values(
-        self, results: Results, count: int, cell: MappedCell, reading: Interpretation | None
+        self, results: Results, count: int, cell: MappedCell, reading: Interpretation
     ) -> Numbers:
         """Return what would be printed in a cell for each configuration."""
-        wanted = cell.quantity if reading is None else reading.of(cell).quantity
+        wanted = reading.of(cell).quantity
         # Without levels, so that one cached table serves all cells of a column.
         frame = quantity(results, wanted.model_copy(update={"where": {}}))
         mask = np.ones(len(frame), dtype=bool)
@@ -275,9 +275,7 @@ class CellJudge:
         numbers = frame["replicate"].to_numpy(dtype=int)[mask]
         sums = np.bincount(numbers, frame["value"].to_numpy(dtype=float)[mask], count)
         with np.errstate(invalid="ignore"):
-            means = np.asarray(sums / np.bincount(numbers, minlength=count))
-        if reading is None:
-            return means
+            means = sums / np.bincount(numbers, minlength=count)
         less_s = propagation_s(self.runner.study, wanted) if reading.less_propagation else 0.0
         return np.array([reading.printed(float(value), less_s) for value in means])
 

@@ -31,11 +31,10 @@ from replication.study.errors import InputError
 from replication.study.model import Document
 from replication.study.published import published_path
 from replication.study.table import Row, read_parquet, read_rows, write_parquet
-from replication.verdicts.counts import COUNTS
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
+from replication.verdicts.verdict_table import COUNTS, primary_engines
 from replication.verdicts.verdict_table import NAME as VERDICTS
-from replication.verdicts.verdict_table import primary_engines
 
 RELEASED, PAGES = Path("data/release"), Path("reports/release")
 MANIFEST = RELEASED / "manifest.sha256"

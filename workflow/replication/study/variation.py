@@ -272,16 +272,17 @@ def _used(study: Study, experiment: Experiment) -> set[str]:
             values[name].append(value)
     templates = experiment.model_dump(exclude={"parameters", "factors", "flows"})
     flows = [whole_flow(flow, values) for flow in experiment.flows]
-    found, waiting = set[str](), _references([templates, flows])
+    found, waiting = set[str](), references([templates, flows])
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += _references(values.get(name, []))
+            waiting += references(values.get(name, []))
     return {f"{experiment.id}/{n}" if n in experiment.parameters else n for n in found}
 
 
-def _references(value: Any) -> list[str]:
+def references(value: Any) -> list[str]:
+    """Return the parameters that the texts of a template or value refer to."""
     found: list[str] = []
     each_text(value, lambda text: found.extend(REFERENCE.findall(text)))
     return found

@@ -36,7 +36,7 @@ CONSISTENT = "consistent"
 
 DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
 ROUND_TRIPS = {"rtt_mean_s", "rtt_s"}
-RATES = {"throughput_bps", "goodput_bps"}
+RATES = ("throughput_bps", "goodput_bps")
 #: Numbers with fewer digits repeat by chance.
 TELLING_DIGITS = 4
 #: A repetition is suspicious if chance predicts fewer than this many.
@@ -52,6 +52,7 @@ _TOO_FAST = (
     "{value} is more than {full}, a bound that rests on assumptions.",
     "It does not exceed what the links carry, {full}.",
 )
+_BY_CHANCE = "chance alone predicts {:.2g} such {}."
 #: Values with fewer than two decimals share them too often.
 _PRINTED = re.compile(r"\d+\.(\d{2,})")
 
@@ -95,31 +96,28 @@ class _Audited:
         cell = self.cell
         return Finding(self.study.id, *cell.key, check, cell.value, bound, finding, reason)
 
-    def bounded(
-        self, check: str, bounds: Iterable[float], reasons: Sequence[str], unit: str, scale: float
-    ) -> Finding:
+    def bounded(self, check: str, bounds: Iterable[float], reasons: Sequence[str]) -> Finding:
         """Compare the value with a strict and a full bound: the least delay or the largest rate.
 
         `reasons` are templates: beyond the strict bound, beyond the full bound only, within both.
         """
         strict, full = bounds
-        low, high = self.cell.band
-        value, sign = (high, -1) if check == "propagation" else (low, 1)
+        (value, high), sign, unit, scale = self.cell.band, 1, "kbit/s", 1e-3
+        if check == "propagation":
+            value, sign, unit, scale = high, -1, "ms", 1e3
         beyond = [sign * value > sign * end * (1 + sign * _ROUNDING) for end in (strict, full)]
         place = [*beyond, True].index(True)
         finding = (Verdict.IMPOSSIBLE, SUSPICIOUS, CONSISTENT)[place]
         numbers = {"value": self.cell.value, "strict": strict, "full": full}
         shown = {name: f"{scale * number:.6g} {unit}" for name, number in numbers.items()}
-        return self.finding(
-            check, full if place else strict, finding, reasons[place].format(**shown)
-        )
+        bound = full if place else strict
+        return self.finding(check, bound, finding, reasons[place].format(**shown))
 
 
 def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) -> list[Finding]:
     """Run every check on every mapped cell: checks of single cells first, in the cells' order.
 
-    With `assumed`, assumed rates and delays count as stated: an explanation takes its configuration
-    for the paper's.
+    With `assumed`, assumed rates and delays count as stated, as an explanation takes them.
     """
 
     @functools.cache
@@ -163,7 +161,7 @@ def _check_delay(one: _Audited) -> Iterator[Finding]:
         "sizes, rates or delays.",
         "It is not below the delay of the path, {full}.",
     )
-    yield one.bounded("propagation", bounds, reasons, "ms", 1e3)
+    yield one.bounded("propagation", bounds, reasons)
 
 
 def _check_rate(one: _Audited) -> Iterator[Finding]:
@@ -182,7 +180,7 @@ def _check_rate(one: _Audited) -> Iterator[Finding]:
         return total if aggregate == "sum" else total / len(flows)
 
     bounds = (max(bound_bps(point, strict) for point in points) for strict in (True, False))
-    yield one.bounded("capacity", bounds, _TOO_FAST, "kbit/s", 1e-3)
+    yield one.bounded("capacity", bounds, _TOO_FAST)
 
 
 def _check_range(one: _Audited) -> Iterator[Finding]:
@@ -213,12 +211,12 @@ def _check_count(one: _Audited) -> Iterator[Finding]:
     )
     finding, reason = CONSISTENT, "It is a whole number of events."
     if not whole and len(one.points) == 1:
-        repetitions = one.study.original_system.repetitions
-        finding = CONSISTENT if repetitions else SUSPICIOUS
-        source = "so it must be a mean over runs, which the paper does not say."
-        if repetitions:
-            source = f"but comes from several runs: {repetitions}"
-        reason = f"It is not a whole number of events, {source}"
+        reason = "It is not a whole number of events, "
+        if repetitions := one.study.original_system.repetitions:
+            reason += f"but comes from several runs: {repetitions}"
+        else:
+            finding = SUSPICIOUS
+            reason += "so it must be a mean over runs, which the paper does not say."
     yield one.finding("whole_number", math.nan, finding, reason)
 
 
@@ -242,8 +240,7 @@ def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
         slack = sum(n * cell.half_ulp for n, cell in counted)
         total = replace(first.cell, row=row, column=column, value=value, half_ulp=slack)
         bounds = (point.total_rate_bps(flows, strict) for strict in (True, False))
-        summed = replace(first, cell=total)
-        yield summed.bounded("capacity_sum", bounds, _TOO_FAST, "kbit/s", 1e-3)
+        yield replace(first, cell=total).bounded("capacity_sum", bounds, _TOO_FAST)
 
 
 def _times_counted(one: _Audited) -> int:
@@ -287,13 +284,9 @@ def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
                 end = f": {' or '.join(sorted(excuses))}."
             elif significant_digits(one.cell.printed) >= TELLING_DIGITS and expected < CHANCE:
                 finding = SUSPICIOUS
-                end = f", where the set-up differs; {_by_chance(expected, 'pairs')}"
+                end = f", where the set-up differs; {_BY_CHANCE.format(expected, 'pairs')}"
             reason = f"{one.cell.printed} is printed again in {names}{end}"
             yield one.finding(check, math.nan, finding, reason)
-
-
-def _by_chance(expected: float, what: str) -> str:
-    return f"chance alone predicts {expected:.2g} such {what}."
 
 
 def _excuse(a: _Audited, b: _Audited, printed: list[_Audited]) -> str:
@@ -365,7 +358,7 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
             expected = expected_groups(len(numbers), count, places)
             if count > 1 and expected < CHANCE:
                 of = f"{count} of {len(numbers)} different values end in .{decimals}"
-                reason = f"{of}; {_by_chance(expected, 'groups')}"
+                reason = f"{of}; {_BY_CHANCE.format(expected, 'groups')}"
                 for one in (_Audited(study, cell, []) for cell in alike):
                     yield one.finding("shared_decimals", math.nan, SUSPICIOUS, reason)
 

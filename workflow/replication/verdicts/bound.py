@@ -21,7 +21,8 @@ from replication.study.link import Link
 from replication.study.parameter import Parameter
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario
 from replication.study.study import Experiment, Study, parameters_of
-from replication.study.template import REFERENCE, expand, instantiate, resolve
+from replication.study.template import expand, instantiate, resolve
+from replication.study.variation import references
 
 #: Fields that make a TCP variant. Runs that never use them do not depend on the variant.
 ALGORITHM_FIELDS = {
@@ -82,9 +83,9 @@ class StatedPoint:
 
     def delay_s(self, flow: Flow, strict: bool) -> float:
         """Return the least one-way delay of a data packet, if not strict with transmission."""
-        bits = 8 * least_packet_bytes(flow)
         if strict:
             return self._propagation_s(flow, strict)
+        bits = 8 * least_packet_bytes(flow)
         return sum(link.delay_s + bits / link.passing_bps(way) for link, way in self.path(flow))
 
     def _propagation_s(self, flow: Flow, strict: bool) -> float:
@@ -97,8 +98,7 @@ class StatedPoint:
 
     def rate_bps(self, flow: Flow, strict: bool) -> float:
         """Return the largest mean rate of one flow, that of its slowest link."""
-        crossed = self.path(flow)
-        return min((self._rate(hop, strict, [flow]) for hop in crossed), default=math.inf)
+        return min((self._rate(hop, strict, [flow]) for hop in self.path(flow)), default=math.inf)
 
     def total_rate_bps(self, flows: list[Flow], strict: bool) -> float:
         """Return the largest sum of the flows' mean rates, each over its own active time.
@@ -159,19 +159,19 @@ def stated_points(
     return found
 
 
-def shortest_duration_s(study: Study, experiment_id: str, where: Where) -> float:
-    """Return the duration in s of the paper's shortest run at the levels of `where`.
+def shortest_duration_s(study: Study, wanted: Quantity) -> float:
+    """Return the duration in s of the paper's shortest run at the points of a quantity.
 
     Parameters that replicates draw count at both ends of their range.
     """
-    experiment = study.experiment(experiment_id)
+    experiment = study.experiment(wanted.experiment)
     parameters = parameters_of(study, experiment)
     varied = {n: p.assumed.varies for n, p in parameters.items() if p.assumed and p.assumed.varies}
     defaults = {name: parameter.value for name, parameter in parameters.items()}
     drawn = [{}, *({name: span[end] for name, span in varied.items()} for end in (0, 1))]
     return min(
         float(resolve(experiment.duration_s, defaults | own | changed))
-        for _, changed in _points(experiment, where)
+        for _, changed in _points(experiment, wanted.where)
         for own in drawn
     )
 
@@ -187,20 +187,16 @@ def _stated(
 ) -> set[tuple[str, str]]:
     """Return the links' rates and delays that rest only on published parameters."""
 
-    def is_published(name: str) -> bool:
-        return published[name] and all(map(is_published, _references(values[name])))
+    def is_published(value: Any) -> bool:
+        return all(published[name] and is_published(values[name]) for name in references(value))
 
-    def is_stated(value: Any) -> bool:
-        # A number in a template has no tag that says whether the paper states it.
-        names = _references(value)
-        return assumed or (bool(names) and all(map(is_published, names)))
-
+    # A number in a template has no tag that says whether the paper states it.
     return {
         (link["id"], key)
         for template in experiment.topology.links
         for link in expand([template], values)
         for key in ("rate_bps", "delay_s")
-        if is_stated(template.get(key))
+        if assumed or (references(template.get(key)) and is_published(template.get(key)))
     }
 
 
@@ -208,10 +204,6 @@ def _is_exact(parameter: Parameter) -> bool:
     """Return whether an assumption, such as a clock's error, changes a bound by under 0.1 %."""
     span = parameter.assumed.range if parameter.assumed else None
     return span is not None and 0 <= span[1] - span[0] < 1e-3 * span[0]
-
-
-def _references(value: Any) -> list[str]:
-    return REFERENCE.findall(value) if isinstance(value, str) else []
 
 
 def propagation_s(study: Study, wanted: Quantity) -> float:

@@ -80,21 +80,19 @@ def as_read(study: Study, cell: MappedCell, reading: Interpretation) -> MappedCe
     return replace(found, value=found.value + propagation_s(study, found.quantity))
 
 
-def combined(readings: Iterable[Interpretation]) -> Interpretation | None:
-    """Combine interpretations of one number; factors multiply. None without any."""
+def combined(readings: Iterable[Interpretation]) -> Interpretation:
+    """Combine interpretations of one number, the study's without any; factors multiply."""
     changes: dict[str, object] = {}
     factor = 1.0
     for reading in readings:
         changes |= reading.model_dump(exclude_defaults=True)
         factor *= reading.factor
-    if not changes:
-        return None
     return Interpretation.model_validate({**changes, "factor": factor})
 
 
-def refusal(cell: MappedCell, reading: Interpretation | None) -> str:
+def refusal(cell: MappedCell, reading: Interpretation) -> str:
     """Return why a number cannot have this interpretation; empty if it can."""
-    wanted = cell.quantity if reading is None else reading.of(cell).quantity
+    wanted = reading.of(cell).quantity
     try:
         windowed = wanted.window_s is not None
         metric = check_metric(wanted.metric, wanted.aggregate, windowed, wanted.links)
@@ -351,7 +349,7 @@ def _check_reading(named: str, cause: Cause, cells: Sequence[MappedCell]) -> Non
     if not concerned:
         raise InputError(f"{named}: its tables and columns have no number")
     for level in cause.levels or []:
-        refused = [refusal(cell, level.reading) for cell in concerned]
+        refused = [refusal(cell, level.reading or Interpretation()) for cell in concerned]
         if all(refused):
             raise InputError(f"{named}: level {level.key}: {refused[0]}")
 

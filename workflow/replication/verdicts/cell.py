@@ -1,14 +1,8 @@
 """Verdicts on published cells: each number of a table against the runs it describes.
 
-A printed number is `reproduced` if the mean over replicates lies within the preset tolerance of the
-published value, widened by half its last printed digit. Without a printed variance nothing more can
-be tested. If the standard deviation and the number of the published runs are printed (a tolerance
-with `spread`), equality of the means is tested. A printed standard deviation is compared with that
-of the replicates. `verdicts.published_run` judges a number of one published run (a tolerance with a
-`factor`).
-
-A value that breaks a physical bound of the audit is `impossible`. A value is `not testable` if its
-points were not run, or if more than a fifth of the replicates is left out.
+"Tables" and "How a verdict is reached" in configs/README.md have the rules. A printed standard
+deviation is compared with that of the replicates. `verdicts.published_run` judges a number of one
+published run (a tolerance with a `factor`).
 """
 
 from __future__ import annotations
@@ -37,14 +31,13 @@ from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import UntestableError, complete
 from replication.verdicts.published_run import (
-    LEAST_RUNS,
     Published,
     Ruling,
     fingerprints,
     judge_published,
     not_testable,
 )
-from replication.verdicts.sample import Coverage, left_out, outcomes, values_on
+from replication.verdicts.sample import Coverage, left_out, outcomes
 from replication.verdicts.verdict_table import Judged
 from replication.verdicts.wording import amount
 
@@ -59,28 +52,26 @@ def evaluate_cells(
 
     `impossible` has the audit's reason for each impossible value, by table, row and column.
     """
-    coverage = Coverage(study, results)
+    coverages = [Coverage(study, results, engine) for engine in results.engines]
     deviations = {cell.key: cell.value for cell in cells if cell.is_spread}
     for cell in cells:
         spread = cell.cell.tolerance.spread
-        column = spread.column if spread else ""
-        deviation = deviations.get((cell.table, cell.row, column), math.nan)
-        for engine in results.engines:
-            yield _judge_on(coverage, engine, cell, deviation, impossible.get(cell.key))
+        key = (cell.table, cell.row, spread.column if spread else "")
+        deviation = deviations.get(key, math.nan)
+        for coverage in coverages:
+            yield _judge_on(coverage, cell, deviation, impossible.get(cell.key))
 
 
-def _judge_on(
-    coverage: Coverage, engine: str, cell: MappedCell, deviation: float, broken: str | None
-) -> Judged:
+def _judge_on(coverage: Coverage, cell: MappedCell, deviation: float, broken: str | None) -> Judged:
     """Judge a cell on an engine; `deviation` is the printed one of the published runs, or NaN."""
     wanted, tolerance = cell.quantity, cell.cell.tolerance
-    ours = values_on(coverage.results, engine, wanted)
+    ours = coverage.values(wanted)
     means = replicate_means(ours)
     sample = means.to_numpy(dtype=float)
     most = largest(wanted.metric, wanted.aggregate)
     found = deviation_estimate(sample) if cell.is_spread else estimate(sample, highest=most)
-    gone, too_many = left_out(coverage, engine, [wanted], means.index)
-    ruling = untestable(coverage, engine, cell, found.n)
+    gone, too_many = left_out(coverage, [wanted], means.index)
+    ruling = Ruling(Verdict.IMPOSSIBLE, [broken]) if broken else untestable(coverage, cell, found.n)
     if ruling is None and tolerance.spread and math.isnan(deviation):
         why = "No standard deviation of the published runs is printed."
         ruling = not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
@@ -90,29 +81,22 @@ def _judge_on(
         ruling = judge_published(
             Published(cell.value, cell.half_ulp, tolerance.factor, wanted.metric in COUNTS),
             means,
-            fingerprints(coverage, engine, [wanted]),
+            fingerprints(coverage, [wanted]),
             lambda value: amount(wanted, value),
         )
     notes = [
         *([gone] if gone and not too_many else []),
         *outcomes(coverage.study, wanted, ours),
-        *coverage.notes(engine, wanted),
+        *coverage.notes(wanted),
     ]
     if tolerance.spread:
-        cell = _with_tolerance(cell, deviation, tolerance.spread.runs, found.n)
-    row = judge_cell(coverage.study.id, cell, engine, found, ruling, broken, notes)
-    return {**row, "points": coverage.points(engine, [wanted])}
-
-
-def _with_tolerance(cell: MappedCell, deviation: float, theirs: int, ours: int) -> MappedCell:
-    """Return a cell whose tolerance is the 95 % band of the difference between two means.
-
-    `theirs` and `ours` are numbers of runs; the printed `deviation` is taken for both.
-    """
-    quantile = float(scipy.stats.t.ppf(0.975, theirs - 1))
-    width = quantile * deviation * math.sqrt(1 / theirs + 1 / max(ours, 1))
-    tolerance = cell.cell.tolerance.model_copy(update={"absolute": width})
-    return replace(cell, cell=cell.cell.model_copy(update={"tolerance": tolerance}))
+        # The 95 % band of the difference between two means, with the printed deviation for both.
+        quantile = float(scipy.stats.t.ppf(0.975, tolerance.spread.runs - 1))
+        runs = 1 / tolerance.spread.runs + 1 / max(found.n, 1)
+        banded = tolerance.model_copy(update={"absolute": quantile * deviation * math.sqrt(runs)})
+        cell = replace(cell, cell=cell.cell.model_copy(update={"tolerance": banded}))
+    row = judge_cell(coverage.study.id, cell, coverage.engine, found, ruling, notes)
+    return {**row, "points": coverage.points([wanted])}
 
 
 def replicate_means(values: pd.DataFrame) -> pd.Series[float]:
@@ -128,7 +112,7 @@ def replicate_means(values: pd.DataFrame) -> pd.Series[float]:
 
 
 def untestable(
-    coverage: Coverage, engine: str, cell: MappedCell, n: int, replicate: int | None = None
+    coverage: Coverage, cell: MappedCell, n: int, replicate: int | None = None
 ) -> Ruling | None:
     """Return why a cell with `n` values cannot be tested; None if it can.
 
@@ -138,13 +122,13 @@ def untestable(
     if cell.not_comparable:
         return not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, cell.not_comparable)
     if not n:
-        why = f"Not testable on {engine}: {coverage.no_value(engine, wanted)}"
-        return not_testable(coverage.lack(engine, [wanted]), why)
+        why = f"Not testable on {coverage.engine}: {coverage.no_value(wanted)}"
+        return not_testable(coverage.lack([wanted]), why)
     if cell.is_spread and n < MINIMUM_REPLICATES:
         few = f"A standard deviation takes {MINIMUM_REPLICATES} replicates; there are {n}."
         return not_testable(ReasonCode.TOO_FEW_RUNS, few)
     if wanted.metric in COUNTS:
-        short, full = coverage.shortened(engine, wanted, replicate)
+        short, full = coverage.shortened(wanted, replicate)
         if short < full:
             shorter = f"A count over {short:g} s cannot be compared with one over {full:g} s."
             return not_testable(ReasonCode.TOO_FEW_RUNS, shorter)
@@ -157,21 +141,15 @@ def judge_cell(
     engine: str,
     found: Estimate,
     ruling: Ruling | None = None,
-    impossible: str | None = None,
     notes: Sequence[str] = (),
 ) -> Judged:
     """Return a row of the typed table, without its points, for one cell on one engine.
 
-    `found` has n = 0 if nothing was run. A `ruling` replaces the verdict by the tolerance;
-    `impossible` says why the published value cannot be right, `notes` what was not run.
+    `found` has n = 0 if nothing was run. A `ruling` replaces the verdict by the tolerance; `notes`
+    say what was not run.
     """
     margin = half_width(cell.cell.tolerance, cell.value)
-    if impossible:
-        ruling = Ruling(Verdict.IMPOSSIBLE, [impossible])
-    elif ruling is None and cell.cell.tolerance.factor is not None:
-        few = f"Comparing a number of one published run takes {LEAST_RUNS} runs."
-        ruling = not_testable(ReasonCode.TOO_FEW_RUNS, few)
-    elif ruling is None:
+    if ruling is None:
         low, high = cell.band
         inside = reaches(found.mean, low - margin) and reaches(high + margin, found.mean)
         verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED

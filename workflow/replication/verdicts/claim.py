@@ -1,27 +1,14 @@
 """Verdicts on claims: each test of a study's claims on each engine, with interval and reason.
 
-The rule was fixed before any run was seen:
-
-- `reproduced`: the mean over replicates satisfies `expect`, and so do at least 80 % of the single
-  runs (all of fewer than five). For a ratio, a value or an equivalence over five runs or more, the
-  whole 95 % interval has to satisfy it too;
-- `direction only`: not reproduced, but `direction` (or `expect`, where no direction is given) holds
-  in more runs than chance predicts (one-sided sign test at 5 %; all of fewer than five runs). A
-  share shows a direction only if it is also on the right side of one half;
-- `not reproduced`: everything else. A run whose statistic is undefined never passes;
-- `not testable`: the paper gives too little, the engine ran no point of a side, or the compared
-  alternatives cannot differ for lack of congestion (`verdicts.congestion`).
-
-If `expect` is the value of one published run, `verdicts.published_run` decides, and a direction may
-hold as above. Replicates that lack a point are left out; if these are more than a fifth, the claim
-is not `reproduced`. A claim of several parts is reproduced if all parts are, not reproduced if any
-part is not, otherwise not testable if any part is not, otherwise `direction only`.
+"How a verdict is reached" in configs/README.md has the rule, which was fixed before any run was
+seen. A run whose statistic is undefined never passes. If `expect` is the value of one published
+run, `verdicts.published_run` decides, and a direction may hold as for other claims.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -45,9 +32,7 @@ from replication.study.claim_model import (
 )
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.comparison import Comparison, UntestableError, compare
-from replication.verdicts.congestion import compared_points
-from replication.verdicts.counts import Share
+from replication.verdicts.comparison import Comparison, UntestableError, compare, compared_points
 from replication.verdicts.published_run import Published, Ruling, fingerprints, judge_published
 from replication.verdicts.sample import (
     UNDEFINED,
@@ -56,17 +41,14 @@ from replication.verdicts.sample import (
     outcomes,
     starved,
     starved_note,
-    values_on,
 )
-from replication.verdicts.verdict_table import Judged
+from replication.verdicts.verdict_table import Judged, Share
 from replication.verdicts.wording import Wording, statistic_unit, wording
 
 #: A claim needs this share of the runs to pass; of fewer runs than FEW_RUNS it needs all.
 PASSING_SHARE, FEW_RUNS = 0.8, 5
 #: Level of the sign test for a direction.
 SIGN_LEVEL = 0.05
-#: Tests whose whole confidence interval has to satisfy the condition.
-INTERVAL_DECIDES = (RatioTest, ValueTest, EquivalenceTest)
 
 
 @dataclass(frozen=True)
@@ -85,13 +67,13 @@ class Judgement(Ruling):
 def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]:
     """Judge a claim on every engine of the design; return rows of the typed table."""
     rows: list[Judged] = []
-    coverage = Coverage(study, results)
     for engine in results.engines:
+        coverage = Coverage(study, results, engine)
         if isinstance(claim.test, NotTestable):
             code = ReasonCode.PAPER_GIVES_TOO_LITTLE
             judgement = Judgement(Verdict.NOT_TESTABLE, [claim.test.reason], code)
         else:
-            parts = [_judge(test, coverage, engine) for test in claim.tests()]
+            parts = [_judge(test, coverage) for test in claim.tests()]
             judgement = judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
         rows.append(
             {
@@ -102,14 +84,14 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
                 "runs_passing": str(judgement.passing or ""),
                 "statistic_unit": statistic_unit(claim),
                 "quantities": [wanted.model_dump_json() for wanted in claim.quantities()],
-                "points": coverage.points(engine, claim.quantities()),
+                "points": coverage.points(claim.quantities()),
             }
         )
     return rows
 
 
 def judge_parts(parts: list[Judgement]) -> Judgement:
-    """Combine the judgements of the parts of a claim, by the rule in the module's docstring."""
+    """Combine the judgements of a claim's parts; the worst verdict of a part decides."""
     verdicts = [part.verdict for part in parts]
     worst_first = (Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE, Verdict.DIRECTION_ONLY)
     verdict = next((word for word in worst_first if word in verdicts), Verdict.REPRODUCED)
@@ -135,16 +117,15 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     )
 
 
-def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
-    study, results = coverage.study, coverage.results
-    expect, direction = test.expect, test.direction
-    compared, words = sides(test), wording(study, test)
-    margin = words.condition(expect)
+def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
+    study, engine = coverage.study, coverage.engine
+    expect, compared, words = test.expect, sides(test), wording(study, test)
 
     def untestable(why: str, code: ReasonCode) -> Judgement:
+        margin = words.condition(expect)
         return Judgement(Verdict.NOT_TESTABLE, [why], code, None, words.statistic, margin)
 
-    congested = compared_points(study, test, results, engine)
+    congested = compared_points(coverage, test)
     if congested.too_few:
         why = (
             f"There is congestion at only {congested}. Elsewhere no packet is lost, and either the "
@@ -152,23 +133,20 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
             "They could with more flows, a larger window or a smaller buffer."
         )
         return untestable(why, ReasonCode.NO_CONGESTION)
-    measured = [congested.of(values_on(results, engine, wanted)) for wanted in compared]
-    defined = [values[values["value"].notna()] for values in measured]
+    measured = [congested.of(coverage.values(wanted)) for wanted in compared]
+    defined = [values.dropna(subset="value") for values in measured]
     try:
         for wanted, values in zip(compared, defined, strict=True):
             if values.empty:
-                raise UntestableError(coverage.no_value(engine, wanted))
+                raise UntestableError(coverage.no_value(wanted))
         comparison = compare(study, test, defined)
     except UntestableError as error:
-        return untestable(f"Not testable on {engine}: {error}", coverage.lack(engine, compared))
+        return untestable(f"Not testable on {engine}: {error}", coverage.lack(compared))
     if isinstance(expect, PublishedRun):
-        runs = fingerprints(coverage, engine, compared)
-        counts = all(one.metric in COUNTS for one in compared) and isinstance(test, ValueTest)
-        judgement = _judge_run(comparison, expect, direction, words, runs, counts)
+        judgement = _judge_run(coverage, test, expect, comparison, words)
     else:
-        decides = isinstance(test, INTERVAL_DECIDES)
-        judgement = judge_statistic(comparison, expect, direction, words, decides)
-    gone, too_many = left_out(coverage, engine, compared, comparison.values.index)
+        judgement = judge_statistic(test, comparison, words)
+    gone, too_many = left_out(coverage, compared, comparison.values.index)
     verdict = judgement.verdict
     if too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
@@ -176,52 +154,47 @@ def _judge(test: SimpleTest, coverage: Coverage, engine: str) -> Judgement:
     notes = [
         only if congested.left_out else "",
         gone,
-        *sorted(set(_notes(coverage, engine, compared, measured))),
-        starved_note(starved(results, engine, compared)),
+        *sorted(set(_notes(coverage, compared, measured))),
+        starved_note(starved(coverage.results, engine, compared)),
     ]
     return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *filter(None, notes)])
 
 
 def _notes(
-    coverage: Coverage, engine: str, compared: list[Quantity], measured: list[pd.DataFrame]
+    coverage: Coverage, compared: list[Quantity], measured: list[pd.DataFrame]
 ) -> Iterator[str]:
-    """Yield what a reader must know of the measured values."""
     for wanted, values in zip(compared, measured, strict=True):
         yield from outcomes(coverage.study, wanted, values)
-        yield from coverage.notes(engine, wanted)
+        yield from coverage.notes(wanted)
     if count := sum(int(values["value"].isna().sum()) for values in measured):
         why = "".join({UNDEFINED.get(wanted.metric, "") for wanted in compared})
         are = "value is" if count == 1 else "values are"
         yield f"{count} undefined {are} left out{why}."
 
 
-def judge_statistic(
-    comparison: Comparison,
-    expect: Condition,
-    direction: Condition | None,
-    words: Wording,
-    interval_decides: bool = True,
-) -> Judgement:
-    """Judge a statistic by the rule in the module's docstring."""
+def judge_statistic(test: SimpleTest, comparison: Comparison, words: Wording) -> Judgement:
+    """Judge a statistic by the rule for claims, with the value of a published run as a bound."""
+    expect, direction = test.expect, test.direction
+    if isinstance(expect, PublishedRun):
+        expect = Condition(at_least=expect.published)
     found = estimate(comparison.values, comparison.lowest, comparison.highest)
     total = len(comparison.values)
     passing = Share(sum(map(expect.holds, comparison.values.dropna())), total)
     enough = passing.part == total if total < FEW_RUNS else passing.part >= PASSING_SHARE * total
-    ends = (found.low, found.high) if interval_decides and found.n >= FEW_RUNS else ()
+    decides = isinstance(test, RatioTest | ValueTest | EquivalenceTest) and found.n >= FEW_RUNS
+    ends = (found.low, found.high) if decides else ()
     led = _led(comparison.values, direction or expect, words)
     verdict = Verdict.DIRECTION_ONLY if led else Verdict.NOT_REPRODUCED
     if found.n and enough and all(expect.holds(value) for value in (found.mean, *ends)):
         verdict = Verdict.REPRODUCED
-    finding = _finding(comparison, found.mean, words)
     interval = f"95 % interval {words.interval(found.low, found.high)}; "
     passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
     gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
     spread = f" ({interval if not math.isnan(found.low) else ''}{passes}{gaps})" if found.n else ""
-    points = comparison.points if words.is_share else 0
-    needed = words.condition(expect, points)
+    needed = words.condition(expect, comparison.points)
     if direction and found.n:
-        needed += f" (direction: {words.condition(direction, points)})"
-    reasons = [f"{finding}{spread}; the claim needs {needed}."]
+        needed += f" (direction: {words.condition(direction, comparison.points)})"
+    reasons = [f"{_finding(comparison, found.mean, words)}{spread}; the claim needs {needed}."]
     if verdict == Verdict.DIRECTION_ONLY and total < FEW_RUNS:
         reasons.append(f"The direction rests on {_runs(total)} only.")
     return Judgement(
@@ -237,22 +210,23 @@ def judge_statistic(
 
 
 def _judge_run(
-    comparison: Comparison,
+    coverage: Coverage,
+    test: SimpleTest,
     expect: PublishedRun,
-    direction: Condition | None,
+    comparison: Comparison,
     words: Wording,
-    runs: Sequence[object],
-    counts: bool,
 ) -> Judgement:
     """Judge a statistic against its value in one published run."""
     values = comparison.values.dropna()
-    measured = judge_statistic(comparison, Condition(at_least=expect.published), None, words)
+    measured = judge_statistic(test, comparison, words)
     if values.empty:
         return measured
+    counts = isinstance(test, ValueTest) and test.of.metric in COUNTS
     published = Published(expect.published, 0.0, expect.factor, counts)
-    ruling = judge_published(published, values, runs, words.value)
+    ruling = judge_published(published, values, fingerprints(coverage, sides(test)), words.value)
     verdict, near = ruling.verdict, sum(published.is_near(value) for value in values)
-    if verdict == Verdict.NOT_REPRODUCED and direction and _led(values, direction, words):
+    leads = test.direction and _led(values, test.direction, words)
+    if verdict == Verdict.NOT_REPRODUCED and leads:
         verdict = Verdict.DIRECTION_ONLY
     return replace(
         measured,

@@ -1,23 +1,29 @@
 """Comparisons: the statistic of each kind of test, once per replicate of one engine.
 
 Points are matched within a replicate, because the points of a replicate share random numbers. Only
-replicates that have every point count, so all are taken over the same points.
+replicates that have every point count, so all are taken over the same points. `RatioTest` says
+which points match; a list of levels that only one side gives, or that both give alike, narrows the
+factor and leaves it matched.
 
-Points match if they agree in every factor that neither side of the test fixes. A side fixes a
-factor by naming one level, or by listing levels other than the other side's. A list that only one
-side gives, or that both give alike, narrows the factor and leaves it matched.
+A comparison of alternatives says something only at points with congestion ("How a verdict is
+reached" in configs/README.md). Runs without it show only arithmetic of the configuration: window
+over round-trip time, or the link's rate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from replication.metrics.metric_model import largest
+from replication.metrics.metric import monitored_links
+from replication.metrics.metric_model import METRICS, largest
+from replication.metrics.results import Results
+from replication.metrics.sampled import RUN, SHARE_AT_WINDOW
 from replication.metrics.statistic import ranked, spearman
 from replication.study.claim_model import (
     Condition,
@@ -33,11 +39,21 @@ from replication.study.claim_model import (
     sides,
 )
 from replication.study.study import Study
+from replication.verdicts.sample import Coverage
 
 #: Tests that compare two sides point by point.
 PairedTest = RatioTest | EquivalenceTest | ShareTest | CrossoverTest
 #: A frame for each quantity of `sides(test)`, with the columns replicate, factors and value.
 Frames = Sequence[pd.DataFrame]
+#: The window limits a flow that is at it in a larger share of its samples.
+LIMITED_SHARE = 0.5
+#: A queue with a smaller mean, in packets, counts as empty.
+STANDING_PACKETS = 1.0
+#: A comparison needs at least this share of its points.
+LEAST_LEFT = 0.5
+#: Metrics of losses; those of queues have the source "queue".
+LOSSES = {"packets_dropped", "drops", "loss_rate", "retransmissions", "timeouts"}
+_MEMO = "runs without congestion"
 
 
 class UntestableError(Exception):
@@ -46,10 +62,9 @@ class UntestableError(Exception):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One statistic per replicate, NaN where it is undefined.
+    """One statistic per replicate, NaN if undefined, over `points` points or pairs of points.
 
-    `points` is the number of points, or pairs of points, behind each statistic; `lowest` and
-    `highest` are the limits of its range.
+    `lowest` and `highest` are the limits of its range.
     """
 
     values: pd.Series[float]
@@ -123,7 +138,6 @@ def complete(frame: pd.DataFrame, values: Sequence[str] = ("value",)) -> pd.Data
 
 
 def _count(frame: pd.DataFrame, *values: str) -> int:
-    """Return the number of points."""
     keys = [column for column in frame if column not in ("replicate", *values)]
     return frame.groupby(keys).ngroups if keys else 1
 
@@ -154,10 +168,8 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, frames: Frames) -> C
 def _share(study: Study, test: ShareTest, frames: Frames) -> Comparison:
     pairs = _pairs(study, test, frames)
     bound = test.factor * pairs["right"]
-    if test.relation == "above":
-        holds = pairs["left"] > bound * (1 + test.tie)
-    else:
-        holds = pairs["left"] < bound * (1 - test.tie)
+    sign = 1 if test.relation == "above" else -1
+    holds = sign * pairs["left"] > sign * bound * (1 + sign * test.tie)
     # A left point has every factor except those that only right points have.
     keys = [c for c in pairs if c not in ("left", "right") and not str(c).endswith(" right")]
     every = holds.groupby([pairs[key] for key in keys]).all()
@@ -167,15 +179,12 @@ def _share(study: Study, test: ShareTest, frames: Frames) -> Comparison:
 
 def _trend(study: Study, test: TrendTest, values: pd.DataFrame) -> Comparison:
     """Correlate each curve over a factor with it, then take the worst or the mean of these."""
-    frame = complete(_with_axis(study, test.of, test.over, values))
+    frame = _with_axis(study, test.of, test.over, complete(values), "trend")
     others = [c for c in frame if c not in ("value", "axis", test.over)]
-    if frame["axis"].nunique() < 2:
-        raise UntestableError(f"only one level of {test.over} was run, so there is no trend.")
-    rows = [
-        (curve["replicate"].iloc[0], spearman(curve["axis"], ranked(curve["value"], test.tie)))
-        for _, curve in frame.groupby(others)
-    ]
-    found = pd.DataFrame(rows, columns=["replicate", "value"]).groupby("replicate")["value"]
+    curves = frame.groupby(others)[["axis", "value"]].apply(
+        lambda curve: spearman(curve["axis"], ranked(curve["value"], test.tie))
+    )
+    found = curves.groupby(level="replicate")
     reduced = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
     return Comparison(reduced.astype(float), _count(frame, "value"), lowest=-1, highest=1)
 
@@ -188,16 +197,19 @@ def _furthest(values: pd.Series[float], expect: Condition) -> float:
     return float(sample[np.argmax(np.maximum(low - sample, sample - high))])
 
 
-def _with_axis(study: Study, wanted: Quantity, over: str, frame: pd.DataFrame) -> pd.DataFrame:
+def _with_axis(
+    study: Study, wanted: Quantity, over: str, frame: pd.DataFrame, what: str
+) -> pd.DataFrame:
+    """Add the value of each row's level of a factor, in which there may be a trend or crossing."""
     levels = study.experiment(wanted.experiment).factor(over).levels
-    axis = {level.key: level.value for level in levels}
-    return frame.assign(axis=frame[over].map(axis).astype(float))
+    axis = frame[over].map({level.key: level.value for level in levels}).astype(float)
+    if axis.nunique() < 2:
+        raise UntestableError(f"only one level of {over} was run, so there is no {what}.")
+    return frame.assign(axis=axis)
 
 
 def _crossover(study: Study, test: CrossoverTest, frames: Frames) -> Comparison:
-    pairs = _with_axis(study, test.left, test.over, _pairs(study, test, frames))
-    if pairs["axis"].nunique() < 2:
-        raise UntestableError(f"only one level of {test.over} was run, so there is no crossing.")
+    pairs = _with_axis(study, test.left, test.over, _pairs(study, test, frames), "crossing")
     means = pairs.groupby(["replicate", "axis"])[["left", "right"]].mean()
     difference = means["left"] - means["right"]
     sign = 1 if test.before == "left" else -1
@@ -214,10 +226,7 @@ def crossing(axis: Any, difference: Any) -> float:
     at the first of them. `axis` must increase.
     """
     x, d = np.asarray(axis, dtype=float), np.asarray(difference, dtype=float)
-    negative = np.flatnonzero(d < 0)
-    if not negative.size:
-        return float("nan")
-    after = int(negative[0])
+    after = int(np.argmax(d < 0))  # 0 if there is none
     positive = np.flatnonzero(d[:after] > 0)
     if not positive.size:
         return float("nan")
@@ -225,3 +234,104 @@ def crossing(axis: Any, difference: Any) -> float:
     if before + 1 < after:
         return float(x[before + 1])
     return float(x[before] + (x[after] - x[before]) * d[before] / (d[before] - d[after]))
+
+
+def runs_without_congestion(results: Results) -> pd.DataFrame:
+    """Return scenario, engine and replicate of the runs without congestion."""
+    if _MEMO not in results.memo:
+        tcp = results.flows[results.flows["kind"] == "tcp"]
+        drops = tcp.groupby(RUN)["packets_dropped"].sum()
+        lossless = drops.index[drops == 0].to_frame(index=False)
+        runs = results.design[["scenario", "engine", "replicate"]]
+        results.memo[_MEMO] = runs.merge(_limited(results, tcp.merge(lossless, on=RUN)), on=RUN)
+    return results.memo[_MEMO]
+
+
+def _limited(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
+    """Return scenario and engine of the runs whose windows limit them or whose queues are empty."""
+    if tcp.empty:
+        return tcp[RUN]
+    flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    shares = results.values(SHARE_AT_WINDOW, None, flows).groupby(RUN)["value"].min()
+    links = monitored_links(results, tcp)
+    queues = results.values("queue_mean_packets", None, links).groupby(RUN)["value"].max()
+    found = pd.DataFrame({"share": shares, "queue": queues})
+    without = (found["share"] > LIMITED_SHARE) | (found["queue"] < STANDING_PACKETS)
+    return found.index[without].to_frame(index=False)
+
+
+@dataclass(frozen=True)
+class ComparedPoints:
+    """The points of a comparison of alternatives on one engine, by the levels of `factors`.
+
+    `left_out` are those of the `total` that are without congestion.
+    """
+
+    factors: list[str]
+    total: int
+    left_out: frozenset[str]
+
+    @property
+    def too_few(self) -> bool:
+        """Whether fewer than half of the points remain."""
+        return self.total - len(self.left_out) < LEAST_LEFT * self.total
+
+    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a quantity's values at the remaining points."""
+        if not self.left_out:
+            return frame
+        return frame[[name not in self.left_out for name in _names(frame, self.factors)]]
+
+    def __str__(self) -> str:
+        left = self.total - len(self.left_out)
+        return f"{left} of {self.total} point{'s' if self.total > 1 else ''}"
+
+
+def compared_points(coverage: Coverage, test: SimpleTest) -> ComparedPoints:
+    """Return the points at which a test compares alternatives; none for other comparisons."""
+    none = ComparedPoints([], 0, frozenset())
+    compared = sides(test)
+    if isinstance(test, ValueTest | TrendTest) or not _are_alternatives(compared):
+        return none
+    factors, results = matched_factors(coverage.study, test), coverage.results
+    each = enumerate(map(coverage.ran, compared))
+    runs = pd.concat([own.assign(side=number) for number, own in each], ignore_index=True)
+    if runs.empty:
+        return none
+    idle = runs_without_congestion(results)
+    runs = runs.assign(
+        name=_names(runs, factors),
+        path=[_path(results.scenarios[scenario]) for scenario in runs["scenario"]],
+        idle=runs["scenario"].isin(idle.loc[idle["engine"] == coverage.engine, "scenario"]),
+    )
+    runs = runs[runs.groupby("name")["side"].transform("nunique") == len(compared)]
+    if runs.empty or (runs.groupby(["name", "replicate"])["path"].nunique() > 1).any():
+        return none
+    mostly = runs.groupby(["name", "side", "point"])["idle"].mean() > 0.5
+    left_out = mostly.groupby(level="name").all()
+    return ComparedPoints(factors, len(left_out), frozenset(left_out.index[left_out]))
+
+
+def _are_alternatives(compared: Sequence[Quantity]) -> bool:
+    """Return whether quantities are one metric of TCP flows, not of losses or queues."""
+    first = compared[0]
+    return (
+        first.metric not in LOSSES
+        and METRICS[first.metric].source != "queue"
+        and all(one.flows not in ("cbr", "all") for one in compared)
+        and all((one.metric, one.window_s) == (first.metric, first.window_s) for one in compared)
+    )
+
+
+def _names(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
+    return [",".join(keys) for keys in frame[list(factors)].to_numpy().tolist()]
+
+
+def _path(scenario: Mapping[str, Any]) -> str:
+    """Return links, other traffic and number of flows of a scenario, without its queues."""
+    links = [
+        {key: value for key, value in link.items() if not key.startswith("queue_")}
+        for link in scenario["links"]
+    ]
+    rates = [flow.get("rate_bps") for flow in scenario["flows"]]
+    return json.dumps([links, rates], sort_keys=True)

@@ -1,11 +1,6 @@
 """Evaluation of a study: its cells, claims and audit as tables, and what a tier can judge.
 
-Files are written atomically, in a fixed order and number format, so the same results give the same
-bytes.
-
-What can be judged is known before anything runs. It needs runs of its points that the engine does
-not refuse, long enough for its window and its counts, and enough of them for a spread or for a
-number of one run.
+What can be judged is known before anything runs.
 """
 
 from __future__ import annotations
@@ -20,22 +15,15 @@ from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS
 from replication.metrics.results import Results
 from replication.metrics.statistic import MINIMUM_REPLICATES
+from replication.study import table as tables
 from replication.study.claim_model import NotTestable, Quantity, covers
 from replication.study.model import reaches
 from replication.study.study import Study
-from replication.study.table import (
-    AUDIT_COLUMNS,
-    SELF_CONSISTENCY_COLUMNS,
-    merge_tables,
-    write_table,
-)
 from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
-from replication.verdicts.counts import COUNT_COLUMNS, count_rows
-from replication.verdicts.counts import COUNTS as COUNTS_FILE
 from replication.verdicts.published_run import LEAST_RUNS
-from replication.verdicts.verdict_table import merge_verdicts, read_verdicts, write_verdicts
+from replication.verdicts.verdict_table import merge_verdicts, write_verdicts
 
 
 def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
@@ -45,7 +33,7 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
     claims = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
     judged = evaluate_cells(cells, study, results, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
-    write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), AUDIT_COLUMNS)
+    tables.write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), tables.AUDIT_COLUMNS)
 
 
 def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path) -> None:
@@ -54,11 +42,9 @@ def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path
     Each folder has what `evaluate_study` and `self_consistency.write_self_consistency` wrote;
     `primary` has each study's primary engine. InputError: a file is missing or of another version.
     """
-    tables = {"self_consistency": SELF_CONSISTENCY_COLUMNS, "audit": AUDIT_COLUMNS}
-    merge_tables(evaluations, tables, out_dir)
-    merge_verdicts(evaluations, out_dir)
-    cells, claims = (read_verdicts(out_dir, kind) for kind in ("cells", "claims"))
-    write_table(out_dir / COUNTS_FILE, count_rows(cells, claims, primary), COUNT_COLUMNS)
+    columns = {"self_consistency": tables.SELF_CONSISTENCY_COLUMNS, "audit": tables.AUDIT_COLUMNS}
+    tables.merge_tables(evaluations, columns, out_dir)
+    merge_verdicts(evaluations, primary, out_dir)
 
 
 def judgeable(study: Study, cells: Sequence[MappedCell], runs: Sequence[Run]) -> Iterator[str]:

@@ -1,22 +1,15 @@
 """The verdict on a number of one published run: could one of our runs give it, and is it close?
 
-Chance affects such a run, the published one and ours. The published number is *compatible* if it
-lies, give or take half its last digit, between the 2.5 and 97.5 % quantiles of at least 99
-independent runs of ours. The quantiles are those at rank p (n + 1), interpolated (definition 6 of
-Hyndman and Fan 1996, Am. Stat. 50:361); a further run of the same kind falls between them with a
-probability of 95 %. The number is *within the bound* if it and our mean differ by no more than the
-factor in the study's file, or two counts by no more than 2.
-
-A number that is both is `reproduced`. If it is only compatible, our runs spread too widely to
-decide. Runs are not independent if more than a tenth of them send, lose and retransmit exactly as
-many packets as another; within the bound they decide nothing. Everything else is `not reproduced`.
-There is no correction for the number of numbers, since it would make agreement easier.
+"How a verdict is reached" in configs/README.md has the rule. The quantiles are those at rank
+p (n + 1), interpolated (definition 6 of Hyndman and Fan 1996, Am. Stat. 50:361); a further run of
+the same kind falls between them with a probability of 95 %. There is no correction for the number
+of numbers, since it would make agreement easier.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +35,7 @@ _COUNTED = ("packets_sent", "packets_dropped", "retransmissions", "timeouts")
 class Ruling:
     """A verdict, the reasons in sentences, and its code if it is `not testable`.
 
-    `compatible` is whether a number of one published run lies in the central 95 % of ours; None
-    if that was not tested.
+    `compatible`: whether a number of one published run lies in our central 95 %; None if untested.
     """
 
     verdict: Verdict
@@ -85,7 +77,7 @@ def judge_published(
     runs: Sequence[Hashable],
     show: Callable[[float], str],
 ) -> Ruling:
-    """Judge a number of one published run by our runs; the rule is in the module's docstring.
+    """Judge a number of one published run by our runs.
 
     `values` has the value of each run that has one, at least one; equal `runs` are the same run
     (`fingerprints`); `show` formats a value.
@@ -113,29 +105,27 @@ def judge_published(
     if not low - published.half_ulp <= published.value <= high + published.half_ulp:
         outside = f"{spread}; the published value does not."
         return Ruling(Verdict.NOT_REPRODUCED, [outside, distance], compatible=False)
-    gap = []
+    reasons = [f"{spread}.", distance]
     if (groups := two_outcomes(sample)) is not None:
         below, above = float(groups[0][-1]), float(groups[1][0])
         if below < published.value < above:
             between = f"between {show(below)} and {show(above)}"
-            gap = [f"The published value lies {between}, where no run does."]
-    reasons = [f"{spread}.", *gap, distance]
+            reasons.insert(1, f"The published value lies {between}, where no run does.")
     if near:
         return Ruling(Verdict.REPRODUCED, reasons, compatible=True)
-    return replace(not_testable(ReasonCode.RUNS_SPREAD_TOO_WIDELY, *reasons), compatible=True)
+    return Ruling(Verdict.NOT_TESTABLE, reasons, ReasonCode.RUNS_SPREAD_TOO_WIDELY, compatible=True)
 
 
-def fingerprints(coverage: Coverage, engine: str, quantities: Sequence[Quantity]) -> list[Hashable]:
+def fingerprints(coverage: Coverage, quantities: Sequence[Quantity]) -> list[Hashable]:
     """Return the totals of each replicate's flows at the points of the quantities.
 
     They do not depend on the metric, so runs are independent or not in every table alike.
     """
-    replicates, results = sorted(coverage.replicates(engine, quantities)), coverage.results
+    replicates, flows = sorted(coverage.replicates(quantities)), coverage.results.flows
     found: dict[int, list[tuple[object, ...]]] = {number: [] for number in replicates}
     names = ["replicate", "point", "flow", *_COUNTED]
-    for wanted in quantities:
-        runs = results.runs(wanted.experiment, wanted.where, engine)
-        rows = runs.merge(results.flows, on=["scenario", "engine"]).sort_values(["point", "flow"])
+    for runs in map(coverage.ran, quantities):
+        rows = runs.merge(flows, on=["scenario", "engine"]).sort_values(["point", "flow"])
         for number, *counted in rows[names].itertuples(index=False, name=None):
             if number in found:
                 found[number].append(tuple(counted))

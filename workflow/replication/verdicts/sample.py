@@ -1,8 +1,7 @@
 """Samples: the points and replicates behind a verdict, and what a reader must know of them.
 
 Replicates that lack a point are left out of a statistic, so that all are taken over the same
-points, and the reason names them. If they are more than a fifth, nothing is `reproduced`. Where
-replicates have two outcomes the mean represents neither; the reason names both with their shares.
+points. Where replicates have two outcomes the mean represents neither; the reason names both.
 
 A compared flow is *starved* if it gets less than a tenth of its fair share: the least, along its
 path, of a link's rate over the number of flows that cross it. A comparison with such a flow means
@@ -52,108 +51,106 @@ def points_of(study: Study, wanted: Quantity) -> int:
 
 
 class Coverage:
-    """What was run of a study, compared with what the study describes."""
+    """What an engine ran of a study, compared with what the study describes."""
 
-    def __init__(self, study: Study, results: Results) -> None:
-        self.study = study
-        self.results = results
+    def __init__(self, study: Study, results: Results, engine: str) -> None:
+        self.study, self.results, self.engine = study, results, engine
         self._durations_s: dict[str, float] = {}
-        self._known = set(results.flows[RUN].itertuples(index=False, name=None))
+        self._known = set(results.flows.loc[results.flows["engine"] == engine, "scenario"])
 
-    def _ran(self, engine: str, wanted: Quantity) -> pd.DataFrame:
-        runs = self.results.runs(wanted.experiment, wanted.where, engine)
+    def _designed(self, wanted: Quantity) -> pd.DataFrame:
+        return self.results.runs(wanted.experiment, wanted.where, self.engine)
+
+    def ran(self, wanted: Quantity) -> pd.DataFrame:
+        """Return the runs of a quantity's points that the engine supports, as `Results.runs`."""
+        runs = self._designed(wanted)
         return runs[runs["supported"]]
 
-    def notes(self, engine: str, wanted: Quantity) -> Iterator[str]:
-        """Yield in sentences which points of a quantity `engine` did not run in full."""
-        runs = self.results.runs(wanted.experiment, wanted.where, engine)
+    def values(self, wanted: Quantity) -> pd.DataFrame:
+        """Return replicate, factors and value of a quantity."""
+        return values_on(self.results, self.engine, wanted)
+
+    def notes(self, wanted: Quantity) -> Iterator[str]:
+        """Yield in sentences which points of a quantity the engine did not run in full."""
+        runs = self._designed(wanted)
         supported, refused = runs[runs["supported"]], runs[~runs["supported"]]
         needed, designed = points_of(self.study, wanted), runs["point"].nunique()
         why = ", ".join(sorted(set(refused["reason"])))
         count = refused["point"].nunique()
-        missing = [f"{engine} refuses {count} ({why})"] if count else []
+        missing = [f"{self.engine} refuses {count} ({why})"] if count else []
         if needed > designed:
             missing.append(f"this tier leaves out {needed - designed}")
         if supported.empty and count == needed:
             points = "the point" if count == 1 else f"all {count} points"
-            yield f"{engine} refuses {points} ({why})."
+            yield f"{self.engine} refuses {points} ({why})."
         elif missing:
             ran = supported["point"].nunique()
             yield f"{ran} of {needed} points were run: {'; '.join(missing)}."
-        pairs = supported[RUN].itertuples(index=False, name=None)
-        if failed := sum(pair not in self._known for pair in pairs):
+        if failed := sum(scenario not in self._known for scenario in supported["scenario"]):
             yield f"{failed} of {len(supported)} runs have no result."
-        short, full = self.shortened(engine, wanted)
+        short, full = self.shortened(wanted)
         if short < full:
             yield f"Runs last {short:g} s instead of the paper's {full:g} s."
 
-    def no_value(self, engine: str, wanted: Quantity) -> str:
-        """Return in sentences why no run of `engine` has a value of a quantity."""
-        notes = list(self.notes(engine, wanted))
-        if not self._ran(engine, wanted).empty:
+    def no_value(self, wanted: Quantity) -> str:
+        """Return in sentences why no run of the engine has a value of a quantity."""
+        notes = list(self.notes(wanted))
+        if not self.ran(wanted).empty:
             what = f"{metric_label(wanted.metric)}{window_in_words(wanted)}"
             notes.insert(0, f"no run has a value for {what}{UNDEFINED.get(wanted.metric, '')}.")
         return " ".join(notes)
 
-    def points(self, engine: str, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
-        """Return the points of the quantities that `engine` ran, each once."""
-        found = (
-            (wanted.experiment, str(point))
-            for wanted in quantities
-            for point in self._ran(engine, wanted)["point"]
-        )
+    def points(self, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
+        """Return the points of the quantities that the engine ran, each once."""
+        found = ((one.experiment, str(p)) for one in quantities for p in self.ran(one)["point"])
         return [{"experiment": one, "point": point} for one, point in dict.fromkeys(found)]
 
-    def shortened(
-        self, engine: str, wanted: Quantity, replicate: int | None = None
-    ) -> tuple[float, float]:
+    def shortened(self, wanted: Quantity, replicate: int | None = None) -> tuple[float, float]:
         """Return in s the shortest duration that was run, and the paper's for these points.
 
         With `replicate`, only the runs of that replicate count.
         """
-        runs = self._ran(engine, wanted)
+        runs = self.ran(wanted)
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
         key = json.dumps([wanted.experiment, wanted.where])
         if key not in self._durations_s:
-            shortest_s = shortest_duration_s(self.study, wanted.experiment, wanted.where)
-            self._durations_s[key] = shortest_s
+            self._durations_s[key] = shortest_duration_s(self.study, wanted)
         full = self._durations_s[key]
         ran = runs["scenario"].unique()
         return min([full, *(float(self.results.scenarios[s]["duration_s"]) for s in ran)]), full
 
-    def lack(self, engine: str, quantities: Iterable[Quantity]) -> ReasonCode:
+    def lack(self, quantities: Iterable[Quantity]) -> ReasonCode:
         """Return whether the engine or the tier is why these quantities cannot be judged."""
-        found = [(one, self.results.runs(one.experiment, one.where, engine)) for one in quantities]
+        found = [(one, self._designed(one)) for one in quantities]
         if all(runs["supported"].all() for _, runs in found):
             for wanted, runs in found:
-                short, full = self.shortened(engine, wanted)
+                short, full = self.shortened(wanted)
                 if short < full or runs["point"].nunique() < points_of(self.study, wanted):
                     return ReasonCode.TOO_FEW_RUNS
         return ReasonCode.ENGINE_LACKS_IT
 
-    def replicates(self, engine: str, quantities: Iterable[Quantity]) -> set[int]:
-        """Return the replicates that the design has at every point that `engine` supports."""
+    def replicates(self, quantities: Iterable[Quantity]) -> set[int]:
+        """Return the replicates that the design has at every point that the engine supports."""
         found = []
-        for runs in (self._ran(engine, wanted) for wanted in quantities):
+        for runs in map(self.ran, quantities):
             points = runs.groupby("replicate")["point"].nunique()
             found.append({int(n) for n in points.index[points == runs["point"].nunique()]})
         return set.intersection(*found)
 
 
 def left_out(
-    coverage: Coverage, engine: str, quantities: Sequence[Quantity], used: Collection[int]
+    coverage: Coverage, quantities: Sequence[Quantity], used: Collection[int]
 ) -> tuple[str, bool]:
-    """Say which replicates of the quantities' points on `engine` are not among those `used`.
+    """Return a sentence on the replicates that are not `used`, and if they are too many.
 
-    Return the sentence, empty for none, and whether they are too many for `reproduced`. A replicate
-    that the design has at some of the points only does not count as left out.
+    A replicate that the design has at some of the points only does not count as left out.
     """
-    designed = coverage.replicates(engine, quantities)
+    designed = coverage.replicates(quantities)
     missing = designed - set(used)
     if not missing:
         return "", False
-    found = (_causes(coverage, engine, wanted, missing) for wanted in quantities)
+    found = (_causes(coverage, wanted, missing) for wanted in quantities)
     causes = list(dict.fromkeys(itertools.chain(*found)))
     more = len(causes) - _NAMED
     named = causes[:_NAMED] + ([f"{more} more"] if more > 0 else [])
@@ -162,16 +159,16 @@ def left_out(
     return sentence, len(missing) > MOST_LEFT_OUT * len(designed)
 
 
-def _causes(coverage: Coverage, engine: str, wanted: Quantity, missing: set[int]) -> Iterator[str]:
+def _causes(coverage: Coverage, wanted: Quantity, missing: set[int]) -> Iterator[str]:
     """Yield where the quantity is undefined in one of the missing replicates."""
-    frame = values_on(coverage.results, engine, wanted)
+    frame = coverage.values(wanted)
     undefined = frame[frame["value"].isna() & frame["replicate"].isin(missing)]
     if undefined.empty:
         return
     whole = {"aggregate": "sum", "window_s": None, "links": None}
     sent = wanted.model_copy(update={"metric": "packets_sent", **whole})
     keys = [column for column in undefined if column != "value"]
-    counted = undefined[keys].merge(values_on(coverage.results, engine, sent), on=keys, how="left")
+    counted = undefined[keys].merge(coverage.values(sent), on=keys, how="left")
     for packets, where in zip(counted["value"], _levels(counted), strict=True):
         why = " (no packet sent)" if packets == 0 else UNDEFINED.get(wanted.metric, "")
         at = levels_in_words(coverage.study, wanted.experiment, where)

@@ -10,8 +10,7 @@ point are its replicates. Delays, timeouts and queues are undefined, because `ss
 them. Rates are its delivery rates, weighted by time, zero where it prints none. Their sum is about
 3 % low, so they only serve ratios.
 
-The result is `holds` if the verdict would be `reproduced`, else `fails`, or `none` if a side has no
-number at one of its points. A test of several parts counts the parts that can be computed.
+A test of several parts counts the parts that can be computed.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ from replication.study.table import (
     write_table,
 )
 from replication.study.verdict import Verdict
-from replication.verdicts.claim import INTERVAL_DECIDES, judge_statistic
+from replication.verdicts.audit import RATES
+from replication.verdicts.claim import judge_statistic
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.sample import points_of, values_on
 from replication.verdicts.wording import wording
 
 #: The engine of the paper's own runs.
 PUBLISHED = "published"
-RATES = ("throughput_bps", "goodput_bps")
 #: Flows of a trace are sampled at different times, and its windows are in segments.
 _UNKNOWN = {"queue", "fairness"}, {"cwnd_bytes"}
 SELF_CONSISTENCY = "self_consistency.csv"
@@ -64,7 +63,6 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
     """
     design: list[dict[str, Any]] = []
     series: list[pd.DataFrame] = []
-    flows: list[dict[str, Any]] = []
     scenarios: dict[str, dict[str, Any]] = {}
     for table in study.tables:
         trace = table.id.removeprefix(TABLE_PREFIX)
@@ -79,12 +77,11 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
         first_s = min(float(samples["time_s"].min()) for samples in raw.values())
         own = [_series(trace, _name(table, row), samples, first_s) for row, samples in raw.items()]
         series += own
-        flows += [_totals(one) for one in own]
         scenarios[trace] = _scenario(own)
     return SampledResults(
         study_id=study.id,
         design=pd.DataFrame(design),
-        flows=pd.DataFrame(flows, columns=list(FLOW_COLUMNS)),
+        flows=pd.DataFrame([_totals(one) for one in series], columns=list(FLOW_COLUMNS)),
         scenarios=scenarios,
         read_series=partial(pd.concat, series, ignore_index=True),
     )
@@ -98,16 +95,14 @@ def _name(table: Table, row: str) -> str:
 
 def _series(trace: str, flow: str, samples: pd.DataFrame, first_s: float) -> pd.DataFrame:
     """Return the samples of a flow as a series, with times from the trace's first sample."""
-    rates = None
-    if "delivery_rate_bps" in samples:
-        rates = samples["delivery_rate_bps"].fillna(0)
+    rates = samples.get("delivery_rate_bps")
     return pd.DataFrame(
         {
             **{"scenario": trace, "engine": PUBLISHED, "flow": flow},
             "time_s": samples["time_s"] - first_s,
             "cwnd_bytes": samples["cwnd_segments"],
             "ssthresh_bytes": samples["ssthresh_segments"],
-            "throughput_bps": rates,
+            "throughput_bps": None if rates is None else rates.fillna(0),
             "rtt_s": samples.get("rtt_s"),
             "retransmissions": samples["retransmissions"].fillna(0).diff().fillna(0),
         }
@@ -161,8 +156,7 @@ class SelfConsistency:
 
     def _part(self, test: SimpleTest) -> tuple[str, str]:
         """Return the result of one test, and its reason."""
-        expect = test.expect
-        if isinstance(expect, PublishedRun):
+        if isinstance(test.expect, PublishedRun):
             return NONE, "Our runs are compared with the published value itself."
         try:
             found = [self._values(one, isinstance(test, ValueTest)) for one in sides(test)]
@@ -173,8 +167,7 @@ class SelfConsistency:
         words = wording(self.study, test)
         if sources == [PRINTED] and len(comparison.values) > 1:
             words = replace(words, sample="printing")
-        decides = isinstance(test, INTERVAL_DECIDES)
-        judgement = judge_statistic(comparison, expect, test.direction, words, decides)
+        judgement = judge_statistic(test, comparison, words)
         result = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
         return result, f"From the {' and '.join(sources)}: {judgement.reason}"
 

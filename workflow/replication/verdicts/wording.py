@@ -24,7 +24,7 @@ from replication.study.claim_model import (
     Where,
     flows_in_words,
 )
-from replication.study.parameter import Factor
+from replication.study.parameter import Factor, Level
 from replication.study.study import Study
 
 #: Ids by which papers number their tables: 5.1, II, A3.
@@ -244,9 +244,17 @@ def _has_several(study: Study, wanted: Quantity) -> bool:
 
 
 def _split(study: Study, experiment: str, where: Where) -> tuple[list[str], list[str]]:
-    factors = [f for f in study.experiment(experiment).factors if f.id in where]
-    named = [_levels(f, where[f.id]) for f in factors if not _is_numeric(f)]
-    return named, [_levels(f, where[f.id]) for f in factors if _is_numeric(f)]
+    """Return levels in words: names alone, and numbers with their factor's label and unit."""
+    named, numeric = [], []
+    for factor in study.experiment(experiment).factors:
+        chosen = [level for level in factor.levels if level.key in where.get(factor.id, [])]
+        # "slow" is a name whatever its value.
+        is_numeric = all(v.value is not None and v.label[:1].isdigit() for v in factor.levels)
+        if chosen and is_numeric:
+            numeric.append(_numbers(factor, chosen))
+        elif chosen:
+            named.append(_joined([level.label for level in chosen]))
+    return named, numeric
 
 
 def _flows(wanted: Quantity) -> str:
@@ -256,16 +264,7 @@ def _flows(wanted: Quantity) -> str:
     return known[wanted.flows] if isinstance(wanted.flows, str) else flows_in_words(wanted.flows)
 
 
-def _is_numeric(factor: Factor) -> bool:
-    """Return whether levels read as numbers; "slow" is a name whatever its value."""
-    return all(level.value is not None and level.label[:1].isdigit() for level in factor.levels)
-
-
-def _levels(factor: Factor, keys: Sequence[str]) -> str:
-    """Return levels in words: names alone, numbers with the factor's label and unit."""
-    chosen = [level for level in factor.levels if level.key in keys]
-    if not _is_numeric(factor):
-        return _joined([level.label for level in chosen])
+def _numbers(factor: Factor, chosen: Sequence[Level]) -> str:
     if len(chosen) == len(factor.levels) > 1:
         return f"every {lower(factor.label)}"
     numbers = [f"{level.value:g}" for level in chosen]

@@ -31,9 +31,8 @@ from replication.study.published import published_path, read_published
 from replication.study.study import REGIONS_TABLE, Study
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.comparison import UntestableError, compare
-from replication.verdicts.counts import Share, tallies
 from replication.verdicts.self_consistency import printed_numbers
-from replication.verdicts.verdict_table import Judged
+from replication.verdicts.verdict_table import Judged, Share, tallies
 from replication.verdicts.wording import lower, wording
 
 

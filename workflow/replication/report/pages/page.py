@@ -29,7 +29,7 @@ from replication.report.pages.assumptions import plausible
 from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
-from replication.verdicts.counts import WHAT
+from replication.verdicts.verdict_table import WHAT
 from replication.verdicts.wording import lower
 
 

@@ -22,7 +22,7 @@ from replication.report.pages.source import Source, grouped, of_study
 from replication.study.study import REGIONS_TABLE
 from replication.study.variation import Range
 from replication.study.verdict import Verdict
-from replication.verdicts.counts import Tally
+from replication.verdicts.verdict_table import Tally
 
 _Result = Mapping[str, Any]
 

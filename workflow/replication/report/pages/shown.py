@@ -9,8 +9,7 @@ import pandas as pd
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.study.table import written
 from replication.study.verdict import Verdict
-from replication.verdicts.counts import tallies
-from replication.verdicts.verdict_table import Judged
+from replication.verdicts.verdict_table import Judged, tallies
 from replication.verdicts.wording import figure
 
 MISSING = "–"

@@ -16,8 +16,7 @@ from replication.study.published import Table, published_path, read_published
 from replication.study.study import Experiment, Study
 from replication.study.table import Row
 from replication.study.verdict import Verdict
-from replication.verdicts.counts import Numbers
-from replication.verdicts.verdict_table import Judged, is_supported
+from replication.verdicts.verdict_table import Judged, Numbers, is_supported
 from replication.verdicts.wording import table_name, table_names, wording
 
 #: A published number with ours, as `_cells` makes it, or a table, as `_table` makes it.
