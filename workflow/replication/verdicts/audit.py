@@ -12,8 +12,6 @@ The audit needs no run. It reads numbers as the study maps them; `explore.findin
 an explanation's interpretation.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

@@ -6,8 +6,6 @@ bounds use the study's assumptions too. A value beyond a strict bound is impossi
 only beyond a full bound contradicts an assumption of ours.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -7,14 +7,12 @@ for all tables) or the *interpretation* of a column (applied to existing runs), 
 cannot be tested. An explanation is a set of causes, each at one of its levels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -166,7 +164,7 @@ class Cause(Document):
     """Why it cannot be tested here."""
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Cause:
+    def _one_kind(self) -> Self:
         kinds = (self.levels, self.range, self.untestable)
         if sum(kind is not None for kind in kinds) != 1:
             raise ValueError(f"cause {self.id}: give one of levels, range and untestable")
@@ -257,7 +255,7 @@ class Coupled(Document):
     """Cause to level, including `cause`; all are simulated causes."""
 
     @model_validator(mode="after")
-    def _has_cause(self) -> Coupled:
+    def _has_cause(self) -> Self:
         if not all(self.cause in start for start in self.starts):
             raise ValueError(f"coupled: every start must have the cause {self.cause}")
         return self
@@ -285,7 +283,7 @@ class Explanations(Document):
     """Causes to start with together."""
 
     @model_validator(mode="after")
-    def _unique(self) -> Explanations:
+    def _unique(self) -> Self:
         unique((cause.id for cause in self.causes), "cause")
         return self
 

@@ -3,8 +3,6 @@
 What can be judged is known before anything runs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ the same kind falls between them with a probability of 95 %. There is no correct
 of numbers, since it would make agreement easier.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 

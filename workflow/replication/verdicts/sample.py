@@ -9,8 +9,6 @@ little: its delay meets no queue, its loss rate rests on few packets. The verdic
 reason says so.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -13,8 +13,6 @@ them. Rates are its delivery rates, weighted by time, zero where it prints none.
 A test of several parts counts the parts that can be computed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -10,8 +10,6 @@ Counts of verdicts have one definition and one denominator each, for pages, note
 data/README.md explains them (`counts.csv`); shares are of the tested.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

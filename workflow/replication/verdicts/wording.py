@@ -1,7 +1,5 @@
 """Tests and quantities in words: what is measured, its value, and the condition on it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence
