@@ -1,12 +1,11 @@
 """Rendered reports and a browser to open them in, offline, from the file system."""
 
+import fcntl
 import os
 from pathlib import Path
 
-import nbformat
 import pytest
 from playwright.sync_api import sync_playwright
-from replication.report.notebooks.notebook import write_notebook
 from replication.report.release import released_results
 from replication.report.render import render
 
@@ -26,6 +25,18 @@ def some_runs(report):
     return list(found.values())
 
 
+def assert_drawn(one, report, name):
+    """Check that every chart of an open page is drawn, without an error or a request."""
+    drawn = one.wait_for_charts()
+    assert drawn == (report / name).read_text().count(" data-script=")
+    marks = one.page.evaluate(
+        "[...document.querySelectorAll('.plot svg.marks')].map("
+        "(svg) => svg.querySelectorAll('path, text, line').length)"
+    )
+    assert len(marks) == drawn and all(count > 3 for count in marks), name
+    assert not one.errors and not one.outside(), name
+
+
 def a_page_with(report, text):
     return next(name for name in pages(report) if text in (report / name).read_text())
 
@@ -39,14 +50,15 @@ def report(request) -> Path:
 
 
 @pytest.fixture(scope="session")
-def example(tmp_path_factory) -> Path:
-    """Return a report of the release, which has a sensitivity analysis."""
-    work = tmp_path_factory.mktemp("report")
-    executed = work / "notebooks"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Example")])
-    write_notebook(executed / "saxena.throughput_tables.ipynb", notebook)
-    render(ROOT, released_results(ROOT), executed, work / "html")
-    return work / "html"
+def example(tmp_path_factory, worker_id) -> Path:
+    """Return a report of the release, which has a sensitivity analysis; all workers share it."""
+    base = tmp_path_factory.getbasetemp()
+    out = (base if worker_id == "master" else base.parent) / "example"
+    with out.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not out.is_dir():
+            render(ROOT, released_results(ROOT), out / "no notebooks", out)
+    return out
 
 
 @pytest.fixture(scope="session")

@@ -44,7 +44,13 @@ def explored(tmp_path_factory):
         # Only the table with the cheapest runs.
         document["stages"] = [{"rows": {"III": ["5"]}}]
         document["held_out"]["rows"] = {"III": ["15"]}
-    # Runs of 5 s of 100, as the explanation runs every level of the three tables.
+    # One of three tables and runs of 5 s of 100, as the explanation runs every level of a table.
+    with changed(project.root / "configs/studies/saxena/claims.yaml") as document:
+        document["tables"] = [one for one in document["tables"] if one["id"] == "III"]
+    (project.root / "configs/studies/saxena/changes.yaml").unlink()
+    numbers = project.root / "data/published/saxena.csv"
+    head, *lines = numbers.read_text(encoding="utf-8").splitlines(keepends=True)
+    numbers.write_text("".join([head, *(line for line in lines if line.startswith("III,"))]))
     study = "configs/studies/saxena/study.yaml"
     project.edit(study, "  duration_s: {value: 100,", "  duration_s: {value: 5,")
     done = project.snakemake("explain", studies="saxena")
@@ -72,7 +78,7 @@ def test_claims_and_cells_on_what_was_run_have_a_share_and_the_others_none(explo
     assert tuple(claims.loc["c05"]) == (8, "too few designs")
     assert tuple(claims.loc["c01"]) == (0, "not testable")
     cells = table(explored, "sensitivity/saxena/cells.csv")
-    assert set(cells.loc[cells["designs"] > 0, "table"]) == {"III"}
+    assert 0 < (cells["designs"] > 0).sum() < len(cells)
 
 
 def test_the_explanation_is_told_for_each_number_and_its_scenarios_can_be_run(explored):
