@@ -20,8 +20,12 @@ _COLUMNS = ["study", "kind", "table", "row", "column", "row_label", "column_labe
 _COLUMNS += ["display_unit", *_VALUES, "accepted_low", "accepted_high"]
 _COLUMNS += ["n", "relative_deviation", "verdict"]
 _WORDS = list(map(str, Verdict))
-_COLOURS = dict(zip(_WORDS, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True))
-_SYMBOLS = dict(zip(_WORDS, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True))
+VERDICT_COLOURS = dict(
+    zip(_WORDS, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True)
+)
+VERDICT_SYMBOLS = dict(
+    zip(_WORDS, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True)
+)
 
 
 def column_figures(cells: pd.DataFrame, *tables: Table) -> Iterator[Figure]:
@@ -116,7 +120,9 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
     """
     shown = [word for word in _WORDS if (present == word).any()]
     legend = draw.legend_of(shown, "Verdict")
-    colours, symbols = ([looks[verdict] for verdict in shown] for looks in (_COLOURS, _SYMBOLS))
+    colours, symbols = (
+        [looks[verdict] for verdict in shown] for looks in (VERDICT_COLOURS, VERDICT_SYMBOLS)
+    )
     return {
         "color": draw.levels_of(alt.Color, "verdict", shown, colours, legend),
         "stroke": draw.levels_of(alt.Stroke, "verdict", shown, colours, legend),
