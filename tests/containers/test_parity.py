@@ -1,6 +1,6 @@
 """Parity: the same scenarios give the same bytes, natively and in containers.
 
-REPLICATION_PARITY names the studies. REPLICATION_FINISHED may name a project that ran natively.
+REPLICATION_PARITY names the studies.
 """
 
 import json
@@ -11,12 +11,14 @@ import pytest
 from replication.simulate.runtime import ANALYSIS, find_image, reference
 
 from tests.containers.conftest import ENGINES, ROOT
-from tests.workflow.project import copy_project, finished_project
+from tests.workflow.project import brief_project
 
-#: Small in tier quick; together they run on every engine.
+#: Together they run on every engine.
 STUDIES = os.environ.get("REPLICATION_PARITY", "nishitha,kapadia").split(",")
 TABLES = [f"data/reproduced/results/{s}/{t}.parquet" for s in STUDIES for t in ("flows", "series")]
-SETTINGS = {"tier": "quick", "studies": ",".join(STUDIES), "engines": ",".join(ENGINES)}
+SETTINGS = {"tier": "brief", "studies": ",".join(STUDIES), "engines": ",".join(ENGINES)}
+# A container takes a second to start.
+SETTINGS["batch_cost_s"] = 20
 
 
 def results(project):
@@ -32,12 +34,8 @@ def usages(project):
 @pytest.fixture(scope="module")
 def native(tmp_path_factory):
     """Return a project in which the studies have run natively, and their results."""
-    folder = tmp_path_factory.mktemp("parity") / "project"
-    if "REPLICATION_FINISHED" in os.environ:
-        project = finished_project(folder)
-    else:
-        project = copy_project(folder, engines_from=ROOT)
-        project.snakemake(*TABLES, **SETTINGS)
+    project = brief_project(tmp_path_factory.mktemp("parity") / "project")
+    project.snakemake(*TABLES, **SETTINGS)
     ran = [run for runs in usages(project).values() for run in runs]
     assert {run["runtime"] for run in ran} == {"native"}
     assert {run["engine"] for run in ran} == set(ENGINES)
@@ -62,7 +60,7 @@ def test_containers_give_the_native_bytes(native, podman):
 
 @pytest.mark.skipif(len(ENGINES) < 3, reason="the analysis image holds all engines")
 def test_the_workflow_in_the_analysis_image_gives_the_native_bytes(native, podman, tmp_path):
-    project = copy_project(tmp_path / "project")
+    project = brief_project(tmp_path / "project")
     # The link points outside the mounted folder, and its target is not needed in the image.
     (project.root / ".cache").unlink()
     words = ["run", "--rm", "--network=none", f"--volume={project.root}:/project"]

@@ -10,17 +10,9 @@ import time
 import psutil
 import pytest
 
-from tests.workflow.project import ROOT, copy_project
+from tests.workflow.project import brief_project
 
 STUDY = {"tier": "brief", "studies": "nishitha"}
-TIER = """\
-id: brief
-title: a few short runs in several batches
-replicates: [{count: 1}]
-levels: quick
-cost_limit_s: 0.1
-batch_cost_s: 0.7
-"""
 TARGET = "data/reproduced/cells.csv"
 RESULTS = ("results/nishitha/flows.parquet", "results/nishitha/series.parquet")
 RESULTS += ("cells.csv", "claims.csv", "self_consistency.csv", "audit.csv")
@@ -29,13 +21,6 @@ RESULTS += ("cells.csv", "claims.csv", "self_consistency.csv", "audit.csv")
 def results_of(project):
     """Return the bytes of a run's results."""
     return {path: (project.root / "data/reproduced" / path).read_bytes() for path in RESULTS}
-
-
-def brief_project(folder, engines_from=ROOT):
-    """Return a copy of the project with the tier of these tests, and engines if built."""
-    project = copy_project(folder, engines_from)
-    (folder / "configs/tiers/brief.yaml").write_text(TIER)
-    return project
 
 
 @pytest.fixture(scope="module")

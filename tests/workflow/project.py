@@ -26,6 +26,15 @@ BUILT = "data/reproduced/engines"
 BUILDERS = ("fetch_ns3_wheel", "build_ns3_program", "build_ns2_program", "build_linux_program")
 #: What `make report ENGINES=ns3,ns2,linux TIER=quick` runs.
 QUICK = {"tier": "quick", "engines": "ns3,ns2,linux"}
+#: A tier of tests, with short runs in many batches.
+BRIEF = """\
+id: brief
+title: a few short runs
+replicates: [{count: 1}]
+levels: quick
+cost_limit_s: 0.1
+batch_cost_s: 0.7
+"""
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,13 @@ def copy_project(target, engines_from=None):
     project = Project(target)
     if engines_from is not None:
         project.adopt_engines(engines_from)
+    return project
+
+
+def brief_project(target, engines_from=ROOT):
+    """Return a copy of the project with the tier brief, and engines if built."""
+    project = copy_project(target, engines_from)
+    (target / "configs/tiers/brief.yaml").write_text(BRIEF)
     return project
 
 
