@@ -13,9 +13,11 @@ from replication.engines.model import Engine, Refusals
 from replication.engines.ns3 import NS3_VERSION, own_program
 from replication.study.files import file_sha256, read_yaml
 from replication.study.link import Queue, Red, TokenBucketFilter
-from replication.study.scenario import CONGESTION_CONTROLS, Scenario, TcpFlow
+from replication.study.scenario import Scenario, TcpFlow
 
-_CONTROLS = frozenset(CONGESTION_CONTROLS)
+
+def _named(names: str) -> frozenset[str]:
+    return frozenset(names.split())
 
 
 def _host_settings(scenario: Scenario) -> Refusals:
@@ -61,8 +63,7 @@ def _ns3_refuses_scenario(scenario: Scenario) -> Refusals:
 
 _MANY_SEGMENTS = "with an acknowledgement for more than two segments"
 #: ns-2's agents that run modules of Linux, with a scoreboard that always uses SACK.
-_NS2_LINUX = {"bic", "cubic", "htcp", "hybla", "illinois", "linuxreno", "scalable", "veno"}
-_NS2_LINUX |= {"westwood_plus", "yeah"}
+_NS2_LINUX = _named("bic cubic htcp hybla illinois linuxreno scalable veno westwood_plus yeah")
 #: ns-2's module is that of Linux 2.6.22: beta is 819/1024, and HyStart (2.6.29) is missing.
 _NS2_CUBIC_BETA = 0.8
 
@@ -261,7 +262,10 @@ def ns3(version: str) -> Engine:
         name="ns3",
         title="ns-3",
         version=version,
-        congestion_controls=_CONTROLS - {"westwood"},
+        congestion_controls=_named(
+            "tahoe reno newreno linuxreno cubic vegas westwood_plus highspeed bbr bic dctcp "
+            "htcp hybla illinois ledbat lp scalable veno yeah"
+        ),
         queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}),
         losses=frozenset({"random", "listed"}),
         refuse_flow=functools.partial(_ns3_refuses_flow, version),
@@ -279,7 +283,7 @@ NS2 = Engine(
     name="ns2",
     title="ns-2",
     version="2.35",
-    congestion_controls=frozenset(_NS2_LINUX | {"highspeed", "newreno", "reno", "tahoe", "vegas"}),
+    congestion_controls=_NS2_LINUX | {"highspeed", "newreno", "reno", "tahoe", "vegas"},
     queues=frozenset({"droptail", "pfifo", "red"}),
     losses=frozenset({"random", "listed"}),
     refuse_flow=_ns2_refuses_flow,
@@ -298,7 +302,10 @@ LINUX = Engine(
     title="Linux",
     version="6.12",
     released="2024, long-term",
-    congestion_controls=_CONTROLS - {"tahoe", "reno", "newreno", "westwood", "ledbat"},
+    congestion_controls=_named(
+        "bbr bic cubic dctcp highspeed htcp hybla illinois linuxreno lp scalable vegas "
+        "veno westwood_plus yeah"
+    ),
     queues=NS3.queues | {"fq_pie", "cake"},
     losses=frozenset({"random"}),
     refuse_flow=_linux_refuses_flow,
