@@ -12,7 +12,7 @@ rule execute_notebook:
         series=rules.collect_results.output.series,
         verdicts=rules.evaluate_study.output.verdicts,
         own=rules.judge_self_consistency.output.own,
-        program=PIPE.program_of("ns3") if PIPE.runs_live else [],
+        program=PIPE.live_program,
         traces=lambda wildcards: (
             rules.compare_traces.output if wildcards.kind == "trace_comparison" else []
         ),

@@ -103,7 +103,7 @@ rule execute_sensitivity_notebook:
         notebook=f"{PATHS.notebooks}/sensitivity.ipynb",
         input_hashes=rules.measure_robustness.output.input_hashes,
         explanation=rules.explain_study.output.explanation,
-        program=PIPE.program_of("ns3") if PIPE.runs_live else [],
+        program=PIPE.live_program,
     output:
         notebook=f"{PATHS.executed}/{{study}}.sensitivity.ipynb",
     log:

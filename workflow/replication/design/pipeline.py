@@ -81,7 +81,6 @@ class Start:
     config: Config
     inside: str | None = None
     paths: Paths = field(default_factory=Paths)
-    _fingerprints: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_native(self) -> bool:
@@ -90,9 +89,7 @@ class Start:
 
     def fingerprint(self, engine: str) -> str:
         """Return the fingerprint of an engine's version and sources."""
-        if engine not in self._fingerprints:
-            self._fingerprints[engine] = self.config.engine(engine).fingerprint(self.root)
-        return self._fingerprints[engine]
+        return self.config.engine(engine).fingerprint(self.root)
 
     def image(self, engine: str) -> str:
         """Return the id of an engine's image, for a container runtime."""
@@ -244,6 +241,11 @@ class Pipeline(Start):
         """Whether notebooks can run the engine ns3 themselves, in the same version."""
         is_pinned = self.config.ns3_version == NS3_VERSION
         return "ns3" in self.engines and self.config.runtime == "native" and is_pinned
+
+    @property
+    def live_program(self) -> list[Path]:
+        """The program that notebooks run."""
+        return self.program_of("ns3") if self.runs_live else []
 
     @property
     def shown(self) -> str:

@@ -96,14 +96,8 @@ class Engine:
         """Return the source files of the program, with the lock of this version only."""
         folder = root / "workflow" / "engines" / self.name
         folders = [folder, folder.with_name("common")] if self.shared else [folder]
-        found = (p for folder in folders for p in folder.rglob("*") if p.is_file())
-        return sorted(
-            p
-            for p in found
-            if p.name != "README.md"
-            and not _is_cached(p.relative_to(folder.parent))
-            and (p.suffix != ".lock" or p.stem == self.version)
-        )
+        found = (path for one in folders for path in _source_files(one))
+        return sorted(p for p in found if p.suffix != ".lock" or p.stem == self.version)
 
     def fingerprint(self, root: Path) -> str:
         """Return a hash of the sources and the version; only runs with the same one are reused."""
@@ -175,6 +169,12 @@ class Engine:
 
 def _first(refusals: Refusals) -> str:
     return next((text for text, is_met in refusals.items() if is_met), "")
+
+
+@functools.cache
+def _source_files(folder: Path) -> tuple[Path, ...]:
+    found = (p for p in folder.rglob("*") if p.is_file() and p.name != "README.md")
+    return tuple(p for p in found if not _is_cached(p.relative_to(folder.parent)))
 
 
 def _is_cached(path: Path) -> bool:
