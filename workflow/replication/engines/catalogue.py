@@ -193,24 +193,22 @@ def _linux_refuses_together(tcp: list[TcpFlow], timer_hz: int) -> Refusals:
 def _linux_refuses_shapers(scenario: Scenario) -> Refusals:
     merges = scenario.host_or_default().segmentation_offload
     largest_bytes = max(flow.packet_bytes for flow in scenario.flows)
-    refused = {}
+    found = []
     for link in scenario.links:
         # TBF drops packets larger than its bucket; it counts at least Ethernet's header.
         least_bytes = largest_bytes + max(link.frame_bytes, _ETHERNET_BYTES)
         for queue, shaper in ((link.queue_ab, link.shaper_ab), (link.queue_ba, link.shaper_ba)):
             if isinstance(shaper, TokenBucketFilter):
                 if shaper.burst_bytes < least_bytes:
-                    refused[f"shaper 'tbf' with a burst below a packet of {least_bytes} bytes"] = (
-                        True
-                    )
+                    found.append(f"shaper 'tbf' with a burst below a packet of {least_bytes} bytes")
                 # Packets that TBF cuts count as Ethernet frames, whatever the size table says.
                 if merges and link.frame_bytes != _ETHERNET_BYTES:
-                    refused[
+                    found.append(
                         "shaper 'tbf' with segmentation offload and frame_bytes other than 14"
-                    ] = True
+                    )
             elif merges and isinstance(queue, Red):
-                refused["RED with segmentation offload: its shaper would cut merged packets"] = True
-    return refused
+                found.append("RED with segmentation offload: its shaper would cut merged packets")
+    return dict.fromkeys(found, True)
 
 
 def _linux_refuses_queue(queue: Queue) -> Refusals:

@@ -31,8 +31,7 @@ def enter(root: Path) -> None:
     for path in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         if Path(path).resolve() != _PACKAGE.parent:
             raise InputError(f"PYTHONPATH: {path!r} would replace locked packages: unset it")
-    home = os.environ.get("HOME", "")
-    _replace(_kept() | {_CALLERS_HOME: os.environ.get(_CALLERS_HOME) or home})
+    _replace(_kept() | {_CALLERS_HOME: _callers_home("")})
 
 
 def enter_workflow(root: Path) -> None:
@@ -53,8 +52,11 @@ def core() -> dict[str, str]:
 
 def with_callers_home() -> dict[str, str]:
     """Return our environment with the caller's HOME, where container engines keep their images."""
-    home = os.environ.get("HOME", "/")
-    return os.environ | {"HOME": os.environ.get(_CALLERS_HOME) or home}
+    return os.environ | {"HOME": _callers_home("/")}
+
+
+def _callers_home(default: str) -> str:
+    return os.environ.get(_CALLERS_HOME) or os.environ.get("HOME", default)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -40,6 +39,7 @@ from replication.study.claim_model import (
     sides,
 )
 from replication.study.errors import InputError
+from replication.study.files import digest_of
 from replication.study.study import Study
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.sample import starved, starved_note
@@ -270,7 +270,7 @@ class Exploration:
     def _validate(self) -> None:
         """Run random points of the whole area, and compare them with their predictions."""
         panels = list(self.surfaces)
-        seed = int.from_bytes(sha256(self.name.encode()).digest()[:4], "big")
+        seed = int(digest_of(self.name.encode())[:8], 16)
         random = np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
         drawn = [
             _place(panels[int(random.integers(len(panels)))], *random.random(2))

@@ -5,7 +5,6 @@ takes the text colour of its page in light mode, dark mode and print. Colours ar
 Ito with contrast on both grounds; each comes with a different symbol or dash.
 """
 
-import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ import altair as alt
 import pandas as pd
 
 from replication.report.charts.data import Display
+from replication.study.files import digest_of
 
 _COLUMNS = ["series", "x", "mean", "low", "high", "n"]
 #: Characters in a line of an axis label.
@@ -40,7 +40,7 @@ def file_of(name: str) -> str:
     """Return the file name, without suffix, for a `name`; a long one ends in a hash."""
     if len(name) <= _LONGEST:
         return name
-    return f"{name[:_LONGEST]}+sha256-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+    return f"{name[:_LONGEST]}+sha256-{digest_of(name.encode())[:32]}"
 
 
 #: Any Altair chart; the classes have no useful common type.

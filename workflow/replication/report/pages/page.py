@@ -6,7 +6,6 @@ file system may not fetch JSON.
 """
 
 import datetime
-import hashlib
 import json
 import re
 from collections import Counter
@@ -27,7 +26,7 @@ from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.assumptions import plausible
 from replication.report.pages.source import Source
-from replication.study.files import write_text
+from replication.study.files import digest_of, write_text
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
 from replication.verdicts.verdict_table import WHAT
 from replication.verdicts.wording import lower
@@ -181,7 +180,7 @@ def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
     config = specification.get("config", {}) | {"aria": False}
     text = _NOISE.sub("", vl_convert.vegalite_to_svg({**specification, "config": config}))
     text = _INKED.sub(r"\1", _UNSEEN.sub("", text))
-    name = hashlib.sha256(name.encode()).hexdigest()[:6]
+    name = digest_of(name.encode())[:6]
     # Coordinates need one decimal; texts, such as ticks of 0.01 and 0.02, keep theirs.
     text = _TAG.sub(lambda tag: _FRACTION.sub(r"\1", tag[0]).replace(".0,", ","), text)
     # Lines through hundreds of points need no fractions of a pixel.
