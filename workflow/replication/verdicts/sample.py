@@ -10,7 +10,6 @@ reason says so.
 """
 
 import itertools
-import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -53,7 +52,6 @@ class Coverage:
 
     def __init__(self, study: Study, results: Results, engine: str) -> None:
         self.study, self.results, self.engine = study, results, engine
-        self._durations_s: dict[str, float] = {}
         self._known = set(results.flows.loc[results.flows["engine"] == engine, "scenario"])
 
     def _designed(self, wanted: Quantity) -> pd.DataFrame:
@@ -111,10 +109,7 @@ class Coverage:
         runs = self.ran(wanted)
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
-        key = json.dumps([wanted.experiment, wanted.where])
-        if key not in self._durations_s:
-            self._durations_s[key] = shortest_duration_s(self.study, wanted)
-        full = self._durations_s[key]
+        full = shortest_duration_s(self.study, wanted)
         ran = runs["scenario"].unique()
         return min([full, *(float(self.results.scenarios[s]["duration_s"]) for s in ran)]), full
 
