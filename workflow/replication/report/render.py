@@ -140,13 +140,11 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         found.sort(key=lambda one: one.id != chart)
         figures[experiment.id] = write_figures(found, folder)
     view = study_page(source, study, results, figures)
-    robust, write = (
-        evidence.robust_view(source, study),
-        partial(_write, environment(source), folder),
-    )
+    robust = evidence.robust_view(source, study)
     has_sensitivity = bool(robust and not robust["stale"])
     linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)
     why = evidence.why_view(source.root, source.data, study, folder)
+    write = partial(_write, environment(source), folder)
     shown: dict[str, Any] = {"view": view, "conclusions": said, "why": why, "notebooks": linked}
     write(name, "study", **shown)
     write(

@@ -162,11 +162,13 @@ def _waterfall(study: str, causes: Sequence[Mapping[str, Any]], titles: Sequence
 
 def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     """Return the figure of a study's traces by experiment; none if nothing was compared."""
-    engine, found = source.primary_engines[study.id].engine, {}
     rows = of_study(read_if_there(source.data / COMPARISON, table.TRACE_COLUMNS), study.id)
+    if not rows:
+        return {}
+    windows = table.read_parquet(source.data / WINDOWS).to_pandas()
+    windows = windows[windows["study"] == study.id]
+    engine, found = source.primary_engines[study.id].engine, {}
     for (experiment,), own in grouped(rows, "experiment").items():
-        windows = table.read_parquet(source.data / WINDOWS).to_pandas()
-        windows = windows[windows["study"] == study.id]
         drawn = trace_figures(windows, [row["trace"] for row in own], engine)
         found[experiment] = draw.with_prefix(drawn, study.id, experiment)
     return found

@@ -42,7 +42,7 @@ def point_pages(source: Source, study: Study, results: Results) -> Iterator[dict
         first = runs_of(results, one).drop_duplicates(["point", "engine"])
         runs = read_series(results, first).groupby(["scenario", "engine"], observed=True)
         series[one.id] = dict(iter(runs))
-    for (experiment, point), link in source.points[study.id].items():
+    for (experiment, point), link in source.points(study.id).items():
         rows = by_point[experiment, point]
         of_engines = [own for one in engines if (own := [r for r in rows if r["engine"] == one])]
         keys = [(experiment, point, engine) for engine in engines]

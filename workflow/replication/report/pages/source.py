@@ -119,21 +119,26 @@ class Source:
         return replace(results, design=design, flows=flows)
 
     @cached_property
-    def points(self) -> dict[str, dict[tuple[str, str], PointLink]]:
-        """The points of each study that any engine ran; the others have no page."""
-        links: dict[str, dict[tuple[str, str], PointLink]] = {name: {} for name in self.studies}
-        for name, study in self.studies.items():
-            for row in filter(is_supported, self.design(name)):
-                experiment, point = row["experiment"], row["point"]
-                label = labels_of(json.loads(row["levels"]), study.experiment(experiment).factors)
-                file = f"runs/{file_of(name_of(name, experiment, point))}.html"
-                links[name][experiment, point] = PointLink(label, file)
-        return links
+    def _points(self) -> dict[str, dict[tuple[str, str], PointLink]]:
+        return {}
+
+    def points(self, study: str) -> dict[tuple[str, str], PointLink]:
+        """Return the points of a study that any engine ran; the others have no page."""
+        if study not in self._points:
+            rows = filter(is_supported, self.design(study))
+            ran = {(row["experiment"], row["point"]): row["levels"] for row in rows}
+            self._points[study] = {key: self._link(study, *key, ran[key]) for key in ran}
+        return self._points[study]
+
+    def _link(self, study: str, experiment: str, point: str, levels: str) -> PointLink:
+        factors = self.studies[study].experiment(experiment).factors
+        file = f"runs/{file_of(name_of(study, experiment, point))}.html"
+        return PointLink(labels_of(json.loads(levels), factors), file)
 
     def under(self, rows: Sequence[Judged]) -> list[PointLink]:
         """Return the points that a number or claim rests on, given its rows on all engines."""
         wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
-        return [link for key, link in self.points[rows[0]["study"]].items() if key in wanted]
+        return [link for key, link in self.points(rows[0]["study"]).items() if key in wanted]
 
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design."""

@@ -92,7 +92,7 @@ def _points(source: Source, experiment: Experiment, design: list[Row]) -> Iterat
     """Yield each point on each engine with its first row: a scenario to rerun, or a refusal."""
     for (point, _), rows in grouped(design, "point", "engine").items():
         levels = json.loads(rows[0]["levels"])
-        link = source.points[rows[0]["study"]].get((experiment.id, point))
+        link = source.points(rows[0]["study"]).get((experiment.id, point))
         yield {
             "labels": [level_label(f, levels.get(f.id, "")) for f in experiment.factors],
             "row": rows[0],
