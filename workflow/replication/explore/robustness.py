@@ -22,8 +22,8 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import scipy
 from pydantic import JsonValue
-from scipy.stats import qmc
 
 from replication.design.config import Scale, Sensitivity, load_sensitivity, load_study
 from replication.design.design import Run
@@ -173,7 +173,7 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
             refused[key].append(value)
     costs = Costs()
     costs.count(run for point in points for run in point.runs)
-    sobol = qmc.Sobol(len(axes), rng=settings.seed)
+    sobol = scipy.stats.qmc.Sobol(len(axes), rng=settings.seed)
     rows = sobol.random(settings.points).tolist() if axes else []
     for n, row in enumerate(rows):
         values = {a.key: a.at(share, refused[a.key]) for a, share in zip(axes, row, strict=True)}

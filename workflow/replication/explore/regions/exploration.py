@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm, qmc
+import scipy
 
 from replication.design.design import Run
 from replication.explore.machine import Costs, Machine
@@ -193,7 +193,9 @@ class Exploration:
     def run(self) -> None:
         """Explore; the same inputs give the same results, also after an interruption."""
         for panel in self.panels:
-            drawn = qmc.Sobol(2, rng=self.settings.seed).random(self.spending.first_points)
+            drawn = scipy.stats.qmc.Sobol(2, rng=self.settings.seed).random(
+                self.spending.first_points
+            )
             trials = self._replicated(_place(panel, *at) for at in drawn)
             # The first panel is always run, whatever it costs.
             if not self.results or self.sampler.cost_s(trials) <= self._left_s:
@@ -235,7 +237,7 @@ class Exploration:
             values = np.array([one.value for _, one in runs])
             # The median over points leaves cliffs out; of a normal pair it is 0.67 deviations.
             spread = pd.Series(values).groupby([point for point, _ in runs]).std().median()
-            noise = float(np.nan_to_num(spread)) / float(norm.ppf(0.75))
+            noise = float(np.nan_to_num(spread)) / float(scipy.special.ndtri(0.75))
             self.surfaces[panel] = Surface.fit(places, values, self.sampler.compared.bounds, noise)
 
     def _validation_points(self) -> int:

@@ -5,19 +5,20 @@ logarithmic far from it, where nothing is decided. Exact ties of a comparison wh
 equality are placed at a step from it on the failing side: they are a plateau, not a contour.
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
-from scipy.stats import norm
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process import GaussianProcessRegressor
 
 Numbers = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ TIE, TIED = 1e-6, 1.0
 #: Probability from which a side counts as known, and the two-sided level of intervals.
 SURE, LEVEL = 0.95, 0.9
 #: Half the width of such an interval in standard deviations.
-REACH = float(norm.ppf((1 + LEVEL) / 2))
+REACH = float(scipy.special.ndtri((1 + LEVEL) / 2))
 #: Cells of the drawn area along each axis, and of the area from which points are chosen.
 CELLS, COARSE_CELLS = 32, 16
 
@@ -84,7 +85,8 @@ class Bounds:
         """Return the probability that a normal value on the warped scale lies within the bounds."""
         low, high = self.ends()
         sd = np.maximum(sd, 1e-9)
-        return np.asarray(norm.cdf((high - mean) / sd) - norm.cdf((low - mean) / sd))
+        below = scipy.special.ndtr
+        return np.asarray(below((high - mean) / sd) - below((low - mean) / sd))
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,11 @@ class Surface:
 
         `noise` is the standard deviation of runs at one place.
         """
+        # Importing scikit-learn takes a second, and most readers of regions fit nothing.
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
         bounds = replace(bounds, scale=max(SCALE, DEVIATIONS * noise))
         warped = bounds.warp(values)
         if np.ptp(values) <= TIE:
@@ -122,7 +129,7 @@ class Surface:
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(places, warped)
         noise = float(np.std(warped)) * math.sqrt(model.kernel_.k2.noise_level)
-        inverse = cho_solve((model.L_, True), np.eye(len(model.L_)))
+        inverse = scipy.linalg.cho_solve((model.L_, True), np.eye(len(model.L_)))
         residuals = np.abs(np.ravel(model.alpha_)) / np.sqrt(np.diag(inverse))
         inflation = max(1.0, float(np.quantile(residuals, LEVEL)) / REACH)
         return cls(model, bounds, len(values), noise=noise, inflation=inflation)
