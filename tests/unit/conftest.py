@@ -29,6 +29,7 @@ from replication.study.table import (
 from replication.study.variation import Variation, apply
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.sample import Coverage
 
 from tests.engines.engine_scenarios import cbr, droptail, link
 
@@ -106,11 +107,12 @@ class World:
     def judge(self, test: dict[str, Any] | Study, **results: Any) -> dict[str, Any]:
         """Return the row of the only claim on the first engine."""
         study = test if isinstance(test, Study) else self.claim(test)
-        return evaluate_claim(study, study.claims[0], self.results(study, **results))[0]
+        engines = Coverage.of_all(study, self.results(study, **results))
+        return evaluate_claim(study.claims[0], engines)[0]
 
     def judge_cells(self, study: Study, *rows: Any, **results: Any) -> list[dict[str, Any]]:
         found = self.results(study, **results)
-        return list(evaluate_cells(self.mapped(study, *rows), study, found, {}))
+        return list(evaluate_cells(self.mapped(study, *rows), Coverage.of_all(study, found), {}))
 
     def results(
         self,

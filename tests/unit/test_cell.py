@@ -13,6 +13,7 @@ from replication.study.published import Cell
 from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import shortest_duration_s
 from replication.verdicts.cell import evaluate_cells, judge_cell, replicate_means
+from replication.verdicts.sample import Coverage
 
 from tests.unit.conftest import ROOT, quantity, tolerance
 
@@ -88,7 +89,7 @@ def test_the_interval_of_an_index_of_fairness_ends_at_one(world):
 def test_an_impossible_value_is_impossible_however_close(world):
     study, flows = world.table(), lambda **_: {"throughput_bps": 400e3}
     cells, ran = world.mapped(study, SLOW), world.results(study, flows=flows)
-    (row,) = evaluate_cells(cells, study, ran, {cells[0].key: "Beyond the link."})
+    (row,) = evaluate_cells(cells, Coverage.of_all(study, ran), {cells[0].key: "Beyond the link."})
     assert row["reproduced_mean"] == 800e3
     assert row["verdict"] == "impossible" and not row["reason_code"]
 

@@ -19,6 +19,7 @@ from replication.study.errors import InputError
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.claim import Judgement, evaluate_claim, judge_parts, judge_statistic
 from replication.verdicts.comparison import Comparison, crossing
+from replication.verdicts.sample import Coverage
 from replication.verdicts.wording import Wording, figure, wording
 
 from tests.unit.conftest import quantity, sampled, study_document
@@ -400,7 +401,7 @@ def test_an_engine_that_refuses_a_side_cannot_test(world):
     results = world.results(
         study, flows=flows(vegas=120.0), engines=("linux", "ns3"), refusal=refusal
     )
-    linux, ns3 = evaluate_claim(study, study.claims[0], results)
+    linux, ns3 = evaluate_claim(study.claims[0], Coverage.of_all(study, results))
     assert (linux["engine"], linux["verdict"]) == ("linux", Verdict.NOT_TESTABLE)
     assert linux["reason_code"] == ReasonCode.ENGINE_LACKS_IT and ns3["reason_code"] == ""
     assert "no vegas here" in linux["reason"] and math.isnan(linux["observed"])

@@ -19,6 +19,7 @@ from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.sample import Coverage
 
 from tests.unit.conftest import ROOT
 
@@ -45,9 +46,10 @@ def verdicts(study=STUDY, results=RESULTS, numbers=NUMBERS):
     cells = map_cells(study, numbers)
     audit = [f for f in audit_study(study, cells) if f.finding == Verdict.IMPOSSIBLE]
     broken = {(f.table, f.row, f.column): f.reason for f in audit}
-    rows = evaluate_cells(cells, study, results, broken)
+    engines = Coverage.of_all(study, results)
+    rows = evaluate_cells(cells, engines, broken)
     found = {(row["table"], row["row"], row["column"]): row["verdict"] for row in rows}
-    claims = {c.id: evaluate_claim(study, c, results)[0]["verdict"] for c in study.claims}
+    claims = {c.id: evaluate_claim(c, engines)[0]["verdict"] for c in study.claims}
     return found | claims
 
 

@@ -23,6 +23,7 @@ from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.sample import Coverage
 
 CONFIG = Path("configs/modern_kernel.yaml")
 #: Ends of a study's two files: its verdicts, and its scenarios.
@@ -81,7 +82,8 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     """Run a study on the modern kernel, and write its claims' verdicts; return the file."""
     modern, (study, runs) = load_modern(root), plan_modern(root, name, tier)
     results = machine.results(name, by_replicate(runs))
-    judged = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
+    engines = Coverage.of_all(study, results)
+    judged = [row for claim in study.claims for row in evaluate_claim(claim, engines)]
     shown = ("claim", "verdict", "reason_code", "reason")
     document = {
         "study": name,

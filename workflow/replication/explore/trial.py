@@ -29,6 +29,7 @@ from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s
 from replication.verdicts.cause import Explanations, Interpretation, combined, refusal
 from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.sample import Coverage
 
 #: Cause and level, in the order of the causes' ids.
 Configuration = tuple[tuple[str, str], ...]
@@ -342,4 +343,5 @@ class ClaimJudge:
 
 def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:
     """Return the verdict on each of the claims on the one engine of results."""
-    return {one.id: str(evaluate_claim(study, one, results)[0]["verdict"]) for one in claims}
+    engines = Coverage.of_all(study, results)
+    return {one.id: str(evaluate_claim(one, engines)[0]["verdict"]) for one in claims}

@@ -16,7 +16,6 @@ import scipy
 
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS, display_unit, largest
-from replication.metrics.results import Results
 from replication.metrics.statistic import (
     MINIMUM_REPLICATES,
     Estimate,
@@ -27,7 +26,6 @@ from replication.metrics.statistic import (
 from replication.metrics.trace import TABLE_PREFIX
 from replication.study.model import reaches
 from replication.study.published import Tolerance
-from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import UntestableError, complete
 from replication.verdicts.published_run import (
@@ -44,15 +42,13 @@ from replication.verdicts.wording import amount
 
 def evaluate_cells(
     cells: list[MappedCell],
-    study: Study,
-    results: Results,
+    coverages: Sequence[Coverage],
     impossible: Mapping[tuple[str, str, str], str],
 ) -> Iterator[Judged]:
-    """Judge every mapped cell on every engine, as rows of the typed table.
+    """Judge every mapped cell on each engine, as rows of the typed table.
 
     `impossible` has the audit's reason for each impossible value, by table, row and column.
     """
-    coverages = [Coverage(study, results, engine) for engine in results.engines]
     deviations = {cell.key: cell.value for cell in cells if cell.is_spread}
     for cell in cells:
         spread = cell.cell.tolerance.spread

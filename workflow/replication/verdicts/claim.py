@@ -8,14 +8,13 @@ run, `verdicts.published_run` decides, and a direction may hold as for other cla
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
 import scipy
 
 from replication.metrics.metric_model import COUNTS
-from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import (
     AllTest,
@@ -30,7 +29,6 @@ from replication.study.claim_model import (
     ValueTest,
     sides,
 )
-from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import Comparison, UntestableError, compare, compared_points
 from replication.verdicts.published_run import Published, Ruling, fingerprints, judge_published
@@ -64,11 +62,10 @@ class Judgement(Ruling):
     passing: Share | None = None
 
 
-def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]:
-    """Judge a claim on every engine of the design; return rows of the typed table."""
+def evaluate_claim(claim: Claim, coverages: Iterable[Coverage]) -> list[Judged]:
+    """Judge a claim on each engine; return rows of the typed table."""
     rows: list[Judged] = []
-    for engine in results.engines:
-        coverage = Coverage(study, results, engine)
+    for coverage in coverages:
         if isinstance(claim.test, NotTestable):
             code = ReasonCode.PAPER_GIVES_TOO_LITTLE
             judgement = Judgement(Verdict.NOT_TESTABLE, [claim.test.reason], code)
@@ -77,7 +74,7 @@ def evaluate_claim(study: Study, claim: Claim, results: Results) -> list[Judged]
             judgement = judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
         rows.append(
             {
-                **{"study": study.id, "claim": claim.id, "engine": engine},
+                **{"study": coverage.study.id, "claim": claim.id, "engine": coverage.engine},
                 **{"quote": claim.quote, "place": claim.place, "counted": claim.is_counted},
                 **judgement.__dict__,
                 "reason": judgement.reason,

@@ -21,6 +21,7 @@ from replication.verdicts.audit import audit_study, check_decimals, impossible_c
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.published_run import LEAST_RUNS
+from replication.verdicts.sample import Coverage
 from replication.verdicts.verdict_table import merge_verdicts, write_verdicts
 
 
@@ -28,8 +29,9 @@ def evaluate_study(study: Study, published: Path, results: Results, out_dir: Pat
     """Judge one study and write its cells, claims and audit."""
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
-    claims = [row for claim in study.claims for row in evaluate_claim(study, claim, results)]
-    judged = evaluate_cells(cells, study, results, impossible_cells(audit))
+    engines = Coverage.of_all(study, results)
+    claims = [row for claim in study.claims for row in evaluate_claim(claim, engines)]
+    judged = evaluate_cells(cells, engines, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
     tables.write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), tables.AUDIT_COLUMNS)
 

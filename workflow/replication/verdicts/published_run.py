@@ -25,8 +25,6 @@ LEAST_DISTINCT = 0.9
 #: Counts that differ by no more are within the bound.
 COUNT_SLACK = 2.0
 CENTRAL = (0.025, 0.975)
-#: Two runs are the same if these totals of every flow are.
-_COUNTED = ("packets_sent", "packets_dropped", "retransmissions", "timeouts")
 
 
 @dataclass(frozen=True)
@@ -119,12 +117,8 @@ def fingerprints(coverage: Coverage, quantities: Sequence[Quantity]) -> list[Has
 
     They do not depend on the metric, so runs are independent or not in every table alike.
     """
-    replicates, flows = sorted(coverage.replicates(quantities)), coverage.results.flows
-    found: dict[int, list[tuple[object, ...]]] = {number: [] for number in replicates}
-    names = ["replicate", "point", "flow", *_COUNTED]
-    for runs in map(coverage.ran, quantities):
-        rows = runs.merge(flows, on=["scenario", "engine"]).sort_values(["point", "flow"])
-        for number, *counted in rows[names].itertuples(index=False, name=None):
-            if number in found:
-                found[number].append(tuple(counted))
-    return [tuple(counted) for counted in found.values()]
+    counted = [coverage.counted_flows(wanted) for wanted in quantities]
+    return [
+        tuple(flows for of in counted for flows in of.get(number, ()))
+        for number in sorted(coverage.replicates(quantities))
+    ]

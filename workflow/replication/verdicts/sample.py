@@ -9,11 +9,13 @@ little: its delay meets no queue, its loss rate rests on few packets. The verdic
 reason says so.
 """
 
+import functools
 import itertools
+import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 import pandas as pd
 
@@ -35,6 +37,8 @@ from replication.verdicts.wording import amount, levels_in_words, window_in_word
 MOST_LEFT_OUT = 0.2
 #: A sentence names so many points and counts the others.
 _NAMED = 2
+#: Two runs are the same if these totals of every flow are.
+_COUNTED = ("packets_sent", "packets_dropped", "retransmissions", "timeouts")
 #: Why a metric may have no value.
 UNDEFINED = {COMPLETION: " (a transfer is not complete)"}
 
@@ -47,16 +51,48 @@ def points_of(study: Study, wanted: Quantity) -> int:
     )
 
 
+_Found = TypeVar("_Found")
+
+
+def _once_per_points(
+    method: Callable[["Coverage", Quantity], _Found],
+) -> Callable[["Coverage", Quantity], _Found]:
+    """Keep what a method found, which depends only on the points of the quantity."""
+
+    @functools.wraps(method)
+    def kept(self: "Coverage", wanted: Quantity) -> _Found:
+        points = json.dumps(wanted.where, sort_keys=True)
+        key = (method.__name__, wanted.experiment, points)
+        if key not in self.memo:
+            self.memo[key] = method(self, wanted)
+        found: _Found = self.memo[key]
+        return found
+
+    return kept
+
+
 class Coverage:
     """What an engine ran of a study, compared with what the study describes."""
 
     def __init__(self, study: Study, results: Results, engine: str) -> None:
         self.study, self.results, self.engine = study, results, engine
-        self._known = set(results.flows.loc[results.flows["engine"] == engine, "scenario"])
+        self.memo: dict[tuple[str, str, str], Any] = {}
 
+    @classmethod
+    def of_all(cls, study: Study, results: Results) -> list[Self]:
+        """Return the coverage of each engine of the design."""
+        return [cls(study, results, engine) for engine in results.engines]
+
+    @functools.cached_property
+    def _known(self) -> set[str]:
+        flows = self.results.flows
+        return set(flows.loc[flows["engine"] == self.engine, "scenario"])
+
+    @_once_per_points
     def _designed(self, wanted: Quantity) -> pd.DataFrame:
         return self.results.runs(wanted.experiment, wanted.where, self.engine)
 
+    @_once_per_points
     def ran(self, wanted: Quantity) -> pd.DataFrame:
         """Return the runs of a quantity's points that the engine supports, as `Results.runs`."""
         runs = self._designed(wanted)
@@ -66,8 +102,9 @@ class Coverage:
         """Return replicate, factors and value of a quantity."""
         return values_on(self.results, self.engine, wanted)
 
-    def notes(self, wanted: Quantity) -> Iterator[str]:
-        """Yield in sentences which points of a quantity the engine did not run in full."""
+    @_once_per_points
+    def notes(self, wanted: Quantity) -> list[str]:
+        """Return in sentences which points of a quantity the engine did not run in full."""
         runs = self._designed(wanted)
         supported, refused = runs[runs["supported"]], runs[~runs["supported"]]
         needed, designed = points_of(self.study, wanted), runs["point"].nunique()
@@ -76,21 +113,23 @@ class Coverage:
         missing = [f"{self.engine} refuses {count} ({why})"] if count else []
         if needed > designed:
             missing.append(f"this tier leaves out {needed - designed}")
+        notes = []
         if supported.empty and count == needed:
             points = "the point" if count == 1 else f"all {count} points"
-            yield f"{self.engine} refuses {points} ({why})."
+            notes.append(f"{self.engine} refuses {points} ({why}).")
         elif missing:
             ran = supported["point"].nunique()
-            yield f"{ran} of {needed} points were run: {'; '.join(missing)}."
+            notes.append(f"{ran} of {needed} points were run: {'; '.join(missing)}.")
         if failed := sum(scenario not in self._known for scenario in supported["scenario"]):
-            yield f"{failed} of {len(supported)} runs have no result."
+            notes.append(f"{failed} of {len(supported)} runs have no result.")
         short, full = self.shortened(wanted)
         if short < full:
-            yield f"Runs last {short:g} s instead of the paper's {full:g} s."
+            notes.append(f"Runs last {short:g} s instead of the paper's {full:g} s.")
+        return notes
 
     def no_value(self, wanted: Quantity) -> str:
         """Return in sentences why no run of the engine has a value of a quantity."""
-        notes = list(self.notes(wanted))
+        notes = [*self.notes(wanted)]
         if not self.ran(wanted).empty:
             what = f"{metric_label(wanted.metric)}{window_in_words(wanted)}"
             notes.insert(0, f"no run has a value for {what}{UNDEFINED.get(wanted.metric, '')}.")
@@ -98,8 +137,12 @@ class Coverage:
 
     def points(self, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
         """Return the points of the quantities that the engine ran, each once."""
-        found = ((one.experiment, str(p)) for one in quantities for p in self.ran(one)["point"])
+        found = ((one.experiment, point) for one in quantities for point in self._ran_points(one))
         return [{"experiment": one, "point": point} for one, point in dict.fromkeys(found)]
+
+    @_once_per_points
+    def _ran_points(self, wanted: Quantity) -> list[str]:
+        return [str(point) for point in self.ran(wanted)["point"].unique()]
 
     def shortened(self, wanted: Quantity, replicate: int | None = None) -> tuple[float, float]:
         """Return in s the shortest duration that was run, and the paper's for these points.
@@ -125,11 +168,23 @@ class Coverage:
 
     def replicates(self, quantities: Iterable[Quantity]) -> set[int]:
         """Return the replicates that the design has at every point that the engine supports."""
-        found = []
-        for runs in map(self.ran, quantities):
-            points = runs.groupby("replicate")["point"].nunique()
-            found.append({int(n) for n in points.index[points == runs["point"].nunique()]})
-        return set.intersection(*found)
+        return set.intersection(*map(self._whole_replicates, quantities))
+
+    @_once_per_points
+    def _whole_replicates(self, wanted: Quantity) -> set[int]:
+        runs = self.ran(wanted)
+        points = runs.groupby("replicate")["point"].nunique()
+        return {int(n) for n in points.index[points == runs["point"].nunique()]}
+
+    @_once_per_points
+    def counted_flows(self, wanted: Quantity) -> dict[int, tuple[tuple[object, ...], ...]]:
+        """Return the totals of each flow of a quantity's runs, by point and flow, by replicate."""
+        rows = self.ran(wanted).merge(self.results.flows, on=RUN).sort_values(["point", "flow"])
+        found: dict[int, list[tuple[object, ...]]] = {}
+        names = ["replicate", "point", "flow", *_COUNTED]
+        for number, *counted in rows[names].itertuples(index=False, name=None):
+            found.setdefault(number, []).append(tuple(counted))
+        return {number: tuple(counted) for number, counted in found.items()}
 
 
 def left_out(
