@@ -1,13 +1,12 @@
-"""Use of the report: from a number to its run, saving files, findings of axe-core."""
+"""Use of the report: from a number to its run, saving files."""
 
 import csv
 import json
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
-from tests.browser.conftest import a_page_with, assert_drawn, pages, some_runs
+from tests.browser.conftest import a_page_with
 
 
 def test_a_number_leads_to_its_run_and_back(tab, report):
@@ -64,56 +63,3 @@ def test_charts_can_be_saved(tab, report, kind):
             tables = json.loads(content)["datasets"].values()
             assert any(len(rows) > 1 and isinstance(rows[0], dict) for rows in tables)
         assert not one.errors and not one.outside()
-
-
-#: Results that axe-core reports; passed checks are ignored.
-ONLY_VIOLATIONS = {"resultTypes": ["violations"]}
-#: The only rule whose result depends on the scheme.
-ONLY_CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
-#: Keep two of the rows of a table that have the same elements, classes, styles and labelled parts,
-#: and two of a chart's marks without words that differ in place, shape and label alone: axe-core
-#: takes minutes for thousands of them and reports the same for each.
-TWO_OF_A_KIND = """() => {
-  const PLACE = "aria-label d height transform width x x1 x2 y y1 y2".split(" ");
-  const attributes = (e) => [...e.attributes].filter((a) => !PLACE.includes(a.name));
-  const drawn = (e) => attributes(e).map((a) => `${a.name}=${a.value}`).sort();
-  const looks = (e) => [e.localName, e.getAttribute("class"), e.style.cssText];
-  const says = (e) => [!!e.textContent.trim(), !!e.getAttribute("aria-label")];
-  const keepTwo = (all, describe) => {
-    const seen = new Map();
-    for (const one of all) {
-      const kind = [one, ...one.querySelectorAll("*")].map((e) => describe(e).join()).join("|");
-      seen.set(kind, (seen.get(kind) ?? 0) + 1);
-      if (seen.get(kind) > 2) one.remove();
-    }
-  };
-  for (const body of document.querySelectorAll("tbody"))
-    keepTwo([...body.rows], (e) => [...looks(e), ...says(e)]);
-  for (const group of document.querySelectorAll("svg.marks g"))
-    keepTwo(
-      [...group.children].filter((e) => !e.textContent.trim()),
-      (e) => [e.localName, ...says(e), ...drawn(e)],
-    );
-}"""
-
-
-def test_axe_finds_nothing_serious_in_light_and_dark(tab, example):
-    axe = Axe()
-    for name in [*pages(example), *some_runs(example)[:2]]:
-        one = tab(example)
-        page = one.open(name)
-        assert_drawn(one, example, name)
-        page.evaluate(TWO_OF_A_KIND)
-        found = serious(axe.run(page, options=ONLY_VIOLATIONS))
-        page.emulate_media(color_scheme="dark")
-        found += serious(axe.run(page, options=ONLY_VIOLATIONS | ONLY_CONTRAST))
-        one.context.close()
-        assert not found, f"{name}: " + "\n".join(found)
-
-
-def serious(results):
-    return [
-        f"{v['id']}: {v['nodes'][0]['html'][:160]} ({len(v['nodes'])})"
-        for v in results.response["violations"]
-        if v["impact"] in ("serious", "critical")
-    ]
