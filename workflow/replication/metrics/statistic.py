@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import scipy
 
 CONFIDENCE = 0.95
@@ -50,7 +51,7 @@ def estimate(
         return Estimate(mean, math.nan, math.nan, n)
     if least == most or not np.isfinite(sample).all():
         return Estimate(mean, least, most, n)
-    quantile = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, n - 1))
+    quantile = float(scipy.special.stdtrit(n - 1, (1 + CONFIDENCE) / 2))
     half_width = quantile * float(sample.std(ddof=1)) / math.sqrt(n)
     return Estimate(mean, max(mean - half_width, lowest), min(mean + half_width, highest), n)
 
@@ -62,7 +63,8 @@ def deviation_estimate(values: npt.ArrayLike) -> Estimate:
     if n < MINIMUM_REPLICATES:
         return Estimate(math.nan, math.nan, math.nan, n)
     deviation = float(sample.std(ddof=1))
-    ends = scipy.stats.chi2.ppf([(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2], n - 1)
+    shares = [(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2]
+    ends = 2 * scipy.special.gammaincinv((n - 1) / 2, shares)
     low, high = (deviation * math.sqrt((n - 1) / float(end)) for end in ends)
     return Estimate(deviation, low, high, n)
 
@@ -133,7 +135,7 @@ def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     left, right = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if left.size < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return 0.0
-    return float(scipy.stats.spearmanr(left, right).statistic)
+    return float(np.corrcoef(pd.Series(left).rank(), pd.Series(right).rank())[1, 0])
 
 
 def relative_deviation(reproduced: float, published: float) -> float:

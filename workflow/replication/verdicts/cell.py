@@ -87,7 +87,7 @@ def _judge_on(coverage: Coverage, cell: MappedCell, deviation: float, broken: st
     ]
     if tolerance.spread:
         # The 95 % band of the difference between two means, with the printed deviation for both.
-        quantile = float(scipy.stats.t.ppf(0.975, tolerance.spread.runs - 1))
+        quantile = float(scipy.special.stdtrit(tolerance.spread.runs - 1, 0.975))
         runs = 1 / tolerance.spread.runs + 1 / max(found.n, 1)
         banded = tolerance.model_copy(update={"absolute": quantile * deviation * math.sqrt(runs)})
         cell = replace(cell, cell=cell.cell.model_copy(update={"tolerance": banded}))

@@ -245,7 +245,7 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
     holds = sum(map(leads, values))
     if len(values) < FEW_RUNS:
         return 0 < len(values) == holds
-    return float(scipy.stats.binom.sf(holds - 1, len(values), 0.5)) <= SIGN_LEVEL
+    return float(scipy.special.bdtrc(holds - 1, len(values), 0.5)) <= SIGN_LEVEL
 
 
 def _finding(comparison: Comparison, mean: float, words: Wording) -> str:
