@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from replication.design.config import Config, chosen_engines, load_config
@@ -12,7 +13,7 @@ from replication.engines import catalogue, ns3
 from replication.engines.catalogue import LOCK, NS2, chosen_engine, find_package, package_warning
 from replication.engines.ns3 import LINKED, NS3_VERSION, PREFIX, WHEEL_VERSIONS, Prefix
 from replication.study.errors import InputError
-from replication.study.files import read_yaml
+from replication.study.files import file_sha256, read_yaml
 
 from tests.unit.conftest import ROOT
 
@@ -135,3 +136,14 @@ def test_results_of_another_simulator_are_kept_apart_and_warned_of(root, monkeyp
     (root / LOCK).write_text(json.dumps(lock))
     assert NS2.fingerprint(root) == plain.fingerprint(root)
     assert package_warning(find_package(root, "ns2")) == ""
+
+
+def test_the_hash_that_a_build_noted_is_that_of_the_same_file_only(root):
+    file = Path(read_yaml(root / LOCK)["ns2"]["file"])
+    noted, status = root / ".cache/linux/source.sha256", file.stat()
+    noted.parent.mkdir(parents=True)
+    for more_bytes, sha256 in ((0, "noted"), (1, file_sha256(file))):
+        stamp = f"{file} {status.st_size + more_bytes} {int(status.st_mtime)}"
+        noted.write_text(f"{stamp}\nnoted  -\n")
+        catalogue._sha256.cache_clear()
+        assert find_package(root, "ns2")["sha256"] == sha256

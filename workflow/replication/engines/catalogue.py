@@ -328,8 +328,17 @@ def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
 
 #: The packages of the released results, below the project's folder.
 LOCK = Path("workflow/engines/packages.yaml")
-#: Cached, since a kernel's sources are large.
-_sha256 = functools.cache(file_sha256)
+
+
+@functools.cache
+def _sha256(root: Path, file: Path) -> str:
+    """Return the hash of a file, which the kernel's build notes with size and date."""
+    noted = linux_cache(root) / "source.sha256"
+    lines = noted.read_text(encoding="utf-8").splitlines() if noted.is_file() else []
+    status = file.stat()
+    if lines[:1] == [f"{file} {status.st_size} {int(status.st_mtime)}"]:
+        return lines[1].split()[0]
+    return file_sha256(file)
 
 
 def package_warning(found: dict[str, Any] | None) -> str:
@@ -354,7 +363,7 @@ def find_package(root: Path, engine: str) -> dict[str, Any] | None:
     file = Path(source or locked["file"])
     if not file.is_file():
         return None
-    name, version, sha256 = locked["package"], locked["version"], _sha256(file)
+    name, version, sha256 = locked["package"], locked["version"], _sha256(root, file)
     as_locked = sha256 == locked["sha256"]
     return {
         "package": name,
