@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.design.pipeline import Pipeline
+from replication.engines.catalogue import chosen_engine
 from replication.metrics.trace import fetch_traces
 from replication.simulate.store import Store
 
@@ -159,7 +159,7 @@ def finished_project(target):
 
 def program(engine):
     """Return the program of an engine that `make engines` has built in the checkout."""
-    path = ROOT / Pipeline.load(ROOT, {"engines": engine}).program(engine)
+    path = chosen_engine(engine).program(ROOT, ROOT / "data/reproduced")
     assert path.is_file(), f"{path} is not built: run `make engines`"
     return path
 
