@@ -10,8 +10,6 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from replication.report.notebooks.picture import VEGA_LITE
-from replication.report.pages.page import svg_of
 from replication.simulate.environment import environment_of_notebooks
 from replication.study.errors import InputError, RunError
 from replication.study.files import read_text, write_text
@@ -135,6 +133,10 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
 
 def _pictures(notebook: NotebookNode) -> dict[int, str]:
     """Return charts as SVG by the index of their output, unless the PNG is smaller."""
+    # Executing notebooks draws nothing, and importing Altair takes a second.
+    from replication.report.notebooks.picture import VEGA_LITE
+    from replication.report.pages.page import svg_of
+
     found = {}
     for place, output in enumerate(_outputs(notebook)):
         data = output.get("data", {})
