@@ -37,7 +37,7 @@ def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     metric = check_metric(wanted.metric, wanted.aggregate, windowed, wanted.links)
     runs = results.runs(wanted.experiment, wanted.where)
     factors = [str(c) for c in runs if c not in ("scenario", "supported", "reason", "point")]
-    flows = _flows(results, wanted, runs)
+    flows = chosen_flows(results, runs, wanted.flows)
     values = _values(results, wanted, metric, flows)
     joined = runs[runs["supported"]].merge(values, on=RUN, how="inner")
     if wanted.window_s is not None:
@@ -45,13 +45,6 @@ def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
         ends = joined["scenario"].map(lambda s: float(results.scenarios[s]["duration_s"]))
         joined.loc[ends < wanted.window_s[1] - 1e-9, "value"] = np.nan
     return joined[[*factors, "value"]].sort_values(factors, ignore_index=True)
-
-
-def _flows(results: Results, wanted: Quantity, runs: pd.DataFrame) -> pd.DataFrame:
-    key = f"flows of {wanted.model_dump_json(include={'experiment', 'where', 'flows'})}"
-    if key not in results.memo:
-        results.memo[key] = chosen_flows(results, runs, wanted.flows)
-    return results.memo[key]
 
 
 def chosen_flows(results: Results, runs: pd.DataFrame, chosen: Flows) -> pd.DataFrame:

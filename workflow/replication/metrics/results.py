@@ -46,7 +46,7 @@ class Results:
     `design` has a row for each run: experiment, point, levels (dict), replicate, engine, scenario,
     supported, reason; `flows` one for each scenario, engine and flow. `scenarios` are JSON
     documents by id. The Parquet files have features, and the series that charts draw. `memo`
-    caches quantities, runs and flows, which claims and cells share.
+    caches quantities and runs, which claims and cells share.
     """
 
     study_id: str
@@ -106,8 +106,7 @@ class Results:
         def own(table: pd.DataFrame) -> pd.DataFrame:
             return table[table["replicate"] == replicate].assign(replicate=0)
 
-        kept = {key: table for key, table in self.memo.items() if "replicate" in table}
-        memo = {key: own(table) for key, table in kept.items()}
+        memo = {key: own(table) for key, table in self.memo.items()}
         return replace(self, design=own(self.design), memo=memo)
 
     @cached_property

@@ -63,8 +63,7 @@ def deviation_estimate(values: npt.ArrayLike) -> Estimate:
     if n < MINIMUM_REPLICATES:
         return Estimate(math.nan, math.nan, math.nan, n)
     deviation = float(sample.std(ddof=1))
-    shares = [(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2]
-    ends = 2 * scipy.special.gammaincinv((n - 1) / 2, shares)
+    ends = 2 * scipy.special.gammaincinv((n - 1) / 2, [(1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2])
     low, high = (deviation * math.sqrt((n - 1) / float(end)) for end in ends)
     return Estimate(deviation, low, high, n)
 

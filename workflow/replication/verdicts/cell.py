@@ -31,7 +31,6 @@ from replication.verdicts.comparison import UntestableError, complete
 from replication.verdicts.published_run import (
     Published,
     Ruling,
-    fingerprints,
     judge_published,
     not_testable,
 )
@@ -77,7 +76,7 @@ def _judge_on(coverage: Coverage, cell: MappedCell, deviation: float, broken: st
         ruling = judge_published(
             Published(cell.value, cell.half_ulp, tolerance.factor, wanted.metric in COUNTS),
             means,
-            fingerprints(coverage, [wanted]),
+            coverage.fingerprints([wanted]),
             lambda value: amount(wanted, value),
         )
     notes = [

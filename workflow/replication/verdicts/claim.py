@@ -31,7 +31,7 @@ from replication.study.claim_model import (
 )
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import Comparison, UntestableError, compare, compared_points
-from replication.verdicts.published_run import Published, Ruling, fingerprints, judge_published
+from replication.verdicts.published_run import Published, Ruling, judge_published
 from replication.verdicts.sample import (
     UNDEFINED,
     Coverage,
@@ -220,7 +220,7 @@ def _judge_run(
         return measured
     counts = isinstance(test, ValueTest) and test.of.metric in COUNTS
     published = Published(expect.published, 0.0, expect.factor, counts)
-    ruling = judge_published(published, values, fingerprints(coverage, sides(test)), words.value)
+    ruling = judge_published(published, values, coverage.fingerprints(sides(test)), words.value)
     verdict, near = ruling.verdict, sum(published.is_near(value) for value in values)
     leads = test.direction and _led(values, test.direction, words)
     if verdict == Verdict.NOT_REPRODUCED and leads:

@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from replication.metrics.statistic import two_outcomes
-from replication.study.claim_model import Quantity
 from replication.study.model import reaches
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.sample import Coverage
 
 #: The fewest runs whose central 95 % exclude any of them.
 LEAST_RUNS = 99
@@ -76,7 +74,7 @@ def judge_published(
     """Judge a number of one published run by our runs.
 
     `values` has the value of each run that has one, at least one; equal `runs` are the same run
-    (`fingerprints`); `show` formats a value.
+    (`Coverage.fingerprints`); `show` formats a value.
     """
     sample = np.sort(np.asarray(values, dtype=float))
     mean, distinct = float(sample.mean()), len(set(runs))
@@ -110,15 +108,3 @@ def judge_published(
     if near:
         return Ruling(Verdict.REPRODUCED, reasons, compatible=True)
     return Ruling(Verdict.NOT_TESTABLE, reasons, ReasonCode.RUNS_SPREAD_TOO_WIDELY, compatible=True)
-
-
-def fingerprints(coverage: Coverage, quantities: Sequence[Quantity]) -> list[Hashable]:
-    """Return the totals of each replicate's flows at the points of the quantities.
-
-    They do not depend on the metric, so runs are independent or not in every table alike.
-    """
-    counted = [coverage.counted_flows(wanted) for wanted in quantities]
-    return [
-        tuple(flows for of in counted for flows in of.get(number, ()))
-        for number in sorted(coverage.replicates(quantities))
-    ]

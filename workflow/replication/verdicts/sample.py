@@ -14,8 +14,8 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self, TypeVar, cast
 
 import pandas as pd
 
@@ -38,7 +38,7 @@ MOST_LEFT_OUT = 0.2
 #: A sentence names so many points and counts the others.
 _NAMED = 2
 #: Two runs are the same if these totals of every flow are.
-_COUNTED = ("packets_sent", "packets_dropped", "retransmissions", "timeouts")
+_COUNTED = ("point", "flow", "packets_sent", "packets_dropped", "retransmissions", "timeouts")
 #: Why a metric may have no value.
 UNDEFINED = {COMPLETION: " (a transfer is not complete)"}
 
@@ -51,24 +51,20 @@ def points_of(study: Study, wanted: Quantity) -> int:
     )
 
 
-_Found = TypeVar("_Found")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def _once_per_points(
-    method: Callable[["Coverage", Quantity], _Found],
-) -> Callable[["Coverage", Quantity], _Found]:
-    """Keep what a method found, which depends only on the points of the quantity."""
+def _once_per_points(method: _Method) -> _Method:
+    """Keep what a method finds, which depends on nothing but the points of a quantity."""
 
     @functools.wraps(method)
-    def kept(self: "Coverage", wanted: Quantity) -> _Found:
-        points = json.dumps(wanted.where, sort_keys=True)
-        key = (method.__name__, wanted.experiment, points)
+    def kept(self: Any, wanted: Quantity) -> Any:
+        key = (method.__name__, wanted.experiment, json.dumps(wanted.where, sort_keys=True))
         if key not in self.memo:
             self.memo[key] = method(self, wanted)
-        found: _Found = self.memo[key]
-        return found
+        return self.memo[key]
 
-    return kept
+    return cast(_Method, kept)
 
 
 class Coverage:
@@ -76,17 +72,13 @@ class Coverage:
 
     def __init__(self, study: Study, results: Results, engine: str) -> None:
         self.study, self.results, self.engine = study, results, engine
+        self._known = set(results.flows.loc[results.flows["engine"] == engine, "scenario"])
         self.memo: dict[tuple[str, str, str], Any] = {}
 
     @classmethod
     def of_all(cls, study: Study, results: Results) -> list[Self]:
         """Return the coverage of each engine of the design."""
         return [cls(study, results, engine) for engine in results.engines]
-
-    @functools.cached_property
-    def _known(self) -> set[str]:
-        flows = self.results.flows
-        return set(flows.loc[flows["engine"] == self.engine, "scenario"])
 
     @_once_per_points
     def _designed(self, wanted: Quantity) -> pd.DataFrame:
@@ -129,20 +121,14 @@ class Coverage:
 
     def no_value(self, wanted: Quantity) -> str:
         """Return in sentences why no run of the engine has a value of a quantity."""
-        notes = [*self.notes(wanted)]
-        if not self.ran(wanted).empty:
-            what = f"{metric_label(wanted.metric)}{window_in_words(wanted)}"
-            notes.insert(0, f"no run has a value for {what}{UNDEFINED.get(wanted.metric, '')}.")
-        return " ".join(notes)
+        what = f"{metric_label(wanted.metric)}{window_in_words(wanted)}"
+        none = f"no run has a value for {what}{UNDEFINED.get(wanted.metric, '')}."
+        return " ".join([*([] if self.ran(wanted).empty else [none]), *self.notes(wanted)])
 
     def points(self, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
         """Return the points of the quantities that the engine ran, each once."""
-        found = ((one.experiment, point) for one in quantities for point in self._ran_points(one))
-        return [{"experiment": one, "point": point} for one, point in dict.fromkeys(found)]
-
-    @_once_per_points
-    def _ran_points(self, wanted: Quantity) -> list[str]:
-        return [str(point) for point in self.ran(wanted)["point"].unique()]
+        found = ((one.experiment, p) for one in quantities for p in self.ran(one)["point"].unique())
+        return [{"experiment": one, "point": str(p)} for one, p in dict.fromkeys(found)]
 
     def shortened(self, wanted: Quantity, replicate: int | None = None) -> tuple[float, float]:
         """Return in s the shortest duration that was run, and the paper's for these points.
@@ -176,15 +162,22 @@ class Coverage:
         points = runs.groupby("replicate")["point"].nunique()
         return {int(n) for n in points.index[points == runs["point"].nunique()]}
 
+    def fingerprints(self, quantities: Sequence[Quantity]) -> list[Hashable]:
+        """Return the totals of each replicate's flows at the points of the quantities.
+
+        They do not depend on the metric, so runs are independent or not in every table alike.
+        """
+        counted = [self._counted(wanted) for wanted in quantities]
+        numbers = sorted(self.replicates(quantities))
+        return [tuple(flow for of in counted for flow in of.get(n, ())) for n in numbers]
+
     @_once_per_points
-    def counted_flows(self, wanted: Quantity) -> dict[int, tuple[tuple[object, ...], ...]]:
-        """Return the totals of each flow of a quantity's runs, by point and flow, by replicate."""
+    def _counted(self, wanted: Quantity) -> dict[int, list[tuple[object, ...]]]:
         rows = self.ran(wanted).merge(self.results.flows, on=RUN).sort_values(["point", "flow"])
         found: dict[int, list[tuple[object, ...]]] = {}
-        names = ["replicate", "point", "flow", *_COUNTED]
-        for number, *counted in rows[names].itertuples(index=False, name=None):
-            found.setdefault(number, []).append(tuple(counted))
-        return {number: tuple(counted) for number, counted in found.items()}
+        for number, *flow in rows[["replicate", *_COUNTED]].itertuples(index=False, name=None):
+            found.setdefault(number, []).append(tuple(flow))
+        return found
 
 
 def left_out(

@@ -193,9 +193,8 @@ class Exploration:
     def run(self) -> None:
         """Explore; the same inputs give the same results, also after an interruption."""
         for panel in self.panels:
-            drawn = scipy.stats.qmc.Sobol(2, rng=self.settings.seed).random(
-                self.spending.first_points
-            )
+            sobol = scipy.stats.qmc.Sobol(2, rng=self.settings.seed)
+            drawn = sobol.random(self.spending.first_points)
             trials = self._replicated(_place(panel, *at) for at in drawn)
             # The first panel is always run, whatever it costs.
             if not self.results or self.sampler.cost_s(trials) <= self._left_s:
