@@ -104,14 +104,7 @@ class Tab:
 
     def unfold(self) -> None:
         """Open everything that is folded."""
-        self._each_detail("d.opened = !d.open; d.open = true;")
-
-    def fold(self) -> None:
-        """Close what `unfold` opened."""
-        self._each_detail("if (d.opened) d.open = false;")
-
-    def _each_detail(self, script: str) -> None:
-        self.page.evaluate(f"document.querySelectorAll('details').forEach((d) => {{ {script} }})")
+        self.page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
 
     def wait_for_charts(self, which="[data-script] .plot", timeout_s=60.0) -> int:
         """Wait until every chart is drawn; return how many there are."""

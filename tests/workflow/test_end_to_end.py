@@ -63,6 +63,7 @@ def test_a_second_run_does_nothing_and_makes_a_lost_report_again(whole):
     assert whole.jobs("all", **QUICK).keys() == {"all", "render_report"}
     whole.snakemake("all", **QUICK)
     assert page.read_bytes() == before
+    assert whole.jobs("all", **QUICK) == {}
 
 
 @pytest.mark.parametrize(
