@@ -336,8 +336,8 @@ def _sha256(root: Path, file: Path) -> str:
     noted = linux_cache(root) / "source.sha256"
     lines = noted.read_text(encoding="utf-8").splitlines() if noted.is_file() else []
     status = file.stat()
-    if lines[:1] == [f"{file} {status.st_size} {int(status.st_mtime)}"]:
-        return lines[1].split()[0]
+    if lines[:-1] == [f"{file} {status.st_size} {int(status.st_mtime)}"]:
+        return lines[-1].split()[0]
     return file_sha256(file)
 
 

@@ -144,9 +144,10 @@ def stated_points(
     """
     experiment = study.experiment(experiment_id)
     parameters = parameters_of(study, experiment)
+    defaults = {name: parameter.value for name, parameter in parameters.items()}
     found = []
     for keys, changed in _points(experiment, where):
-        values = {name: parameter.value for name, parameter in parameters.items()} | changed
+        values = defaults | changed
         published = {n: p.published is not None or _is_exact(p) for n, p in parameters.items()}
         for factor in experiment.factors:
             level = next(level for level in factor.levels if level.key == keys[factor.id])
