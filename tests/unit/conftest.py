@@ -4,8 +4,10 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import jinja2
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -17,6 +19,7 @@ from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.sampled import SampledResults
 from replication.report import render
+from replication.report.pages.page import environment
 from replication.study.files import read_yaml
 from replication.study.published import read_published
 from replication.study.study import Study
@@ -39,6 +42,19 @@ settings.load_profile("shared machine")
 
 # Drawing a chart starts threads in this process. A process forked from it can then hang.
 render.ProcessPoolExecutor = lambda workers, **options: ThreadPoolExecutor(1, **options)
+
+#: Templates, which each rendering would compile again.
+TEMPLATES = TemporaryDirectory()
+COMPILED = jinja2.FileSystemBytecodeCache(TEMPLATES.name)
+
+
+def _environment(source):
+    made = environment(source)
+    made.bytecode_cache = COMPILED
+    return made
+
+
+render.environment = _environment
 
 ROOT = Path(__file__).parents[2]
 SEGMENT_BYTES = 960

@@ -50,8 +50,8 @@ rule build_ns3_program:
     shell:
         'echo "compiling our program for the wheel of ns-3 {wildcards.version}" >&2; '
         # Objects of an earlier build of the same ns-3 may exist.
-        "rm -rf {params.build}; ( make --silent --directory workflow/engines/ns3 --jobs {threads}"
-        ' NS3_PREFIX={params.prefix} BUILD="$PWD/{params.build}" CXX=g++ )'
+        "rm -rf {params.build}; "
+        "workflow/engines/compile_ns3 {params.build} NS3_PREFIX={params.prefix} --jobs {threads}"
         " > {log} 2>&1"
         " || {{ tail -n 20 {log} >&2; exit 1; }}"
 

@@ -189,9 +189,9 @@ def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
 def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
     """Compile our program on an installed ns-3 into the folder `build`."""
     names = [path.name.removeprefix("lib").removesuffix(".so") for path in prefix.libraries]
-    command = ["make", "--silent", "-C", str(root / "workflow/engines/ns3")]
-    command += [f"--jobs={os.cpu_count() or 1}", f"BUILD={build}", "CXX=g++"]
-    command += [f"NS3_PREFIX={prefix.folder}", f"CORE={prefix.core}", f"RELEASE={prefix.release}"]
+    command = [str(root / "workflow/engines/compile_ns3"), str(build)]
+    command += [f"--jobs={os.cpu_count() or 1}", f"NS3_PREFIX={prefix.folder}"]
+    command += [f"CORE={prefix.core}", f"RELEASE={prefix.release}"]
     command += [f"LDLIBS={' '.join(f'-l{name}' for name in names)}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
