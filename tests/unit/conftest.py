@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 from replication.design.config import Tier
-from replication.design.design import Batch, design_study, write_design
+from replication.design.design import Batch, Run, design_study, write_design
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.sampled import SampledResults
@@ -152,7 +152,7 @@ class World:
             study = apply(study, Variation(parameters={"duration_s": duration_s}))
         design = [
             replace(run, refusal=refusal(run.engine, run.levels))
-            for run in design_study(study, tier, list(engines))
+            for run in designed(study, tier, engines)
             if runs(run.levels)
         ]
         ids = [run.scenario_id for run in design]
@@ -177,6 +177,17 @@ class World:
         for name, table in (("flows", flow_table), ("series", typed(samples, SERIES_COLUMNS))):
             write_parquet(table, self.folder / f"batches/{study.id}-batch.{name}.parquet")
         return load_sampled(self.folder, study.id, SERIES_NUMBERS)
+
+
+DESIGNS: dict[tuple[str, ...], list[Run]] = {}
+
+
+def designed(study, tier, engines):
+    """Return the runs of a study, of which tests change mostly what is judged."""
+    key = (study.model_dump_json(exclude={"claims", "tables"}), tier.model_dump_json(), *engines)
+    if key not in DESIGNS:
+        DESIGNS[key] = design_study(study, tier, list(engines))
+    return DESIGNS[key]
 
 
 def typed(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pa.Table:

@@ -20,7 +20,7 @@ COPIED = (
     *("Snakefile", "workflow", "configs", "notebooks", "data/published", "data/README.md"),
     *("data/conformance.csv", "data/engine_differences.csv"),
     # Names of images depend on these.
-    *("containers", "LICENSE", "requirements.lock"),
+    *("containers", "LICENSE", "requirements.lock", "requirements-dev.lock"),
 )
 BUILT = "data/reproduced/engines"
 BUILDERS = ("fetch_ns3_wheel", "build_ns3_program", "build_ns2_program", "build_linux_program")
@@ -75,10 +75,7 @@ class Project:
 
     def jobs(self, *targets, **options):
         """Return how often each rule would run."""
-        said = self.snakemake(*targets, dry=True, **options).stdout
-        table = said.partition("Job stats")[2].partition("\n\n")[0]
-        counts = dict(re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE))
-        return {rule: int(count) for rule, count in counts.items() if rule != "total"}
+        return jobs_in(self.snakemake(*targets, dry=True, **options).stdout)
 
     def edit(self, path, old, new):
         """Replace the one occurrence of `old` in a file of the copy."""
@@ -115,6 +112,13 @@ class Project:
                 target = self.root / path.relative_to(root)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, target)
+
+
+def jobs_in(said):
+    """Return how often each rule runs, by what Snakemake says before it starts."""
+    table = said.partition("Job stats")[2].partition("\n\n")[0]
+    counts = dict(re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE))
+    return {rule: int(count) for rule, count in counts.items() if rule != "total"}
 
 
 def copy_project(target, engines_from=None):
