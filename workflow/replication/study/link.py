@@ -68,47 +68,53 @@ class Red(Document):
         return self
 
 
-class _Delay(Document):
-    """What the queue disciplines that aim at a delay have in common."""
+class CoDel(Document):
+    """Controlled Delay (RFC 8289)."""
 
-    kind: str
+    kind: Literal["codel"] = "codel"
     limit_packets: Count
     target_s: PositiveSeconds
+    interval_s: PositiveSeconds
     device_queue_packets: Count = 1
     ecn: bool = OFF
 
 
-class CoDel(_Delay):
-    """Controlled Delay (RFC 8289)."""
-
-    kind: Literal["codel"] = "codel"
-    interval_s: PositiveSeconds
-
-
-class FqCoDel(_Delay):
+class FqCoDel(Document):
     """Flow Queue CoDel (RFC 8290)."""
 
     kind: Literal["fq_codel"] = "fq_codel"
+    limit_packets: Count
+    target_s: PositiveSeconds
     interval_s: PositiveSeconds
     buckets: Count = 1024
     quantum_bytes: Count = 1514
+    device_queue_packets: Count = 1
+    ecn: bool = OFF
 
 
-class Pie(_Delay):
+class Pie(Document):
     """Proportional Integral controller Enhanced (RFC 8033)."""
 
     kind: Literal["pie"] = "pie"
+    limit_packets: Count
+    target_s: PositiveSeconds
     update_interval_s: PositiveSeconds
     mean_packet_bytes: Count = 1000
+    device_queue_packets: Count = 1
+    ecn: bool = OFF
 
 
-class FqPie(_Delay):
+class FqPie(Document):
     """Flow Queue PIE (Ramakrishnan et al. 2019; Linux `sch_fq_pie`)."""
 
     kind: Literal["fq_pie"] = "fq_pie"
+    limit_packets: Count
+    target_s: PositiveSeconds
     update_interval_s: PositiveSeconds
     buckets: Count = 1024
     quantum_bytes: Count = 1514
+    device_queue_packets: Count = 1
+    ecn: bool = OFF
 
 
 class Cake(Document):
