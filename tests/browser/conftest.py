@@ -74,7 +74,10 @@ def chromium():
 
 
 class Tab:
-    """A page that collects errors and requests outside the folder."""
+    """A tab that collects errors and a page's requests outside the folder.
+
+    A tab takes longer to open than a page.
+    """
 
     def __init__(
         self, browser, report: Path, width=1280, scheme="light", scripts=True, height=900
@@ -98,7 +101,10 @@ class Tab:
         if request.failure != "net::ERR_ABORTED":
             self.errors.append(f"{request.url}: {request.failure}")
 
-    def open(self, name: str):
+    def open(self, name: str, report: Path | None = None):
+        """Open a page of the tab's report, or of the one that is given."""
+        self.report = report or self.report
+        self.requests.clear()
         self.page.goto((self.report / name).as_uri())
         return self.page
 
@@ -125,8 +131,8 @@ class Tab:
 def tab(chromium, report):
     tabs = []
 
-    def make(folder=report, **settings) -> Tab:
-        tabs.append(Tab(chromium, folder, **settings))
+    def make(**settings) -> Tab:
+        tabs.append(Tab(chromium, report, **settings))
         return tabs[-1]
 
     yield make

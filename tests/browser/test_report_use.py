@@ -43,8 +43,8 @@ def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
 
 @pytest.mark.parametrize("kind", ["csv", "json", "svg", "png"])
 def test_charts_can_be_saved(tab, report, kind):
+    one = tab(scheme="dark")
     for name in [a_page_with(report, 'class="cells"'), "index.html"]:
-        one = tab(scheme="dark")
         page = one.open(name)
         one.wait_for_charts()
         one.unfold()
