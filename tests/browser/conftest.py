@@ -25,10 +25,10 @@ def some_runs(report):
     return list(found.values())
 
 
-def assert_drawn(one, report, name):
+def assert_drawn(one, name):
     """Check that every chart of an open page is drawn, without an error or a request."""
     drawn = one.wait_for_charts()
-    assert drawn == (report / name).read_text().count(" data-script=")
+    assert drawn == (one.report / name).read_text().count(" data-script=")
     marks = one.page.evaluate(
         "[...document.querySelectorAll('.plot svg.marks')].map("
         "(svg) => svg.querySelectorAll('path, text, line').length)"
@@ -74,10 +74,7 @@ def chromium():
 
 
 class Tab:
-    """A tab that collects errors and a page's requests outside the folder.
-
-    A tab takes longer to open than a page.
-    """
+    """A tab, slower to open than a page, that collects errors and requests outside the folder."""
 
     def __init__(
         self, browser, report: Path, width=1280, scheme="light", scripts=True, height=900
@@ -101,10 +98,7 @@ class Tab:
         if request.failure != "net::ERR_ABORTED":
             self.errors.append(f"{request.url}: {request.failure}")
 
-    def open(self, name: str, report: Path | None = None):
-        """Open a page of the tab's report, or of the one that is given."""
-        self.report = report or self.report
-        self.requests.clear()
+    def open(self, name: str):
         self.page.goto((self.report / name).as_uri())
         return self.page
 
@@ -131,8 +125,8 @@ class Tab:
 def tab(chromium, report):
     tabs = []
 
-    def make(**settings) -> Tab:
-        tabs.append(Tab(chromium, report, **settings))
+    def make(folder=report, **settings) -> Tab:
+        tabs.append(Tab(chromium, folder, **settings))
         return tabs[-1]
 
     yield make

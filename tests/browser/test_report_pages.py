@@ -33,7 +33,7 @@ UNSEEN = """() => [...document.querySelectorAll(".cells .scroll, .tally")]
   .map((e) => `${e.getAttribute("aria-label")}: ${e.scrollWidth} > ${e.clientWidth}`)"""
 
 
-#: Results that axe-core reports; passed checks are ignored. Pages refuse its request of styles.
+#: What axe-core reports and asks for: no passed checks, and no style sheets, which pages refuse it.
 ONLY_VIOLATIONS = {"resultTypes": ["violations"], "preload": False}
 #: The only rule whose result depends on the scheme.
 ONLY_CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
@@ -80,15 +80,14 @@ def height(page):
 @pytest.mark.parametrize(("drawn", "wider"), [(360, 768), (1280, 1920)])
 def test_pages_are_drawn_without_errors_and_nothing_is_clipped(tab, report, example, drawn, wider):
     """Charts are drawn for the first width, and the window is widened to the second."""
-    shown = [(report, name) for name in [*pages(report), *some_runs(report)]]
-    shown += [(example, name) for name in pages(example) if name.startswith("regions")]
-    one = tab()
-    page = one.page
-    for folder, name in shown:
-        page.set_viewport_size({"width": drawn, "height": 900})
-        one.open(name, folder)
+    ours, released = tab(report), tab(example)
+    shown = [(ours, name) for name in [*pages(report), *some_runs(report)]]
+    shown += [(released, name) for name in pages(example) if name.startswith("regions")]
+    for one, name in shown:
+        one.page.set_viewport_size({"width": drawn, "height": 900})
+        page = one.open(name)
         one.unfold()
-        assert_drawn(one, folder, name)
+        assert_drawn(one, name)
         for width in (drawn, wider):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
@@ -97,12 +96,11 @@ def test_pages_are_drawn_without_errors_and_nothing_is_clipped(tab, report, exam
 
 
 def test_axe_finds_nothing_serious_in_light_and_dark(tab, example):
-    axe, one = Axe(), tab()
-    page = one.page
+    axe, one = Axe(), tab(example)
     for name in [*pages(example), *some_runs(example)[:2]]:
-        page.emulate_media(color_scheme="light")
-        one.open(name, example)
-        assert_drawn(one, example, name)
+        one.page.emulate_media(color_scheme="light")
+        page = one.open(name)
+        assert_drawn(one, name)
         assert name not in shortest(example) or height(page) <= 6000, name
         page.evaluate(TWO_OF_A_KIND)
         found = serious(axe.run(page, options=ONLY_VIOLATIONS))
@@ -138,9 +136,9 @@ def test_a_study_leads_with_its_chart_then_the_table_then_the_claims(tab, report
 
 
 def test_the_first_page_and_those_of_studies_are_short_on_a_phone(tab, example):
-    one = tab(width=390)
+    one = tab(example, width=390)
     for name in shortest(example):
-        page = one.open(name, example)
+        page = one.open(name)
         one.wait_for_charts()
         assert height(page) <= 9000, name
 
@@ -151,18 +149,18 @@ def test_pages_of_regions_are_short_and_show_every_picture_without_scripts(
 ):
     names = [path.name for path in sorted(example.glob("regions*.html"))]
     assert len(names) == 6
-    one = tab(width=width, scripts=False)
+    one = tab(example, width=width, scripts=False)
     for name in names:
-        page = one.open(name, example)
+        page = one.open(name)
         assert height(page) <= most, name
         for figure in page.locator("figure.region > svg").all():
             assert figure.bounding_box()["width"] > 200, name
 
 
 def test_engines_and_evidence_are_short_until_they_are_unfolded(tab, example):
-    one = tab()
+    one = tab(example)
     for name in ["engines.html", "kapadia~evidence.html"]:
-        page = one.open(name, example)
+        page = one.open(name)
         folded = height(page)
         one.unfold()
         assert folded <= 8000 < height(page), name

@@ -56,6 +56,7 @@ def test_provenance_names_what_ran(whole):
 
 
 def test_a_second_run_does_nothing_and_makes_a_lost_report_again(whole):
+    assert whole.jobs("all", **QUICK) == {}
     page = whole.root / "reports/html/index.html"
     before = page.read_bytes()
     page.unlink()
