@@ -1,133 +1,192 @@
 #include "input.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static void read_queue(const char *line, struct input *input)
+static void copy_text(char *target, size_t size, struct statement *statement, const char *name)
 {
-	struct input_queue queue = {0};
-	int link, direction, ecn, cuts;
-	double *v = queue.value;
+	const char *value = text(statement, name);
 
-	if (sscanf(line,
-		   "queue %d %d %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu32 " %" SCNu32
-		   " %" SCNu32 " %d %d %11s %lf %lf %lf %lf %lf %lf %lf %lf",
-		   &link, &direction, &queue.rate_Bps, &queue.line_Bps, &queue.delay_ns,
-		   &queue.jitter_ns, &queue.loss, &queue.burst_bytes, &queue.frame_bytes, &ecn, &cuts, queue.kind, v, v + 1, v + 2, v + 3, v + 4, v + 5,
-		   v + 6, v + 7) != 20 ||
-	    link < 0 || link >= input->links || direction < AHEAD || direction > BACK)
-		die("input: %s", line);
-	queue.ecn = ecn;
-	queue.cuts = cuts;
-	input->cuts |= cuts;
-	input->link[link].queue[direction] = queue;
+	if (strlen(value) >= size)
+		statement_refuse(statement, name, "too long");
+	strcpy(target, value);
 }
 
-static bool read_tcp(const char *line, struct input_flow *flow)
+static void read_run(struct statement *run, struct input *input)
 {
-	int sack, timestamps, ecn, sampled;
-
-	flow->tcp = true;
-	if (sscanf(line,
-		   "tcp %d %d %" SCNd64 " %" SCNd64 " %d %d %d %d %15s %" SCNu32 " %" SCNu32
-		   " %" SCNu32 " %d %d %" SCNd64 " %" SCNu64 " %d %d",
-		   &flow->source, &flow->destination, &flow->start_ns, &flow->stop_ns,
-		   &flow->source_link, &flow->source_side, &flow->last_link, &flow->last_side,
-		   flow->control, &flow->segment_bytes, &flow->maximum_window,
-		   &flow->receive_buffer, &sack, &timestamps, &flow->connect_ns,
-		   &flow->transfer_bytes, &ecn, &sampled) != 18)
-		return false;
-	flow->sack = sack;
-	flow->timestamps = timestamps;
-	flow->ecn = ecn;
-	flow->sampled = sampled;
-	return true;
-}
-
-static bool read_cbr(const char *line, struct input_flow *flow)
-{
-	return sscanf(line,
-		      "cbr %d %d %" SCNd64 " %" SCNd64 " %d %d %d %d %" SCNu32 " %lf",
-		      &flow->source, &flow->destination, &flow->start_ns, &flow->stop_ns,
-		      &flow->source_link, &flow->source_side, &flow->last_link, &flow->last_side,
-		      &flow->payload_bytes, &flow->interval_ns) == 10;
-}
-
-static bool read_route(const char *line, struct input_route *route)
-{
-	int to_source, quick_ack, ecn;
-
-	if (sscanf(line, "route %d %d %d %d %" SCNu32 " %" SCNu32 " %d %d", &route->node, &route->link,
-		   &route->flow, &to_source, &route->initial_window, &route->minimum_rto_ms,
-		   &quick_ack, &ecn) != 8)
-		return false;
-	route->to_source = to_source;
-	route->quick_ack = quick_ack;
-	route->ecn = ecn;
-	return true;
-}
-
-static void read_parameter(const char *line)
-{
-	char module[24], name[24], value[24], path[128];
-
-	if (sscanf(line, "parameter %23[a-z_] %23[a-z_] %23[0-9]", module, name, value) != 3)
-		die("input: %s", line);
-	snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", module, name);
-	write_text(path, value);
-}
-
-static void read_sizes(const char *line, struct input *input)
-{
-	if (sscanf(line, "run %" SCNd64 " %" SCNd64 " %" SCNu32 " %d %d %d %d %d %" SCNu32 " %" SCNu32,
-		   &input->duration_ns, &input->interval_ns, &input->mtu, &input->nodes, &input->links,
-		   &input->routes, &input->flows, &input->monitors, &input->offload,
-		   &input->most_receive_buffer) != 10)
-		die("input: %s", line);
+	input->duration_ns = number(run, "duration_ns");
+	input->interval_ns = number(run, "interval_ns");
+	input->mtu = number(run, "mtu");
+	input->offload = number(run, "offload");
+	input->most_receive_buffer = number(run, "most_receive_buffer");
+	input->nodes = number(run, "nodes");
+	input->links = number(run, "links");
+	input->routes = number(run, "routes");
+	input->flows = number(run, "flows");
+	input->monitors = number(run, "monitors");
 	input->link = allocate(input->links, sizeof(*input->link));
 	input->route = allocate(input->routes, sizeof(*input->route));
 	input->flow = allocate(input->flows, sizeof(*input->flow));
 	input->monitor = allocate(input->monitors, sizeof(*input->monitor));
 }
 
+static void read_parameter(struct statement *parameter)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s/parameters/%s", text(parameter, "module"),
+		 text(parameter, "name"));
+	write_text(path, text(parameter, "value"));
+}
+
+static void read_link(struct statement *statement, const struct input *input,
+		      struct input_link *link)
+{
+	link->node[0] = number_below(statement, "a", input->nodes);
+	link->node[1] = number_below(statement, "b", input->nodes);
+	link->taps = number(statement, "taps");
+}
+
+/// What a queue's discipline takes is read when it is set up: see queue.c.
+static void read_queue(struct statement *statement, struct input *input)
+{
+	struct input_link *link = &input->link[number_below(statement, "link", input->links)];
+	struct input_queue *queue = &link->queue[number_below(statement, "direction", 2)];
+
+	if (queue->discipline)
+		statement_refuse(statement, "direction", "has a queue");
+	queue->discipline = statement;
+	queue->rate_Bps = number(statement, "rate_Bps");
+	queue->line_Bps = number(statement, "line_Bps");
+	queue->delay_ns = number(statement, "delay_ns");
+	queue->jitter_ns = number(statement, "jitter_ns");
+	queue->loss = number(statement, "loss");
+	queue->burst_bytes = number(statement, "burst_bytes");
+	queue->frame_bytes = number(statement, "frame_bytes");
+	queue->cuts = flag(statement, "cuts");
+	input->cuts |= queue->cuts;
+}
+
+static void read_route(struct statement *statement, const struct input *input,
+		       struct input_route *route)
+{
+	route->node = number_below(statement, "node", input->nodes);
+	route->link = number_below(statement, "link", input->links);
+	route->flow = number_below(statement, "flow", input->flows);
+	route->to_source = flag(statement, "to_source");
+	route->initial_window = number(statement, "initial_window");
+	route->minimum_rto_ms = number(statement, "minimum_rto_ms");
+	route->quick_ack = flag(statement, "quick_ack");
+	route->ecn = flag(statement, "ecn");
+}
+
+static void read_flow(struct statement *statement, const struct input *input,
+		      struct input_flow *flow)
+{
+	flow->source = number_below(statement, "source", input->nodes);
+	flow->destination = number_below(statement, "destination", input->nodes);
+	flow->start_ns = number(statement, "start_ns");
+	flow->stop_ns = number(statement, "stop_ns");
+	flow->source_link = number_below(statement, "source_link", input->links);
+	flow->source_side = number_below(statement, "source_side", 2);
+	flow->last_link = number_below(statement, "last_link", input->links);
+	flow->last_side = number_below(statement, "last_side", 2);
+}
+
+static void read_tcp(struct statement *statement, const struct input *input,
+		     struct input_flow *flow)
+{
+	read_flow(statement, input, flow);
+	flow->tcp = true;
+	copy_text(flow->control, sizeof(flow->control), statement, "control");
+	flow->connect_ns = number(statement, "connect_ns");
+	flow->segment_bytes = number(statement, "segment_bytes");
+	flow->maximum_window = number(statement, "maximum_window");
+	flow->receive_buffer = number(statement, "receive_buffer");
+	flow->sack = flag(statement, "sack");
+	flow->timestamps = flag(statement, "timestamps");
+	flow->ecn = flag(statement, "ecn");
+	flow->sampled = flag(statement, "sampled");
+	flow->transfer_bytes = number(statement, "transfer_bytes");
+}
+
+static void read_cbr(struct statement *statement, const struct input *input,
+		     struct input_flow *flow)
+{
+	read_flow(statement, input, flow);
+	flow->payload_bytes = number(statement, "payload_bytes");
+	flow->interval_ns = real(statement, "interval_ns");
+}
+
+static void read_monitor(struct statement *statement, const struct input *input,
+			 struct input_monitor *monitor)
+{
+	monitor->link = number_below(statement, "link", input->links);
+	monitor->direction = number_below(statement, "direction", 2);
+}
+
+/// How many statements of each word were read.
+struct counts {
+	int links, routes, flows, monitors;
+};
+
+static int next(int *count, int most, const struct statement *statement)
+{
+	if (*count == most)
+		statement_refuse(statement, "number of these", "larger than `run` says");
+	return (*count)++;
+}
+
+static void read_statement(struct statement *statement, struct input *input, struct counts *counts)
+{
+	int *links = &counts->links, *routes = &counts->routes;
+	int *flows = &counts->flows, *monitors = &counts->monitors;
+
+	if (statement_is(statement, "parameter"))
+		read_parameter(statement);
+	else if (statement_is(statement, "link"))
+		read_link(statement, input, &input->link[next(links, input->links, statement)]);
+	else if (statement_is(statement, "route"))
+		read_route(statement, input, &input->route[next(routes, input->routes, statement)]);
+	else if (statement_is(statement, "tcp"))
+		read_tcp(statement, input, &input->flow[next(flows, input->flows, statement)]);
+	else if (statement_is(statement, "cbr"))
+		read_cbr(statement, input, &input->flow[next(flows, input->flows, statement)]);
+	else if (statement_is(statement, "monitor"))
+		read_monitor(statement, input,
+			     &input->monitor[next(monitors, input->monitors, statement)]);
+	else
+		statement_refuse(statement, "word", "unknown");
+}
+
+static void check_complete(const struct input *input, const struct counts *counts)
+{
+	if (counts->links != input->links || counts->routes != input->routes ||
+	    counts->flows != input->flows || counts->monitors != input->monitors)
+		die("input: fewer statements than `run` says");
+	for (int i = 0; i < input->links; i++)
+		if (!input->link[i].queue[AHEAD].discipline || !input->link[i].queue[BACK].discipline)
+			die("input: link %d: a direction without a queue", i);
+}
+
 void input_read(const char *path, struct input *input)
 {
-	char line[512];
-	int links = 0, routes = 0, flows = 0, monitors = 0;
+	struct counts counts = {0};
+	struct statement *statement;
 	FILE *file = fopen(path, "re");
 
 	if (!file)
 		die("%s: %m", path);
-	while (fgets(line, sizeof(line), file)) {
-		bool good = true;
-
-		if (!strncmp(line, "run ", 4))
-			read_sizes(line, input);
-		else if (!strncmp(line, "queue ", 6))
-			read_queue(line, input);
-		else if (!strncmp(line, "parameter ", 10))
-			read_parameter(line);
-		else if (!strncmp(line, "link ", 5) && links < input->links) {
-			struct input_link *link = &input->link[links++];
-			good = sscanf(line, "link %d %d %u", &link->node[0], &link->node[1],
-				      &link->taps) == 3;
-		} else if (!strncmp(line, "route ", 6) && routes < input->routes)
-			good = read_route(line, &input->route[routes++]);
-		else if (!strncmp(line, "tcp ", 4) && flows < input->flows)
-			good = read_tcp(line, &input->flow[flows++]);
-		else if (!strncmp(line, "cbr ", 4) && flows < input->flows)
-			good = read_cbr(line, &input->flow[flows++]);
-		else if (!strncmp(line, "monitor ", 8) && monitors < input->monitors) {
-			struct input_monitor *monitor = &input->monitor[monitors++];
-			good = sscanf(line, "monitor %d %d", &monitor->link, &monitor->direction) == 2;
+	while ((statement = statement_read(file))) {
+		if (statement_is(statement, "run"))
+			read_run(statement, input);
+		else if (statement_is(statement, "queue")) {
+			read_queue(statement, input);
+			continue; /* which ends in queue.c */
 		} else
-			good = false;
-		if (!good)
-			die("input: %s", line);
+			read_statement(statement, input, &counts);
+		statement_end(statement);
 	}
 	fclose(file);
-	if (links != input->links || routes != input->routes || flows != input->flows ||
-	    monitors != input->monitors)
-		die("input: incomplete");
+	check_complete(input, &counts);
 }

@@ -1,22 +1,19 @@
-/// What to build and run, worked out by the launcher from the input file: words and numbers, a
-/// statement a line (see input.c). Everything was checked before; here a fault is fatal.
+/// What to build and run, worked out by the launcher from the scenario: a statement a line.
 #pragma once
 
-#include "common.h"
+#include "statement.h"
 
 enum { AHEAD, BACK }; /* a to b, b to a */
 
 struct input_queue {
-	char kind[12];
+	struct statement *discipline; /* kind and parameters, which queue.c reads by name */
 	uint64_t rate_Bps; /* 8 times this is the link's rate in bit/s */
 	uint64_t line_Bps; /* at which a packet passes: the same without a shaper */
 	uint64_t delay_ns, jitter_ns;
 	uint32_t loss; /* of 2^32-1 */
 	uint32_t burst_bytes;
 	uint32_t frame_bytes; /* beyond IP, of each packet */
-	bool ecn;	      /* marks instead of dropping early */
-	bool cuts;	      /* its shaper is TBF, which cuts merged packets beyond its burst */
-	double value[8]; /* by kind: see queue.c */
+	bool cuts; /* its shaper is TBF, which cuts merged packets beyond its burst */
 };
 
 struct input_link {

@@ -115,12 +115,28 @@ static void add_shaper(int socket, int device, const struct input_queue *queue)
 	netlink_do(socket, &request, "htb class");
 }
 
-/// value: limit (packets or bytes)
-static void put_fifo(struct request *request, const struct input_queue *queue)
+static void put_fifo(struct request *request, uint32_t limit)
 {
-	struct tc_fifo_qopt fifo = {.limit = (uint32_t)queue->value[0]};
+	struct tc_fifo_qopt fifo = {.limit = limit};
 
 	request_put(request, TCA_OPTIONS, &fifo, sizeof(fifo));
+}
+
+static void put_pfifo(struct request *request, const struct input_queue *queue)
+{
+	put_fifo(request, number(queue->discipline, "limit_packets"));
+}
+
+static void put_bfifo(struct request *request, const struct input_queue *queue)
+{
+	put_fifo(request, number(queue->discipline, "limit_bytes"));
+}
+
+/// Put a parameter of the discipline, by its name in the input.
+static void put(struct request *request, int attribute, const struct input_queue *queue,
+		const char *name)
+{
+	request_put_u32(request, attribute, number(queue->discipline, name));
 }
 
 /// How the average decays while idle (Floyd and Jacobson 1993, section 11): by how many powers of two
@@ -140,23 +156,24 @@ static uint8_t red_idle_table(double weight, double packet_us, uint8_t *table)
 	return log_cell;
 }
 
-/// value: limit (packets), minimum, maximum (bytes), log2 of 1/weight, probability, mean packet (bytes)
 static void put_red(struct request *request, const struct input_queue *queue)
 {
-	const double *v = queue->value;
-	struct tc_red_qopt red = {.qth_min = (uint32_t)v[1],
-				  .qth_max = (uint32_t)v[2],
-				  .Wlog = (unsigned char)v[3],
+	struct statement *given = queue->discipline;
+	int halvings = number(given, "weight_halvings");
+	struct tc_red_qopt red = {.qth_min = number(given, "minimum_bytes"),
+				  .qth_max = number(given, "maximum_bytes"),
+				  .Wlog = halvings,
 				  .Plog = 31,
-				  .flags = queue->ecn ? TC_RED_ECN : 0};
+				  .flags = flag(given, "ecn") ? TC_RED_ECN : 0};
+	double packet_us = number(given, "mean_packet_bytes") * 1e6 / (double)queue->rate_Bps;
+	double probability = real(given, "maximum_probability");
 	uint8_t table[256];
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
-	red.Scell_log =
-	    red_idle_table(ldexp(1, -(int)v[3]), v[5] * 1e6 / (double)queue->rate_Bps, table);
+	red.Scell_log = red_idle_table(ldexp(1, -halvings), packet_us, table);
 	request_put(request, TCA_RED_PARMS, &red, sizeof(red));
 	request_put(request, TCA_RED_STAB, table, sizeof(table));
-	request_put_u32(request, TCA_RED_MAX_P, (uint32_t)(v[4] * UINT32_MAX));
+	request_put_u32(request, TCA_RED_MAX_P, (uint32_t)(probability * UINT32_MAX));
 	request_end(request, options);
 }
 
@@ -183,63 +200,59 @@ static void add_red(int socket, int device, const struct input_queue *queue)
 	netlink_do(socket, &request, "red");
 
 	begin(&request, RTM_NEWQDISC, device, RED_FIFO_PARENT, 4u << 16, "pfifo");
-	put_fifo(&request, queue);
+	put_pfifo(&request, queue);
 	netlink_do(socket, &request, "red fifo");
 }
 
-/// value: limit (packets), target, interval (us)
 static void put_codel(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
-	request_put_u32(request, TCA_CODEL_LIMIT, (uint32_t)queue->value[0]);
-	request_put_u32(request, TCA_CODEL_TARGET, (uint32_t)queue->value[1]);
-	request_put_u32(request, TCA_CODEL_INTERVAL, (uint32_t)queue->value[2]);
-	request_put_u32(request, TCA_CODEL_ECN, queue->ecn);
+	put(request, TCA_CODEL_LIMIT, queue, "limit_packets");
+	put(request, TCA_CODEL_TARGET, queue, "target_us");
+	put(request, TCA_CODEL_INTERVAL, queue, "interval_us");
+	put(request, TCA_CODEL_ECN, queue, "ecn");
 	request_end(request, options);
 }
 
-/// value: limit (packets), target, interval (us), flows, quantum (bytes)
 static void put_fq_codel(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
-	request_put_u32(request, TCA_FQ_CODEL_LIMIT, (uint32_t)queue->value[0]);
-	request_put_u32(request, TCA_FQ_CODEL_TARGET, (uint32_t)queue->value[1]);
-	request_put_u32(request, TCA_FQ_CODEL_INTERVAL, (uint32_t)queue->value[2]);
-	request_put_u32(request, TCA_FQ_CODEL_FLOWS, (uint32_t)queue->value[3]);
-	request_put_u32(request, TCA_FQ_CODEL_QUANTUM, (uint32_t)queue->value[4]);
-	request_put_u32(request, TCA_FQ_CODEL_ECN, queue->ecn);
+	put(request, TCA_FQ_CODEL_LIMIT, queue, "limit_packets");
+	put(request, TCA_FQ_CODEL_TARGET, queue, "target_us");
+	put(request, TCA_FQ_CODEL_INTERVAL, queue, "interval_us");
+	put(request, TCA_FQ_CODEL_FLOWS, queue, "buckets");
+	put(request, TCA_FQ_CODEL_QUANTUM, queue, "quantum_bytes");
+	put(request, TCA_FQ_CODEL_ECN, queue, "ecn");
 	/* Its limit is in packets alone. */
 	request_put_u32(request, TCA_FQ_CODEL_MEMORY_LIMIT, UINT32_MAX);
 	request_end(request, options);
 }
 
-/// value: limit (packets), target, update interval (us)
 static void put_pie(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
-	request_put_u32(request, TCA_PIE_LIMIT, (uint32_t)queue->value[0]);
-	request_put_u32(request, TCA_PIE_TARGET, (uint32_t)queue->value[1]);
-	request_put_u32(request, TCA_PIE_TUPDATE, (uint32_t)queue->value[2]);
-	request_put_u32(request, TCA_PIE_ECN, queue->ecn);
+	put(request, TCA_PIE_LIMIT, queue, "limit_packets");
+	put(request, TCA_PIE_TARGET, queue, "target_us");
+	put(request, TCA_PIE_TUPDATE, queue, "update_interval_us");
+	put(request, TCA_PIE_ECN, queue, "ecn");
 	request_put_u32(request, TCA_PIE_BYTEMODE, 0);
 	request_put_u32(request, TCA_PIE_DQ_RATE_ESTIMATOR, 0);
 	request_end(request, options);
 }
 
-/// value: limit (packets), target, update interval (us), flows, quantum (bytes)
 static void put_fq_pie(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
-	request_put_u32(request, TCA_FQ_PIE_LIMIT, (uint32_t)queue->value[0]);
-	request_put_u32(request, TCA_FQ_PIE_TARGET, (uint32_t)queue->value[1]);
-	request_put_u32(request, TCA_FQ_PIE_TUPDATE, (uint32_t)queue->value[2]);
-	request_put_u32(request, TCA_FQ_PIE_FLOWS, (uint32_t)queue->value[3]);
-	request_put_u32(request, TCA_FQ_PIE_QUANTUM, (uint32_t)queue->value[4]);
-	request_put_u32(request, TCA_FQ_PIE_ECN, queue->ecn);
+	put(request, TCA_FQ_PIE_LIMIT, queue, "limit_packets");
+	put(request, TCA_FQ_PIE_TARGET, queue, "target_us");
+	put(request, TCA_FQ_PIE_TUPDATE, queue, "update_interval_us");
+	put(request, TCA_FQ_PIE_FLOWS, queue, "buckets");
+	put(request, TCA_FQ_PIE_QUANTUM, queue, "quantum_bytes");
+	put(request, TCA_FQ_PIE_ECN, queue, "ecn");
 	request_put_u32(request, TCA_FQ_PIE_BYTEMODE, 0);
 	request_put_u32(request, TCA_FQ_PIE_DQ_RATE_ESTIMATOR, 0);
 	/* Its limit is in packets alone. */
@@ -247,45 +260,53 @@ static void put_fq_pie(struct request *request, const struct input_queue *queue)
 	request_end(request, options);
 }
 
-/// value: limit (bytes of memory), target, interval (us)
 static void put_cake(struct request *request, const struct input_queue *queue)
 {
 	struct nlattr *options = request_nest(request, TCA_OPTIONS);
 
-	request_put_u32(request, TCA_CAKE_MEMORY, (uint32_t)queue->value[0]);
-	request_put_u32(request, TCA_CAKE_TARGET, (uint32_t)queue->value[1]);
-	request_put_u32(request, TCA_CAKE_RTT, (uint32_t)queue->value[2]);
+	put(request, TCA_CAKE_MEMORY, queue, "memory_limit_bytes");
+	put(request, TCA_CAKE_TARGET, queue, "target_us");
+	put(request, TCA_CAKE_RTT, queue, "interval_us");
 	/* A merged packet crosses the network whole, as through the other kinds. */
 	request_put_u32(request, TCA_CAKE_SPLIT_GSO, 0);
 	request_end(request, options);
 }
 
-void add_queue(int socket, int device, const struct input_queue *queue)
+static void add_discipline(int socket, int device, const struct input_queue *queue,
+			   const char *kind)
 {
 	static const struct {
 		const char *kind;
 		void (*put)(struct request *, const struct input_queue *);
-	} known[] = {{"pfifo", put_fifo}, {"bfifo", put_fifo}, {"codel", put_codel},
+	} known[] = {{"pfifo", put_pfifo}, {"bfifo", put_bfifo}, {"codel", put_codel},
 		     {"fq_codel", put_fq_codel}, {"pie", put_pie}, {"fq_pie", put_fq_pie},
 		     {"cake", put_cake}};
 	struct request request;
 
-	if (!strcmp(queue->kind, "red")) {
-		add_red(socket, device, queue);
-		return;
-	}
-	if (queue->cuts)
-		add_tbf(socket, device, queue);
-	else
-		add_shaper(socket, device, queue);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-		if (!strcmp(known[i].kind, queue->kind)) {
-			begin(&request, RTM_NEWQDISC, device, LEAF_PARENT, 2u << 16, queue->kind);
+		if (!strcmp(known[i].kind, kind)) {
+			begin(&request, RTM_NEWQDISC, device, LEAF_PARENT, 2u << 16, kind);
 			known[i].put(&request, queue);
-			netlink_do(socket, &request, queue->kind);
+			netlink_do(socket, &request, kind);
 			return;
 		}
-	die("input: queue %s", queue->kind);
+	statement_refuse(queue->discipline, "kind", "unknown");
+}
+
+void add_queue(int socket, int device, const struct input_queue *queue)
+{
+	const char *kind = text(queue->discipline, "kind");
+
+	if (!strcmp(kind, "red")) {
+		add_red(socket, device, queue);
+	} else {
+		if (queue->cuts)
+			add_tbf(socket, device, queue);
+		else
+			add_shaper(socket, device, queue);
+		add_discipline(socket, device, queue, kind);
+	}
+	statement_end(queue->discipline);
 }
 
 void add_wire(int socket, int device, const struct input_queue *queue)

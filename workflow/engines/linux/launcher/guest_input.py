@@ -1,4 +1,7 @@
-"""The guest's input: taps, a route for each flow, and a line for each thing to build."""
+"""The guest's input: taps, a route for each flow, and a line for each thing to build.
+
+A line is a word, then names and values; the guest reads them by name (guest/statement.h).
+"""
 
 from __future__ import annotations
 
@@ -54,11 +57,11 @@ BUFFER_SPARE_BYTES = 1 << 20
 #: Windows up to here, half of Linux's default maximum of tcp_rmem, are held to the byte; wider ones
 #: and none are the kernel's own tuning, up to this.
 MOST_FIXED_WINDOW_BYTES, UNLIMITED_WINDOW_BYTES = (3 << 20) - 1, 32 << 20
-QUEUE_VALUES = 8
 #: The kernel's scale of CUBIC's beta, and its own beta on it (tcp_cubic.c).
 CUBIC_BETA_SCALE, CUBIC_BETA = 1024, 717
 
 Path = list[int]
+Value = str | int | float
 
 
 def make_guest_input(scenario: Scenario) -> str:
@@ -77,21 +80,41 @@ def make_guest_input(scenario: Scenario) -> str:
     tuned = max(MOST_FIXED_WINDOW_BYTES + 1, *(tuned_window(flow) for flow in scenario.flows))
     run, offload = scenario.run, scenario.host.segmentation_offload
     lines = [
-        f"run {run.duration_ns} {run.sampling_interval_ns} {max(largest, ETHERNET_MTU_BYTES)}"
-        f" {len(scenario.nodes)} {len(scenario.links)} {len(route_lines)} {len(scenario.flows)}"
-        f" {len(scenario.monitors)} {offload} {2 * tuned}"
+        _line(
+            "run",
+            duration_ns=run.duration_ns,
+            interval_ns=run.sampling_interval_ns,
+            mtu=max(largest, ETHERNET_MTU_BYTES),
+            nodes=len(scenario.nodes),
+            links=len(scenario.links),
+            routes=len(route_lines),
+            flows=len(scenario.flows),
+            monitors=len(scenario.monitors),
+            offload=offload,
+            most_receive_buffer=2 * tuned,
+        )
     ]
     parameters = {key: v for flow in scenario.flows for key, v in _parameters(flow).items()}
-    lines += [f"parameter {module} {name} {v}" for (module, name), v in sorted(parameters.items())]
+    for (module, name), value in sorted(parameters.items()):
+        lines.append(_line("parameter", module=module, name=name, value=value))
     taps = _taps(scenario, [forth for forth, _ in paths])
     for link, tap in zip(scenario.links, taps, strict=True):
-        lines.append(f"link {link.a} {link.b} {tap}")
+        lines.append(_line("link", a=link.a, b=link.b, taps=tap))
     lines += _queue_lines(scenario, largest)
     lines += route_lines
     for flow, (forth, _) in zip(scenario.flows, paths, strict=True):
         lines.append(_flow_line(flow, forth))
-    lines += [f"monitor {monitor.link} {monitor.hop % 2}" for monitor in scenario.monitors]
+    for monitor in scenario.monitors:
+        lines.append(_line("monitor", link=monitor.link, direction=monitor.hop % 2))
     return "\n".join(lines) + "\n"
+
+
+def _line(word: str, **values: Value) -> str:
+    parts = [word]
+    for name, value in values.items():
+        text = value if isinstance(value, str) else repr(+value)  # a truth value as 0 or 1
+        parts += [name, text]
+    return " ".join(parts)
 
 
 def tuned_window(flow: Flow) -> int:
@@ -149,24 +172,30 @@ def needs_dctcp(scenario: Scenario) -> bool:
 def _queue_lines(scenario: Scenario, largest: int) -> Iterator[str]:
     for number, link in enumerate(scenario.links):
         for direction in range(2):
-            yield f"queue {number} {direction} {_queue_values(link, direction, largest)}"
+            yield _queue_line(link, number, direction, largest)
 
 
-def _queue_values(link: Link, direction: int, largest: int) -> str:
-    kind, device_packets, values = _discipline(link.queues[direction])
+def _queue_line(link: Link, number: int, direction: int, largest: int) -> str:
+    device_packets, discipline = _discipline(link.queues[direction])
     line_bps, burst_bytes = link.rate_bps, device_packets * largest
     shaper = link.shapers[direction]
     if isinstance(shaper, TokenBucket):
         line_bps, burst_bytes = shaper.line_rate_bps, shaper.burst_bytes
-    cuts = isinstance(shaper, TokenBucketFilter)
-    if kind == "red":  # a bucket of its shaper holds a packet
+    if isinstance(link.queues[direction], Red):  # a bucket of its shaper holds a packet
         burst_bytes = max(burst_bytes, largest) + link.frame_bytes * device_packets
-    ecn = getattr(link.queues[direction], "ecn", False)
-    loss = round(_probability(link.losses[direction]) * (2**32 - 1))
-    padded = " ".join(repr(float(v)) for v in [*values, *[0] * (QUEUE_VALUES - len(values))])
-    return (
-        f"{round(link.rate_bps / 8)} {round(line_bps / 8)} {link.delay_ns} {link.jitter_ns} {loss}"
-        f" {burst_bytes} {link.frame_bytes} {int(ecn)} {int(cuts)} {kind} {padded}"
+    return _line(
+        "queue",
+        link=number,
+        direction=direction,
+        rate_Bps=round(link.rate_bps / 8),
+        line_Bps=round(line_bps / 8),
+        delay_ns=link.delay_ns,
+        jitter_ns=link.jitter_ns,
+        loss=round(_probability(link.losses[direction]) * (2**32 - 1)),
+        burst_bytes=burst_bytes,
+        frame_bytes=link.frame_bytes,
+        cuts=isinstance(shaper, TokenBucketFilter),
+        **discipline,
     )
 
 
@@ -176,38 +205,78 @@ def _probability(loss: Loss) -> float:
     return loss.probability if isinstance(loss, RandomLoss) else 0.0
 
 
-def _discipline(queue: Queue | FqPie | Cake) -> tuple[str, int, list[float]]:
-    """Return the kernel's name of a queue, its device queue in packets, and its values in order."""
+def _discipline(queue: Queue | FqPie | Cake) -> tuple[int, dict[str, Value]]:
+    """Return a queue's device queue in packets, and its kind and parameters in the kernel's terms.
+
+    The guest takes each parameter by its name (`put` in guest/queue.c).
+    """
     if isinstance(queue, DropTail):
         if queue.limit_packets is not None:
-            return "pfifo", 0, [queue.limit_packets]
-        return "bfifo", 0, [queue.limit_bytes or 0]
-    device = queue.device_queue_packets
-    if isinstance(queue, Cake):
-        times = [queue.target_ns / 1000, queue.interval_ns / 1000]
-        return "cake", device, [float(queue.memory_limit_bytes), *times]
-    values = [float(queue.limit_packets)]
+            return 0, {"kind": "pfifo", "limit_packets": queue.limit_packets}
+        return 0, {"kind": "bfifo", "limit_bytes": queue.limit_bytes or 0}
+    values: dict[str, Value]
     if isinstance(queue, Red):
-        return "red", device, _red(queue)
-    if isinstance(queue, CoDel):
-        return "codel", device, [*values, queue.target_ns / 1000, queue.interval_ns / 1000]
-    if isinstance(queue, FqCoDel):
-        values += [queue.target_ns / 1000, queue.interval_ns / 1000]
-        return "fq_codel", device, [*values, queue.buckets, queue.quantum_bytes]
-    if isinstance(queue, Pie):  # Linux goes by its MTU, not by mean_packet_bytes: see README.md
-        return "pie", device, [*values, queue.target_ns / 1000, queue.update_interval_ns / 1000]
-    if isinstance(queue, FqPie):
-        values += [queue.target_ns / 1000, queue.update_interval_ns / 1000]
-        return "fq_pie", device, [*values, queue.buckets, queue.quantum_bytes]
-    return "pfifo", device, values
+        values = _red(queue)
+    elif isinstance(queue, CoDel):
+        values = {
+            "kind": "codel",
+            "limit_packets": queue.limit_packets,
+            "target_us": queue.target_ns // 1000,
+            "interval_us": queue.interval_ns // 1000,
+            "ecn": queue.ecn,
+        }
+    elif isinstance(queue, FqCoDel):
+        values = {
+            "kind": "fq_codel",
+            "limit_packets": queue.limit_packets,
+            "target_us": queue.target_ns // 1000,
+            "interval_us": queue.interval_ns // 1000,
+            "buckets": queue.buckets,
+            "quantum_bytes": queue.quantum_bytes,
+            "ecn": queue.ecn,
+        }
+    elif isinstance(queue, Pie):  # Linux goes by its MTU, not by mean_packet_bytes: see README.md
+        values = {
+            "kind": "pie",
+            "limit_packets": queue.limit_packets,
+            "target_us": queue.target_ns // 1000,
+            "update_interval_us": queue.update_interval_ns // 1000,
+            "ecn": queue.ecn,
+        }
+    elif isinstance(queue, FqPie):
+        values = {
+            "kind": "fq_pie",
+            "limit_packets": queue.limit_packets,
+            "target_us": queue.target_ns // 1000,
+            "update_interval_us": queue.update_interval_ns // 1000,
+            "buckets": queue.buckets,
+            "quantum_bytes": queue.quantum_bytes,
+            "ecn": queue.ecn,
+        }
+    elif isinstance(queue, Cake):
+        values = {
+            "kind": "cake",
+            "memory_limit_bytes": queue.memory_limit_bytes,
+            "target_us": queue.target_ns // 1000,
+            "interval_us": queue.interval_ns // 1000,
+        }
+    else:
+        values = {"kind": "pfifo", "limit_packets": queue.limit_packets}
+    return queue.device_queue_packets, values
 
 
-def _red(queue: Red) -> list[float]:
+def _red(queue: Red) -> dict[str, Value]:
     size = queue.mean_packet_bytes
-    power = round(-math.log2(queue.queue_weight))
-    low = queue.minimum_threshold_packets * size
-    high = queue.maximum_threshold_packets * size
-    return [queue.limit_packets, low, high, power, queue.maximum_probability, size]
+    return {
+        "kind": "red",
+        "limit_packets": queue.limit_packets,
+        "minimum_bytes": int(queue.minimum_threshold_packets * size),
+        "maximum_bytes": int(queue.maximum_threshold_packets * size),
+        "weight_halvings": round(-math.log2(queue.queue_weight)),
+        "maximum_probability": queue.maximum_probability,
+        "mean_packet_bytes": size,
+        "ecn": queue.ecn,
+    }
 
 
 def _route_lines(
@@ -216,34 +285,53 @@ def _route_lines(
     """Yield one route for every flow and hop; those at the ends hold the flow's TCP settings."""
     for to_source, path in enumerate(paths):
         for place, hop in enumerate(path):
-            settings = "0 0 0 0"
-            if place == 0 and isinstance(flow, Tcp):
-                rto_ms = flow.minimum_rto_ns // 1_000_000
-                quick_ack = int(flow.delayed_ack_segments == 1)
-                first = f"{flow.initial_window_segments} {rto_ms} 0"
-                settings = f"0 {rto_ms} {quick_ack}" if to_source else first
-                settings += f" {int(flow.ecn)}"
-            node = scenario.links[hop // 2].ends[hop % 2]
-            yield f"route {node} {hop // 2} {number} {to_source} {settings}"
+            tcp = flow if place == 0 and isinstance(flow, Tcp) else None
+            yield _line(
+                "route",
+                node=scenario.links[hop // 2].ends[hop % 2],
+                link=hop // 2,
+                flow=number,
+                to_source=to_source,
+                initial_window=tcp.initial_window_segments if tcp and not to_source else 0,
+                minimum_rto_ms=tcp.minimum_rto_ns // 1_000_000 if tcp else 0,
+                quick_ack=bool(tcp and to_source and tcp.delayed_ack_segments == 1),
+                ecn=bool(tcp and tcp.ecn),
+            )
 
 
 def _flow_line(flow: Flow, forth: Path) -> str:
     first, last = forth[0], forth[-1]
-    ends = (
-        f"{flow.source} {flow.destination} {flow.start_ns} {flow.stop_ns}"
-        f" {first // 2} {first % 2} {last // 2} {1 - last % 2}"
-    )
+    ends: dict[str, Value] = {
+        "source": flow.source,
+        "destination": flow.destination,
+        "start_ns": flow.start_ns,
+        "stop_ns": flow.stop_ns,
+        "source_link": first // 2,
+        "source_side": first % 2,
+        "last_link": last // 2,
+        "last_side": 1 - last % 2,
+    }
     if isinstance(flow, Cbr):
+        payload_bytes = flow.packet_bytes - UDP_HEADER_BYTES
         interval_ns = 8e9 * flow.packet_bytes / flow.rate_bps
-        return f"cbr {ends} {flow.packet_bytes - UDP_HEADER_BYTES} {interval_ns!r}"
+        return _line("cbr", **ends, payload_bytes=payload_bytes, interval_ns=interval_ns)
     window, buffer = 0, 0
     if not tuned_window(flow):
         window = flow.maximum_window_bytes or 0
         buffer = 2 * window + BUFFER_SPARE_BYTES
     if flow.congestion_control not in CONTROLS:
         raise InputError(f"linux has no congestion control {flow.congestion_control!r}")
-    return (
-        f"tcp {ends} {CONTROLS[flow.congestion_control]} {flow.segment_bytes} {window} {buffer}"
-        f" {int(flow.sack)} {int(flow.timestamps)} {flow.connect_ns}"
-        f" {flow.stop_after_bytes or 0} {int(flow.ecn)} {int(flow.socket_samples)}"
+    return _line(
+        "tcp",
+        **ends,
+        connect_ns=flow.connect_ns,
+        control=CONTROLS[flow.congestion_control],
+        segment_bytes=flow.segment_bytes,
+        maximum_window=window,
+        receive_buffer=buffer,
+        sack=flow.sack,
+        timestamps=flow.timestamps,
+        ecn=flow.ecn,
+        sampled=flow.socket_samples,
+        transfer_bytes=flow.stop_after_bytes or 0,
     )

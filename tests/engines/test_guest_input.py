@@ -1,0 +1,89 @@
+"""The guest of the linux engine reads its input by name, and names what it refuses."""
+
+import random
+import sys
+
+import pytest
+
+from tests.engines.engine_bench import TRAITS, write_input
+from tests.engines.engine_scenarios import cbr, linux_tcp, single_link
+from tests.workflow.project import ROOT
+
+FLOWS = [linux_tcp("t", "vegas"), cbr("c", 2e5)]
+
+
+@pytest.fixture(scope="module")
+def launcher():
+    """Return the launcher's modules that make and run a guest's input."""
+    folders = [ROOT / "workflow/engines" / name for name in ("linux/launcher", "common")]
+    sys.path[:0] = map(str, folders)
+    try:
+        import guest_input
+        import input_reader
+        import machine
+    finally:
+        del sys.path[:2]
+    return guest_input, input_reader, machine
+
+
+@pytest.fixture
+def lines(launcher, tmp_path):
+    """Return a function: the lines of the guest's input of two flows through a queue."""
+    guest_input, input_reader, _ = launcher
+
+    def of(queue):
+        scenario = single_link(FLOWS, duration_s=1, queue=queue)
+        path = write_input(tmp_path, "linux", scenario)
+        text = guest_input.make_guest_input(input_reader.read_input_file(path, "linux"))
+        return text.splitlines()
+
+    return of
+
+
+@pytest.fixture
+def run(launcher, linux_program, tmp_path):
+    """Return a function that boots the kernel on lines: the results, or why it refuses them."""
+    machine = launcher[2]
+
+    def boot(lines):
+        text = "\n".join(lines) + "\n"
+        boot = machine.Boot(guest_input=text, timer_hz=250, seed=1, words=[], dctcp=False)
+        try:
+            return machine.run_machine(linux_program.parent, boot, tmp_path)
+        except machine.MachineError as error:
+            return str(error)
+
+    return boot
+
+
+def shuffled(line):
+    word, *words = line.split()
+    pairs = list(zip(words[::2], words[1::2], strict=True))
+    random.Random(1).shuffle(pairs)
+    return " ".join([word, *(part for pair in pairs for part in pair)])
+
+
+@pytest.mark.parametrize("queue", TRAITS["linux"].queues, ids=lambda queue: queue["kind"])
+def test_names_may_come_in_any_order(lines, run, queue):
+    ordered = lines(queue)
+    results = run(ordered)
+    assert results.endswith("\nend\n")
+    assert run([shuffled(line) for line in ordered]) == results
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        *(("run", "mtu"), ("parameter", "value"), ("link", "taps"), ("route", "quick_ack")),
+        *(("tcp", "sack"), ("cbr", "payload_bytes"), ("monitor", "direction")),
+        *(("queue", "delay_ns"), ("queue", "target_us")),
+    ],
+)
+def test_an_unknown_and_a_missing_name_are_refused_by_name(lines, run, word, name):
+    given = lines(next(q for q in TRAITS["linux"].queues if q["kind"] == "codel"))
+    place = next(n for n, line in enumerate(given) if line.startswith(f"{word} "))
+    where = f"input, line {place + 1}: {word}: {name}"
+    broken = given[place].replace(f" {name} ", f" {name}x ")
+    assert run([*given[:place], broken, *given[place + 1 :]]) == f"{where}: missing"
+    broken = f"{given[place]} {name}x 1"
+    assert run([*given[:place], broken, *given[place + 1 :]]) == f"{where}x: unknown or repeated"
