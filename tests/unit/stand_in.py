@@ -19,7 +19,7 @@ echo "f,cbr{flow_values}" >> "$4/flows.csv"
 echo "time_s,flow,link,{series_columns}" > "$4/series.csv"
 for i in 1 2 3 4 5 6 7 8 9 10; do echo "$i,f,{series_values}" >> "$4/series.csv"; done
 id=$(sed -n '1s/.* scenario \\([0-9a-f]\\{{16\\}}\\).*/\\1/p' "$2")
-echo "{{\\"scenario\\": \\"$id\\"}}" > "$4/run.json"
+echo "{{\\"engine\\": \\"ns3\\", \\"scenario\\": \\"$id\\"}}" > "$4/run.json"
 {more}
 """
 

@@ -56,6 +56,9 @@ rule simulate_batch:
         fingerprint=lambda wildcards: PIPE.fingerprint(
             PIPE.batches[wildcards.batch].engine
         ),
+        listed_version=lambda wildcards: PIPE.listed_version(
+            PIPE.batches[wildcards.batch].engine
+        ),
         totals=PATHS.totals,
     script:
         "../scripts/simulate_batch.py"

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scenario import (
     DIRECTIONS,
+    Cake,
     Cbr,
     CoDel,
     DropTail,
     FqCoDel,
-    Head,
+    FqPie,
     Host,
     InputError,
     Link,
     ListedLoss,
     Monitor,
     Node,
-    NoLoss,
-    NoShaper,
     Pfifo,
     Pie,
     RandomLoss,
@@ -36,7 +36,7 @@ from scenario import (
     TokenBucketFilter,
 )
 
-VERSION = "1"
+VERSION = 2
 T = TypeVar("T")
 _QUEUES = {
     "droptail": DropTail,
@@ -45,157 +45,159 @@ _QUEUES = {
     "codel": CoDel,
     "fq_codel": FqCoDel,
     "pie": Pie,
+    "fq_pie": FqPie,
+    "cake": Cake,
 }
-_LOSSES = {"none": NoLoss, "random": RandomLoss, "listed": ListedLoss}
-_SHAPERS = {"none": NoShaper, "token_bucket": TokenBucket, "tbf": TokenBucketFilter}
+_LOSSES = {"random": RandomLoss, "listed": ListedLoss}
+_SHAPERS = {"token_bucket": TokenBucket, "tbf": TokenBucketFilter}
 _FLOWS = {"tcp": Tcp, "cbr": Cbr}
 
 
 def read_input_file(path: str, engine: str) -> Scenario:
-    """Read an input file for `engine`; InputError names the line of a fault."""
+    """Read an input file for `engine`; InputError names the key of a fault."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        content = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}): give an input file") from None
-    except UnicodeDecodeError:
-        text = ""
-    lines = _Lines(text)
     try:
-        return _read(lines, engine)
+        return _read(_parse(content), engine)
     except InputError as error:
         remedy = f"give an input file that replicate made for {engine}"
-        raise InputError(f"{path}: line {lines.number}: {error}: {remedy}") from None
+        raise InputError(f"{path}: {error}: {remedy}") from None
 
 
-def _read(lines: _Lines, engine: str) -> Scenario:
-    head = lines.next(Head, "input")
-    if head.version != VERSION:
-        raise InputError(f"an input file of version {head.version}, not {VERSION}")
-    if head.engine != engine:
-        raise InputError(f"an input file for engine {head.engine}, not {engine}")
-    if not re.fullmatch("[0-9a-f]{64}", head.scenario):
-        raise InputError("input.scenario: not a hash")
-    scenario = Scenario(head.scenario, lines.next(Run, "run"), lines.next(Host, "host"))
-    scenario.nodes = list(lines.all(Node, "node"))
-    for link in lines.all(Link, "link"):
-        link.queues = [lines.next_of(_QUEUES, f"queue_{way}") for way in DIRECTIONS]
-        link.losses = [lines.next_of(_LOSSES, f"loss_{way}") for way in DIRECTIONS]
-        link.shapers = [lines.next_of(_SHAPERS, f"shaper_{way}") for way in DIRECTIONS]
-        scenario.links.append(link)
-    while lines.word == "flow":
-        scenario.flows.append(lines.next_of(_FLOWS, "flow", 2))
-    scenario.monitors = list(lines.all(Monitor, "monitor"))
-    scenario.routes = list(lines.all(Route, "route"))
-    lines.finish()
+def _parse(content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not JSON ({error})") from None
+    if not isinstance(document, dict):
+        raise InputError("is not a JSON object")
+    return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise InputError("a key is given twice")
+    return members
+
+
+def _read(document: dict[str, Any], engine: str) -> Scenario:
+    version, made_for = document.pop("version", None), document.pop("engine", None)
+    sha256 = document.pop("scenario", None)
+    if version != VERSION:
+        raise InputError(f"an input file of version {version}, not {VERSION}")
+    if made_for != engine:
+        raise InputError(f"an input file for engine {made_for}, not {engine}")
+    if not isinstance(sha256, str) or not re.fullmatch("[0-9a-f]{64}", sha256):
+        raise InputError("scenario: not a hash")
+    scenario = _take(Scenario, "input", document | {"sha256": sha256})
     _check_places(scenario)
     return scenario
 
 
-class _Lines:
-    """The lines of an input file, one after the other."""
+def _take(kind: type[T], where: str, members: Any) -> T:
+    """Return the members of an object as a dataclass; each field has a key of its name.
 
-    def __init__(self, text: str) -> None:
-        # A last line without a line end was cut.
-        self._lines = [line.split(" ") for line in text.split("\n")[:-1]]
-        self.number = 0
-
-    @property
-    def word(self) -> str:
-        """Return the first word of the next line; empty at the end."""
-        return self._lines[self.number][0] if self.number < len(self._lines) else ""
-
-    def next(self, kind: type[T], word: str) -> T:
-        """Return the statement of the next line, which must begin with `word`."""
-        return _take(kind, word, self._words(word))
-
-    def next_of(self, kinds: dict[str, type[Any]], word: str, at: int = 0) -> Any:
-        """Return the statement of the next line; its kind is at position `at`."""
-        words = self._words(word)
-        if words[at : at + 1] != ["kind"] or words[at + 1 : at + 2] == []:
-            raise InputError(f"{word}: without its kind")
-        if words[at + 1] not in kinds:
-            raise InputError(f"{word}.kind: {words[at + 1]!r} is not one")
-        return _take(kinds[words[at + 1]], word, words[:at] + words[at + 2 :])
-
-    def all(self, kind: type[T], word: str) -> Iterator[T]:
-        """Yield the statements of the next lines that begin with `word`."""
-        while self.word == word:
-            yield self.next(kind, word)
-
-    def finish(self) -> None:
-        """Require the last line."""
-        if self._words("end") or self.number < len(self._lines):
-            raise InputError("something follows the end")
-
-    def _words(self, word: str) -> list[str]:
-        found = self.word
-        self.number += 1
-        if found != word:
-            raise InputError(f"{found!r} where {word} belongs" if found else "nothing, too early")
-        return self._lines[self.number - 1][1:]
-
-
-def _take(kind: type[T], word: str, words: list[str]) -> T:
-    """Return a statement of names and values in the order of its fields.
-
-    The last fields may be missing if they have a default.
+    A field that has a default may be missing.
     """
-    wanted = [
-        f
-        for f in fields(kind)  # type: ignore[arg-type]
-        if f.default_factory is MISSING and (f.default is MISSING or f.name in words[::2])
-    ]
-    names = [f.name for f in wanted]
-    if words[::2] != names or len(words) % 2:
-        raise InputError(f"{word}: not {', '.join(names) or 'nothing'}, each with a value")
+    if not isinstance(members, dict):
+        raise InputError(f"{where}: not an object")
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    for name in members:
+        if name not in known:
+            raise InputError(f"{where}.{name}: no such key")
     values = {}
-    for given, text in zip(wanted, words[1::2], strict=True):
-        try:
-            values[given.name] = _VALUES[str(given.type)](text)
-        except ValueError:
-            raise InputError(f"{word}.{given.name}: {text!r} is not one") from None
+    for name, field in known.items():
+        if name in members:
+            values[name] = _READERS[str(field.type)](f"{where}.{name}", members[name])
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise InputError(f"{where}.{name}: is missing")
     return kind(**values)
 
 
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError
-    return int(text)
+def _is_not_one(where: str, value: Any) -> InputError:
+    return InputError(f"{where}: {str(value)[:60]!r} is not one")
 
 
-def _number(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise ValueError
+def _whole(where: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _is_not_one(where, value)
     return value
 
 
-def _optional(text: str) -> int | None:
-    return None if text == "none" else _whole(text)
+def _flag_or_whole(where: str, value: Any) -> int:
+    return value if isinstance(value, bool) else _whole(where, value)
 
 
-def _flag(text: str) -> bool:
-    return bool(("0", "1").index(text))
+def _number(where: str, value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < math.inf:
+        raise _is_not_one(where, value)
+    return float(value)
 
 
-def _word(text: str) -> str:
-    if not text:
-        raise ValueError
-    return text
+def _flag(where: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _is_not_one(where, value)
+    return value
 
 
-def _numbers(text: str) -> list[int]:
-    return [_whole(item) for item in text.split(",")]
+def _word(where: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise _is_not_one(where, value)
+    return value
+
+
+def _list(reader: Callable[[str, Any], T]) -> Callable[[str, Any], list[T]]:
+    def read(where: str, values: Any) -> list[T]:
+        if not isinstance(values, list):
+            raise _is_not_one(where, values)
+        return [reader(f"{where}[{place}]", value) for place, value in enumerate(values)]
+
+    return read
+
+
+def _optional(reader: Callable[[str, Any], T]) -> Callable[[str, Any], T | None]:
+    return lambda where, value: None if value is None else reader(where, value)
+
+
+def _of(kind: type[T]) -> Callable[[str, Any], T]:
+    return lambda where, members: _take(kind, where, members)
+
+
+def _one_of(kinds: dict[str, type[Any]]) -> Callable[[str, Any], Any]:
+    """Return the reader of an object whose `kind` is one of these."""
+
+    def read(where: str, members: Any) -> Any:
+        if not isinstance(members, dict) or members.get("kind") not in kinds:
+            raise InputError(f"{where}.kind: not one of {', '.join(kinds)}")
+        rest = {name: value for name, value in members.items() if name != "kind"}
+        return _take(kinds[members["kind"]], where, rest)
+
+    return read
 
 
 #: The reader of a value, by the annotation of its field.
-_VALUES: dict[str, Any] = {
+_READERS: dict[str, Callable[[str, Any], Any]] = {
     "str": _word,
     "int": _whole,
     "float": _number,
     "bool": _flag,
-    "int | None": _optional,
-    "list[int]": _numbers,
+    "bool | int": _flag_or_whole,
+    "int | None": _optional(_whole),
+    "list[int]": _list(_whole),
+    "Run": _of(Run),
+    "Host": _of(Host),
+    "Queue": _one_of(_QUEUES),
+    "Loss | None": _optional(_one_of(_LOSSES)),
+    "TokenBucket | None": _optional(_one_of(_SHAPERS)),
+    "list[Node]": _list(_of(Node)),
+    "list[Link]": _list(_of(Link)),
+    "list[Flow]": _list(_one_of(_FLOWS)),
+    "list[Monitor]": _list(_of(Monitor)),
+    "list[Route]": _list(_of(Route)),
 }
 
 

@@ -1,6 +1,6 @@
-"""A scenario as an input file states it (grammar: workflow/replication/engines/input_file.py).
+"""A scenario as an input file states it (see workflow/replication/engines/input_file.py).
 
-The engines whose program is Python share it. Their builds copy it next to their own modules, so it
+The engines whose program is Python share it. A field with a default may be missing in the file. Their builds copy it next to their own modules, so it
 needs the standard library only.
 """
 
@@ -18,15 +18,6 @@ class InputError(Exception):
 
 
 @dataclass
-class Head:
-    """The scenario and the engine that the input file is for."""
-
-    version: str
-    engine: str
-    scenario: str
-
-
-@dataclass
 class Run:
     """Duration, sampling interval and random seed."""
 
@@ -37,10 +28,10 @@ class Run:
 
 @dataclass
 class Host:
-    """What all hosts have in common."""
+    """What all hosts have in common; a simulator's input has none."""
 
-    segmentation_offload: int  # 0: off; 1: on; else on with a bound in bytes
-    timer_hz: int
+    segmentation_offload: bool | int = False  # a number: on, with a bound in bytes
+    timer_hz: int = 0
 
 
 @dataclass
@@ -80,7 +71,7 @@ class Red:
     byte_mode: bool
     wait: bool
     device_queue_packets: int
-    ecn: bool = False
+    ecn: bool
 
 
 @dataclass
@@ -91,7 +82,7 @@ class CoDel:
     target_ns: int
     interval_ns: int
     device_queue_packets: int
-    ecn: bool = False
+    ecn: bool
 
 
 @dataclass
@@ -104,7 +95,7 @@ class FqCoDel:
     buckets: int
     quantum_bytes: int
     device_queue_packets: int
-    ecn: bool = False
+    ecn: bool
 
 
 @dataclass
@@ -116,15 +107,33 @@ class Pie:
     update_interval_ns: int
     mean_packet_bytes: int
     device_queue_packets: int
-    ecn: bool = False
-
-
-Queue = DropTail | Pfifo | Red | CoDel | FqCoDel | Pie
+    ecn: bool
 
 
 @dataclass
-class NoLoss:
-    """No loss on the link."""
+class FqPie:
+    """Flow Queue PIE."""
+
+    limit_packets: int
+    target_ns: int
+    update_interval_ns: int
+    buckets: int
+    quantum_bytes: int
+    device_queue_packets: int
+    ecn: bool
+
+
+@dataclass
+class Cake:
+    """Common Applications Kept Enhanced, without its shaper."""
+
+    memory_limit_bytes: int
+    target_ns: int
+    interval_ns: int
+    device_queue_packets: int
+
+
+Queue = DropTail | Pfifo | Red | CoDel | FqCoDel | Pie | FqPie | Cake
 
 
 @dataclass
@@ -142,12 +151,7 @@ class ListedLoss:
     data_packets: list[int]
 
 
-Loss = NoLoss | RandomLoss | ListedLoss
-
-
-@dataclass
-class NoShaper:
-    """Packets are sent at the link's rate."""
+Loss = RandomLoss | ListedLoss
 
 
 @dataclass
@@ -163,23 +167,38 @@ class TokenBucketFilter(TokenBucket):
     """Linux's TBF."""
 
 
-Shaper = NoShaper | TokenBucket
-
-
 @dataclass
 class Link:
-    """A link; queues, losses and shapers have one entry for ab and one for ba."""
+    """A link, with its parts by direction; without a shaper packets are sent at its rate."""
 
     id: str
     a: int
     b: int
     rate_bps: float
     delay_ns: int
-    jitter_ns: int
-    frame_bytes: int
-    queues: list[Queue] = field(default_factory=list)
-    losses: list[Loss] = field(default_factory=list)
-    shapers: list[Shaper] = field(default_factory=list)
+    queue_ab: Queue
+    queue_ba: Queue
+    loss_ab: Loss | None
+    loss_ba: Loss | None
+    jitter_ns: int = 0
+    frame_bytes: int = 0
+    shaper_ab: TokenBucket | None = None
+    shaper_ba: TokenBucket | None = None
+
+    @property
+    def queues(self) -> tuple[Queue, Queue]:
+        """Return its queues: that of ab and that of ba."""
+        return self.queue_ab, self.queue_ba
+
+    @property
+    def losses(self) -> tuple[Loss | None, Loss | None]:
+        """Return the losses of ab and ba."""
+        return self.loss_ab, self.loss_ba
+
+    @property
+    def shapers(self) -> tuple[TokenBucket | None, TokenBucket | None]:
+        """Return the shapers of ab and ba."""
+        return self.shaper_ab, self.shaper_ba
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -218,9 +237,9 @@ class Tcp:
     cubic_fast_convergence: bool
     cubic_beta: float
     cubic_hystart: bool
-    stop_after_bytes: int | None = None
-    ecn: bool = False
-    socket_samples: bool = False
+    stop_after_bytes: int | None
+    ecn: bool
+    socket_samples: bool
 
     @property
     def packet_bytes(self) -> int:
@@ -280,12 +299,12 @@ class Scenario:
 
     sha256: str
     run: Run
-    host: Host
-    nodes: list[Node] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    flows: list[Flow] = field(default_factory=list)
-    monitors: list[Monitor] = field(default_factory=list)
-    routes: list[Route] = field(default_factory=list)
+    nodes: list[Node]
+    links: list[Link]
+    flows: list[Flow]
+    monitors: list[Monitor]
+    routes: list[Route]
+    host: Host = field(default_factory=Host)
 
     @property
     def samples(self) -> int:

@@ -273,7 +273,7 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
 def write_scenarios(scenarios: Mapping[str, Scenario], study: str, folder: Path) -> None:
     """Write scenarios by their ids to scenarios/<study>.json in `folder`."""
     # One line per scenario, so that a batch parses only its own.
-    lines = [f'"{name}":{scenarios[name].canonical_json()}' for name in sorted(scenarios)]
+    lines = [f'"{name}":{scenarios[name].to_json()}' for name in sorted(scenarios)]
     write_text(folder / "scenarios" / f"{study}.json", "{\n" + ",\n".join(lines) + "\n}\n")
 
 

@@ -91,6 +91,10 @@ class Start:
         """Return the fingerprint of an engine's version and sources."""
         return self.config.engine(engine).fingerprint(self.root)
 
+    def listed_version(self, engine: str) -> str:
+        """Return the version in an engine's results, if its generation is listed."""
+        return self.config.engine(engine).listed_version(self.root)
+
     def image(self, engine: str) -> str:
         """Return the id of an engine's image, for a container runtime."""
         return find_image(self.root, self.config.runtime, engine)
@@ -216,7 +220,7 @@ class Pipeline(Start):
     def features(self, study: str) -> str:
         """Return a hash of the features that are computed when a study's runs are collected."""
         quantities = wanted_quantities(self.documents[study])
-        return digest_of("".join(one.model_dump_json() for one in quantities).encode())[:16]
+        return digest_of("".join(one.to_json() for one in quantities).encode())[:16]
 
     @functools.cached_property
     def traced(self) -> list[str]:

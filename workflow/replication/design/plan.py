@@ -95,10 +95,9 @@ def load_plan(
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
     planned = {}
     for name, own in runs.items():
-        hosts = [run.scenario.host for run in own if not run.refusal]
         planned[name] = StudyPlan(
             points=len({(run.experiment, run.point) for run in own}),
-            timer_hz=sorted({host.timer_hz for host in hosts if host}),
+            timer_hz=sorted({run.scenario.host.timer_hz for run in own if not run.refusal}),
             warnings=list(repeat_warnings(own)),
             batches=batch_runs(own, named, target_s),
         )

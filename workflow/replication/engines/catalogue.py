@@ -13,19 +13,15 @@ from replication.engines.model import Engine, Refusals
 from replication.engines.ns3 import NS3_VERSION, own_program
 from replication.study.files import file_sha256, read_yaml
 from replication.study.link import Queue, Red, TokenBucketFilter
-from replication.study.scenario import Scenario, TcpFlow
+from replication.study.scenario import Host, Scenario, TcpFlow
 
 
 def _named(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-def _host_settings(scenario: Scenario) -> Refusals:
-    """Refuse the settings of hosts, which a simulator does not have."""
-    settings = scenario.host_or_default().model_dump(exclude_defaults=True)
-    return {f"host setting {name!r}": True for name in settings}
-
-
+#: Settings of hosts, which a simulator does not have.
+_OF_KERNELS = {f"host.{name}": f"host setting {name!r}" for name in Host.model_fields}
 #: The ns-3 release with CUBIC's Reno-friendly region (release notes of 3.41, #1001).
 _NS3_CUBIC_FRIENDLINESS = 41
 
@@ -51,7 +47,6 @@ def _ns3_refuses_scenario(scenario: Scenario) -> Refusals:
     shapers = [shaper for link in links for shaper in (link.shaper_ab, link.shaper_ba)]
     framed = [q for link in links if link.frame_bytes for q in (link.queue_ab, link.queue_ba)]
     return {
-        **_host_settings(scenario),
         "shaper 'tbf'": any(isinstance(shaper, TokenBucketFilter) for shaper in shapers),
         "frame_bytes of 1: its links have two at least": 1 in [link.frame_bytes for link in links],
         "frame_bytes in limits in bytes": any(
@@ -102,13 +97,12 @@ def _ns2_refuses_queue(queue: Queue) -> Refusals:
     }
 
 
-def _ns2_refuses_scenario(scenario: Scenario) -> Refusals:
-    return {
-        **_host_settings(scenario),
-        "shaper": any(link.shaper_ab or link.shaper_ba for link in scenario.links),
-        "jitter": any(link.jitter_s for link in scenario.links),
-        "frame_bytes": any(link.frame_bytes for link in scenario.links),
-    }
+_NS2_LACKS = {
+    "link.shaper_ab": "shaper",
+    "link.shaper_ba": "shaper",
+    "link.jitter_s": "jitter",
+    "link.frame_bytes": "frame_bytes",
+}
 
 
 _ETHERNET_BYTES = 14
@@ -167,7 +161,7 @@ def _linux_refuses_scenario(scenario: Scenario) -> Refusals:
         f"room for {rows} rows of series, but for {_LINUX_MOST_ROWS}": rows > _LINUX_MOST_ROWS,
         "flows whose maximum windows, from 3145728 bytes on, differ": len(tuned) > 1,
         **_linux_refuses_shapers(scenario),
-        **_linux_refuses_together(tcp, scenario.host_or_default().timer_hz),
+        **_linux_refuses_together(tcp, scenario.host.timer_hz),
     }
 
 
@@ -191,7 +185,7 @@ def _linux_refuses_together(tcp: list[TcpFlow], timer_hz: int) -> Refusals:
 
 
 def _linux_refuses_shapers(scenario: Scenario) -> Refusals:
-    merges = scenario.host_or_default().segmentation_offload
+    merges = scenario.host.segmentation_offload
     largest_bytes = max(flow.packet_bytes for flow in scenario.flows)
     found = []
     for link in scenario.links:
@@ -269,6 +263,8 @@ def ns3(version: str) -> Engine:
         refuse_flow=functools.partial(_ns3_refuses_flow, version),
         refuse_queue=lambda queue: {},
         refuse_scenario=_ns3_refuses_scenario,
+        lacks=_OF_KERNELS,
+        reads_json=False,
         cost=(0.08, 4.2e-6),
         nominal_cost=(0.05, 4e-6),
         own_program=lambda root: own_program(root, engine),
@@ -286,7 +282,8 @@ NS2 = Engine(
     losses=frozenset({"random", "listed"}),
     refuse_flow=_ns2_refuses_flow,
     refuse_queue=_ns2_refuses_queue,
-    refuse_scenario=_ns2_refuses_scenario,
+    refuse_scenario=lambda scenario: {},
+    lacks=_OF_KERNELS | _NS2_LACKS,
     cubic_beta=_NS2_CUBIC_BETA,
     cubic_hystart=False,
     cost=(0.13, 1.3e-6),

@@ -1,33 +1,40 @@
-"""The input file of an engine's program: a scenario as text, the same for every engine.
+"""The input of an engine's program: a scenario in which everything is said, by name.
 
-Each line is a statement: a word, then names and values in a fixed order. Defaults are filled in and
-routes are computed. Programs read the file strictly and do not repeat the checks made here.
+One document serves every engine. Defaults are filled in, routes are computed, ids are replaced by
+their places, from 0, and times are whole nanoseconds. Programs read it strictly: a key that they do
+not know, or miss, is an error; the order of keys means nothing. A key that an engine lacks
+(`Engine.lacks`) is not written; a scenario that sets it is refused by name.
 
-    input version 1 engine ns3 scenario <SHA-256 of the scenario's canonical JSON>
+The programs of ns-2 and Linux read it as JSON:
+
+    {"version": 2, "engine": "ns2", "scenario": <the scenario's SHA-256>,
+     "run": {"duration_ns": ..., "sampling_interval_ns": ..., "seed": 1}, "host": {...},
+     "nodes": [{"id": "s0"}, ...],
+     "links": [{"id": "wire", "a": 0, "b": 1, "rate_bps": 2000000.0, ..., "queue_ab": {...},
+                "queue_ba": {...}, "loss_ab": null, "loss_ba": {...}, ...}],
+     "flows": [{"id": "c", "kind": "cbr", "source": 0, ...}],
+     "monitors": [{"link": 0, "direction": "ab"}],
+     "routes": [{"link": 0, "direction": "ab", "to": 1}]}
+
+That of ns-3 reads the same as lines: a word, then names and values. A link's parts follow it.
+
+    input version 2 engine ns3 scenario <SHA-256>
     run duration_ns 10000000000 sampling_interval_ns 100000000 seed 1
-    host segmentation_offload 0 timer_hz 250
     node id s0
     link id wire a 0 b 1 rate_bps 2000000.0 delay_ns 20000000 jitter_ns 0 frame_bytes 0
     queue_ab kind droptail limit_packets 50 limit_bytes none
-    queue_ba ...
     loss_ab kind random probability 0.01
-    loss_ba kind none
-    shaper_ab kind token_bucket burst_bytes 1600 line_rate_bps 1000000000.0
-    shaper_ba kind none
-    flow id c kind cbr source 0 destination 1 start_ns 0 stop_ns 10000000000 rate_bps ...
-    monitor link 0 direction ab
-    route link 0 direction ab to 1
+    flow id c kind cbr source 0 destination 1 ...
     end
 
-Nodes, links and flows are referred to by their index, from 0. Times are whole nanoseconds, truth
-values 0 and 1, lists have commas; other numbers read back to the same double. Optional keys
-(`stop_after_bytes`, `ecn`, `socket_samples`) are at the end of their line, if they are set.
-A route names the link direction over which its sending end reaches node `to`. There is one for
-every node that data or acknowledgements of some flow go to.
+There, truth values are 0 and 1, lists have commas, and nothing is `none`. In both forms numbers
+read back to the same double. A route names the link direction over which its sending end reaches
+node `to`. There is one for every node that data or acknowledgements of some flow go to.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,12 +48,19 @@ from replication.study.model import Document
 from replication.study.scenario import Flow, Scenario, TcpFlow
 
 #: Version of the grammar.
-VERSION = 1
+VERSION = 2
 #: The input in a run's folder: the scenario for people, the input file for the program.
-SCENARIO_FILE, INPUT_FILE = "scenario.json", "input.txt"
+SCENARIO_FILE, INPUT_FILE = "scenario.json", "input"
 _WAYS = ("ab", "ba")
-#: Optional keys. They are omitted if unset, so that older scenarios keep their input file.
-_ADDED_KEYS = ("stop_after_bytes", "ecn", "socket_samples")
+#: Times that may be 0.
+_MAY_BE_ZERO = ("connect_s", "start_s", "delay_s", "jitter_s")
+#: Members of the document that are one line each, and those that are a line an entry.
+_LINES = ("run", "host")
+_LISTS = {"nodes": "node", "links": "link", "flows": "flow", "monitors": "monitor"}
+_LISTS["routes"] = "route"
+_PARTS = ("queue_", "loss_", "shaper_")
+
+Members = dict[str, Any]
 
 
 def write_inputs(folder: Path, scenario: Scenario, engine: Engine) -> None:
@@ -58,7 +72,7 @@ def write_inputs(folder: Path, scenario: Scenario, engine: Engine) -> None:
         As `input_text` does; nothing is written.
     """
     text = input_text(scenario, engine)
-    write_text(folder / SCENARIO_FILE, scenario.canonical_json() + "\n")
+    write_text(folder / SCENARIO_FILE, scenario.to_json() + "\n")
     write_text(folder / INPUT_FILE, text)
 
 
@@ -72,7 +86,10 @@ def input_text(scenario: Scenario, engine: Engine) -> str:
     """
     if refused := engine.refusal(scenario):
         raise InputError(f"scenario {scenario.id}: {refused}")
-    return "\n".join(_InputFile(scenario, engine).lines()) + "\n"
+    document = _Writer(scenario, engine).document()
+    if engine.reads_json:
+        return json.dumps(document, allow_nan=False) + "\n"
+    return "\n".join(_lines(document)) + "\n"
 
 
 def nanoseconds(seconds: float) -> int:
@@ -80,16 +97,8 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-def _nanoseconds(name: str, seconds: float) -> int:
-    """Return a field's time in ns; only these fields may be 0."""
-    ns = nanoseconds(seconds)
-    if ns == 0 and name not in ("connect_s", "start_s", "delay_s", "jitter_s"):
-        raise InputError(f"{name}: {seconds!r} is less than a nanosecond")
-    return ns
-
-
-class _InputFile:
-    """The lines of one input file; ids become indices."""
+class _Writer:
+    """Makes the document of one scenario for one engine."""
 
     def __init__(self, scenario: Scenario, engine: Engine) -> None:
         self._scenario, self._engine = scenario, engine
@@ -97,58 +106,72 @@ class _InputFile:
         self._links = _places([link.id for link in scenario.links])
         self._flows = _places([flow.id for flow in scenario.flows])
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines."""
+    def document(self) -> Members:
         scenario = self._scenario
-        yield f"input version {VERSION} engine {self._engine.name} scenario {scenario.sha256}"
-        run = ("duration_s", "sampling_interval_s", "seed")
-        yield self._line("run", {name: getattr(scenario, name) for name in run})
-        yield self._line("host", _members(scenario.host_or_default()))
-        for name in scenario.nodes:
-            yield f"node id {name}"
-        for link in scenario.links:
-            yield from self._link(link)
-        for flow in scenario.flows:
-            yield self._flow(flow)
-        for monitor in scenario.monitors:
-            yield self._line("monitor", _members(monitor) | {"link": self._links[monitor.link]})
-        yield from self._routes()
-        yield "end"
+        document: Members = {
+            "version": VERSION,
+            "engine": self._engine.name,
+            "scenario": scenario.sha256,
+            "run": {
+                "duration_ns": _nanoseconds("duration_s", scenario.duration_s),
+                "sampling_interval_ns": _nanoseconds(
+                    "sampling_interval_s", scenario.sampling_interval_s
+                ),
+                "seed": scenario.seed,
+            },
+            "host": self._members("host", scenario.host),
+            "nodes": [{"id": name} for name in scenario.nodes],
+            "links": [self._link(link) for link in scenario.links],
+            "flows": [self._flow(flow) for flow in scenario.flows],
+            "monitors": [
+                {"link": self._links[monitor.link], "direction": monitor.direction}
+                for monitor in scenario.monitors
+            ],
+            "routes": list(self._routes()),
+        }
+        if not document["host"]:
+            del document["host"]
+        return document
 
-    def _line(self, word: str, members: dict[str, Any]) -> str:
-        parts = [word]
-        for name, value in members.items():
-            if name.endswith("_s"):
-                name, value = f"{name[:-2]}_ns", _nanoseconds(name, value)
-            parts += [name, _text(value)]
-        return " ".join(parts)
+    def _members(self, part: str, document: Document) -> Members:
+        """Return the keys of a part that the engine has, with times in ns."""
+        members: Members = {}
+        for key, value in document:
+            if f"{part}.{key}" in self._engine.lacks:
+                continue
+            if key.endswith("_s") and value is not None:
+                members[f"{key[:-2]}_ns"] = _nanoseconds(key, value)
+            elif isinstance(value, Document):
+                members[key] = self._members(value.kind, value)  # type: ignore[attr-defined]
+            else:
+                members[key] = value
+        return members
 
-    def _link(self, link: Link) -> Iterator[str]:
-        parts = [f"{part}_{way}" for part in ("queue", "loss", "shaper") for way in _WAYS]
-        members = _members(link)
-        found = {part: members.pop(part) for part in parts}
-        yield self._line("link", members | {end: self._nodes[members[end]] for end in "ab"})
-        for part, document in found.items():
-            members = {"kind": "none"} if document is None else _members(document)
-            if "data_packets" in members:
-                members["flow"] = self._flows[members["flow"]]
-                members["data_packets"] = sorted(set(members["data_packets"]))
-            yield self._line(part, members)
+    def _link(self, link: Link) -> Members:
+        members = self._members("link", link)
+        members["a"], members["b"] = self._nodes[link.a], self._nodes[link.b]
+        for way in _WAYS:
+            loss = members[f"loss_{way}"]
+            if loss is not None and loss["kind"] == "listed":
+                loss["flow"] = self._flows[loss["flow"]]
+                loss["data_packets"] = sorted(set(loss["data_packets"]))
+        return members
 
-    def _flow(self, flow: Flow) -> str:
-        members = _members(self._engine.resolved(flow) if isinstance(flow, TcpFlow) else flow)
-        first = {name: members.pop(name) for name in ("id", "kind")}
-        for end in ("source", "destination"):
-            members[end] = self._nodes[members[end]]
-        if "connect_s" in members and members["connect_s"] is None:
-            members["connect_s"] = flow.start_s
+    def _flow(self, flow: Flow) -> Members:
         # A flow cannot stop after the end of the run.
-        members["stop_s"] = min(flow.stop_s, self._scenario.duration_s)
-        if nanoseconds(flow.start_s) >= nanoseconds(members["stop_s"]):
+        stop_s = min(flow.stop_s, self._scenario.duration_s)
+        if nanoseconds(flow.start_s) >= nanoseconds(stop_s):
             raise InputError(f"flow {flow.id}: start_s is less than 1 ns before it stops")
-        return self._line("flow", first | members)
+        changed: Members = {"stop_s": stop_s}
+        if isinstance(flow, TcpFlow):
+            flow = self._engine.resolved(flow)
+            changed["connect_s"] = flow.start_s if flow.connect_s is None else flow.connect_s
+        members = self._members(flow.kind, flow.model_copy(update=changed))
+        members["source"] = self._nodes[flow.source]
+        members["destination"] = self._nodes[flow.destination]
+        return members
 
-    def _routes(self) -> Iterator[str]:
+    def _routes(self) -> Iterator[Members]:
         """Yield every hop of every flow, there and back, once."""
         ends = [(self._nodes[link.a], self._nodes[link.b]) for link in self._scenario.links]
         routes = Routes(len(self._nodes), ends)
@@ -161,7 +184,7 @@ class _InputFile:
                 for hop in path:
                     if (end, hop) not in known:
                         known.add((end, hop))
-                        yield f"route link {hop // 2} direction {_WAYS[hop % 2]} to {end}"
+                        yield {"link": hop // 2, "direction": _WAYS[hop % 2], "to": end}
 
     def _check_path(self, flow: Flow, path: list[int]) -> None:
         where = f"flow {flow.id}.destination: {flow.destination!r}"
@@ -178,11 +201,41 @@ def _places(ids: list[str]) -> dict[str, int]:
     return {name: place for place, name in enumerate(ids)}
 
 
-def _members(document: Document) -> dict[str, Any]:
-    """Return the fields of a document in their order, a queue's or flow's kind first."""
-    names = sorted(type(document).model_fields, key=lambda name: name != "kind")
-    members = {name: getattr(document, name) for name in names}
-    return {name: v for name, v in members.items() if v or name not in _ADDED_KEYS}
+def _nanoseconds(key: str, seconds: float) -> int:
+    """Return a key's time in ns; only some may be 0."""
+    ns = nanoseconds(seconds)
+    if ns == 0 and key not in _MAY_BE_ZERO:
+        raise InputError(f"{key}: {seconds!r} is less than a nanosecond")
+    return ns
+
+
+def _lines(document: Members) -> Iterator[str]:
+    """Yield the document as lines."""
+    yield _line("input", {key: document[key] for key in ("version", "engine", "scenario")})
+    for word in _LINES:
+        if word in document:
+            yield _line(word, document[word])
+    for key, word in _LISTS.items():
+        for entry in document[key]:
+            yield from _entry(word, entry)
+    yield "end"
+
+
+def _entry(word: str, entry: Members) -> Iterator[str]:
+    """Yield the line of an entry, and those of a link's parts."""
+    members: Members = {}
+    parts: list[str] = []
+    for name, value in entry.items():
+        if not name.startswith(_PARTS):
+            members[name] = value
+        elif value is not None:
+            parts.append(_line(name, value))
+    yield _line(word, members)
+    yield from parts
+
+
+def _line(word: str, members: Members) -> str:
+    return " ".join([word, *(f"{name} {_text(value)}" for name, value in members.items())])
 
 
 def _text(value: Any) -> str:

@@ -4,9 +4,10 @@ import functools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from replication.engines.generation import Generation, load_generation
 from replication.engines.path import FlowPaths, cubic_window, random_loss, reno_window
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
@@ -44,6 +45,11 @@ class Engine:
         Supported kinds; others are refused by name.
     refuse_flow, refuse_queue, refuse_scenario : callable
         Features that a flow, queue or scenario of supported kinds must not have.
+    lacks : dict of str to str
+        Optional keys that the program does not read, as `link.jitter_s` or `fq_codel.ecn`, and what
+        they are called. They are not in its input file, and refused unless they have their default.
+    reads_json : bool
+        Whether the input file is JSON, or lines.
     cost, nominal_cost : tuple of float
         CPU seconds of a run and of a packet on a link: measured, high rather than low; and fixed.
     cubic_beta, cubic_hystart : float, bool
@@ -77,6 +83,8 @@ class Engine:
     cubic_hystart: bool = True
     released: str = ""
     most_hops: int = 250
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    reads_json: bool = True
     shared: bool = False
     missing: Callable[[Path], list[str]] = lambda root: []
     built: Callable[[Path], bool] = lambda root: True
@@ -99,22 +107,38 @@ class Engine:
         found = (path for one in folders for path in _source_files(one))
         return sorted(p for p in found if p.suffix != ".lock" or p.stem == self.version)
 
-    def fingerprint(self, root: Path) -> str:
-        """Return a hash of the sources and the version; only runs with the same one are reused."""
+    def build_key(self, root: Path) -> str:
+        """Return a hash of the sources and the version; a program with another one is built."""
         if own := self.own_program(root):
             machine = "" if own.as_pinned else own.build
         else:
             machine = self.machine(root)
-        return _fingerprint(self.version, tuple(self.sources(root)), machine)
+        return f"{_digest(tuple(self.sources(root)), machine)}-{self.version}"
+
+    def fingerprint(self, root: Path) -> str:
+        """Return the generation of the sources and the version; only its runs are reused."""
+        generation = self.generation(root)
+        return self.build_key(root) if generation is None else f"{generation.name}-{self.version}"
+
+    def generation(self, root: Path) -> Generation | None:
+        """Return the generation that the sources belong to; None if it is not listed."""
+        generation = load_generation(root, self.name)
+        digest = self.build_key(root).partition("-")[0]
+        return generation if generation is not None and generation.has(digest) else None
 
     def program(self, root: Path, data: Path) -> Path:
         """Return the program below `root`: on the user's simulator, or built in folder `data`."""
         own = self.own_program(root)
-        folder = data / "engines" / f"{self.name}-{self.fingerprint(root)}"
+        folder = data / "engines" / f"{self.name}-{self.build_key(root)}"
         return own.path if own else folder / f"replicate-{self.name}"
 
+    def listed_version(self, root: Path) -> str:
+        """Return the version in the results of a listed generation; empty for any other."""
+        generation = self.generation(root)
+        return "" if generation is None else generation.version
+
     def exact_version(self, written: str, fingerprint: str) -> str:
-        """Return the version in results: `written` by the program's build, or with the hash."""
+        """Return the version in other results: `written` by the build, or with the hash."""
         if written:
             return "+".join(written.split())
         digest, _, version = fingerprint.partition("-")
@@ -144,8 +168,20 @@ class Engine:
             for loss in (link.loss_ab, link.loss_ba):
                 if loss is not None and loss.kind not in self.losses:
                     return f"{self.name} has no loss model {loss.kind!r}"
-        refused = _first(self.refuse_scenario(scenario))
+        refused = self._lacking(scenario) or _first(self.refuse_scenario(scenario))
         return f"{self.name} has no {refused}" if refused else ""
+
+    def _lacking(self, scenario: Scenario) -> str:
+        """Return what a scenario sets and the program does not read, or an empty string."""
+        parts = list(scenario.parts())
+        for name, words in self.lacks.items():
+            lacking_part, _, key = name.partition(".")
+            for part, document in parts:
+                if part != lacking_part:
+                    continue
+                if getattr(document, key) != type(document).model_fields[key].default:
+                    return words
+        return ""
 
     def require(self, root: Path) -> None:
         """Raise InputError with the remedy unless the engine can be built and run."""
@@ -182,11 +218,11 @@ def _is_cached(path: Path) -> bool:
 
 
 @functools.cache
-def _fingerprint(version: str, sources: tuple[Path, ...], machine: str) -> str:
+def _digest(sources: tuple[Path, ...], machine: str) -> str:
     digest = sha256_of(*sources)
     if machine:
         digest = digest_of(f"{digest} {machine}".encode())
-    return f"{digest[:8]}-{version}"
+    return digest[:8]
 
 
 #: Smallest share of a link for TCP when CBR takes the rest.
@@ -263,7 +299,7 @@ def _tcp_bps(
     bps, control = slowest_bps, flow.congestion_control
     if flow.maximum_window_bytes is not None:
         bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
-    if scenario.host_or_default().segmentation_offload:
+    if scenario.host.segmentation_offload:
         loss /= _MERGED
     if loss and (control in _RENO or control == "cubic"):
         segments = float(cubic_window(rtt_s, loss) if control == "cubic" else reno_window(loss))
@@ -282,7 +318,7 @@ def _merged_segments(scenario: Scenario, flow: TcpFlow, bps: float) -> float:
     With segmentation offload a packet has the data of a millisecond, but at least two segments
     (`tcp_tso_autosize`). On short paths it has more, which costs less.
     """
-    offload = scenario.host_or_default().segmentation_offload
+    offload = scenario.host.segmentation_offload
     if not offload:
         return 1.0
     most_bytes = _LARGEST_MERGED_BYTES if offload is True else offload

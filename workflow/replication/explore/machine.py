@@ -65,7 +65,7 @@ class Machine:
 
     def refusal(self, run: Run) -> str:
         """Return why a run cannot be made here: the engine refuses it, or lacks its kernel."""
-        timer_hz = run.scenario.host_or_default().timer_hz
+        timer_hz = run.scenario.host.timer_hz
         is_missing = self.engine.name == "linux" and timer_hz != Host().timer_hz
         return run.refusal or ("its kernel is not there" if is_missing else "")
 

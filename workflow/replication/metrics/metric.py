@@ -26,7 +26,7 @@ def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     The value is NaN if the metric is undefined for the run, such as the delay of a flow that
     received nothing. MetricError: the metric, aggregate or flow is unknown.
     """
-    key = wanted.model_dump_json()
+    key = wanted.to_json()
     if key not in results.memo:
         results.memo[key] = _quantity(results, wanted)
     return results.memo[key].copy()

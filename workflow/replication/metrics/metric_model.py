@@ -116,7 +116,7 @@ def wanted_quantities(study: Study) -> list[Quantity]:
             is_joint = METRICS[wanted.metric].source == "fairness"
             flows = wanted.flows if is_joint else "all"
             one = _whole(wanted.experiment, wanted.metric, flows, wanted.window_s)
-            found[one.model_dump_json()] = one
+            found[one.to_json()] = one
     return [found[key] for key in sorted(found)]
 
 

@@ -72,10 +72,19 @@ def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
 
 
 def run_batch(
-    job: Job, fingerprint: str, usage: Path, tables: tuple[Path, Path], progress: Progress
+    job: Job,
+    fingerprint: str,
+    listed_version: str,
+    usage: Path,
+    tables: tuple[Path, Path],
+    progress: Progress,
 ) -> None:
-    """Run what is not in the store; write its usage, and `tables` (flows, series) as Parquet."""
-    version = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
+    """Run what is not in the store; write its usage, and `tables` (flows, series) as Parquet.
+
+    `listed_version` is that of the engine's generation, empty if it is not listed.
+    """
+    engine = ENGINES[job.engine]
+    version = listed_version or engine.exact_version(job.runtime.written_version(), fingerprint)
     started = time.time()
     finished = run_job(job, progress.tick)
     for path, name in zip(tables, _NUMBERS, strict=True):
@@ -151,7 +160,8 @@ def _scenario(path: Path, name: str, texts: Mapping[str, str]) -> Scenario:
     return scenario
 
 
-def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
+def read_table(name: str, content: bytes, columns: Sequence[str] = ()) -> pa.Table:
+    """Return the table in the content of a file of a run; RunError if `columns` are missing."""
     try:
         # A stream takes a third of the time of `read_csv` for a small file.
         with pyarrow.csv.open_csv(pa.BufferReader(content), **_READING) as stream:
@@ -187,9 +197,9 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
         flow_numbers = (*flow_numbers, COMPLETION)
     if any(flow.socket_samples for flow in tcp):
         series_numbers = (*series_numbers, *SOCKET_NUMBERS)
-    flows = _read("flows.csv", content["flows.csv"], ("flow", *flow_numbers))
+    flows = read_table("flows.csv", content["flows.csv"], ("flow", *flow_numbers))
     _check_flows(flows, scenario)
-    series = _read("series.csv", content["series.csv"], ("time_s", *series_numbers))
+    series = read_table("series.csv", content["series.csv"], ("time_s", *series_numbers))
     samples = round(scenario.duration_s * _NS) // round(scenario.sampling_interval_s * _NS)
     rows = samples * (len(scenario.flows) + len(scenario.monitors))
     if len(series) != rows:
@@ -224,7 +234,7 @@ def read_runs(
         stored = store.tables(scenario_id)
         if stored is None:
             raise RunError(f"{store.entry(scenario_id)}: is damaged or missing; {REMEDY}")
-        found = _read(table, stored[table], _NUMBERS[table])
+        found = read_table(table, stored[table], _NUMBERS[table])
         names = {"scenario": scenario_id, "engine": engine, "engine_version": engine_version}
         for place, (name, value) in enumerate(names.items()):
             found = found.add_column(place, name, _repeated(value, len(found)))

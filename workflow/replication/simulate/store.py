@@ -1,8 +1,8 @@
 """The store of finished runs, which makes no run twice; and the progress of a workflow's jobs.
 
-A store is named by engine and engine fingerprint, a run in it by its scenario, so an old result is
-never taken for a new one. A run is a ZIP archive of its tables and its usage, which gets its name
-when it is complete. One whose checksums show damage is run again.
+A store is named by engine and generation, a run in it by its scenario, so an old result is never
+taken for a new one. A run is a ZIP archive of its tables and its usage, which gets its name when it
+is complete. One that is damaged, or that says it is of another scenario or engine, is run again.
 """
 
 import json
@@ -29,16 +29,21 @@ _USAGE = "usage.json"
 _PRINT_EVERY_S = 20.0
 #: Errors of reading an archive; one whose flag says "encrypted" raises RuntimeError.
 _DAMAGED = (
-    *(OSError, EOFError, KeyError, ValueError, RuntimeError),
+    *(OSError, EOFError, KeyError, TypeError, ValueError, RuntimeError),
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
 )
 
 
 @dataclass(frozen=True)
 class Store:
-    """The finished runs of one engine at one fingerprint."""
+    """The finished runs of one generation of an engine, in a folder <engine>-<generation>."""
 
     folder: Path
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine."""
+        return self.folder.name.partition("-")[0]
 
     def entry(self, scenario_id: str) -> Path:
         """Return the archive of a run."""
@@ -61,11 +66,22 @@ class Store:
         return None if files is None else {name: files[name] for name in TABLES}
 
     def _files(self, scenario_id: str) -> dict[str, bytes] | None:
+        path = self.entry(scenario_id)
         try:
-            with zipfile.ZipFile(self.entry(scenario_id)) as archive:
-                return {name: archive.read(name) for name in (*TABLES, _USAGE)}
-        except _DAMAGED:
+            with zipfile.ZipFile(path) as archive:
+                files = {name: archive.read(name) for name in (*TABLES, _USAGE)}
+            run = json.loads(files["run.json"])
+            identity = run["scenario"], run["engine"]
+        except FileNotFoundError:
             return None
+        except _DAMAGED:
+            print(f"{path}: is damaged, so it is run again", file=sys.stderr)
+            return None
+        if identity != (scenario_id, self.engine):
+            is_of = " on ".join(map(str, identity))
+            print(f"{path}: is the run of {is_of}, so it is run again", file=sys.stderr)
+            return None
+        return files
 
     def begin(self, scenario_id: str, scenario: Scenario, engine: Engine) -> Path:
         """Make a private working folder that holds the engine's input file."""

@@ -14,7 +14,6 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from replication.study.errors import check_known
 from replication.study.files import read_model
 from replication.study.model import (
-    OPTIONAL,
     Document,
     EngineName,
     Identifier,
@@ -74,7 +73,7 @@ class Measured(Document):
     of sums over all packets), or `jain`."""
     window_s: Window | None = None
     """Part of the run, [from, to] in s, for metrics of the series; without it the whole run."""
-    links: Links | None = OPTIONAL
+    links: Links | None = None
     """Monitored links of a metric of links, each with its direction, `[bottleneck:ab]`; without it
     all monitored links."""
 
@@ -86,6 +85,10 @@ class Quantity(Measured):
     """Id of the experiment."""
     where: Where = {}
     """Map of factor to level or list of levels."""
+
+    def to_json(self) -> str:
+        """Return what the quantity says, without defaults, as JSON text."""
+        return self.model_dump_json(exclude_defaults=True)
 
 
 class Condition(Document):

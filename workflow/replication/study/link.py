@@ -5,8 +5,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from replication.study.model import (
-    OFF,
-    OPTIONAL,
     WHOLE,
     Count,
     Document,
@@ -25,7 +23,7 @@ _MOST_BURST_S = 60.0
 class DropTail(Document):
     """FIFO of the outgoing device, with a limit in packets or in bytes."""
 
-    kind: Literal["droptail"] = "droptail"
+    kind: Literal["droptail"]
     limit_packets: Count | None = None
     limit_bytes: Count | None = None
 
@@ -35,7 +33,7 @@ class DropTail(Document):
 class Pfifo(Document):
     """FIFO queue discipline in front of a device queue (Linux `pfifo`)."""
 
-    kind: Literal["pfifo"] = "pfifo"
+    kind: Literal["pfifo"]
     limit_packets: Count
     device_queue_packets: Count = 1
 
@@ -47,7 +45,7 @@ class Red(Document):
     packets of `mean_packet_bytes` (ns-2: `queue_in_bytes_` and `bytes_`).
     """
 
-    kind: Literal["red"] = "red"
+    kind: Literal["red"]
     limit_packets: Count
     minimum_threshold_packets: Annotated[float, Field(ge=0, le=1e9)]
     maximum_threshold_packets: Annotated[float, Field(gt=0, le=1e9)]
@@ -58,7 +56,7 @@ class Red(Document):
     byte_mode: bool = False
     wait: bool = True
     device_queue_packets: Count = 1
-    ecn: bool = OFF
+    ecn: bool = False
     """Mark packets of flows with `ecn` instead of dropping them early (RFC 3168)."""
 
     @model_validator(mode="after")
@@ -71,50 +69,50 @@ class Red(Document):
 class CoDel(Document):
     """Controlled Delay (RFC 8289)."""
 
-    kind: Literal["codel"] = "codel"
+    kind: Literal["codel"]
     limit_packets: Count
     target_s: PositiveSeconds
     interval_s: PositiveSeconds
     device_queue_packets: Count = 1
-    ecn: bool = OFF
+    ecn: bool = False
 
 
 class FqCoDel(Document):
     """Flow Queue CoDel (RFC 8290)."""
 
-    kind: Literal["fq_codel"] = "fq_codel"
+    kind: Literal["fq_codel"]
     limit_packets: Count
     target_s: PositiveSeconds
     interval_s: PositiveSeconds
     buckets: Count = 1024
     quantum_bytes: Count = 1514
     device_queue_packets: Count = 1
-    ecn: bool = OFF
+    ecn: bool = False
 
 
 class Pie(Document):
     """Proportional Integral controller Enhanced (RFC 8033)."""
 
-    kind: Literal["pie"] = "pie"
+    kind: Literal["pie"]
     limit_packets: Count
     target_s: PositiveSeconds
     update_interval_s: PositiveSeconds
     mean_packet_bytes: Count = 1000
     device_queue_packets: Count = 1
-    ecn: bool = OFF
+    ecn: bool = False
 
 
 class FqPie(Document):
     """Flow Queue PIE (Ramakrishnan et al. 2019; Linux `sch_fq_pie`)."""
 
-    kind: Literal["fq_pie"] = "fq_pie"
+    kind: Literal["fq_pie"]
     limit_packets: Count
     target_s: PositiveSeconds
     update_interval_s: PositiveSeconds
     buckets: Count = 1024
     quantum_bytes: Count = 1514
     device_queue_packets: Count = 1
-    ecn: bool = OFF
+    ecn: bool = False
 
 
 class Cake(Document):
@@ -124,7 +122,7 @@ class Cake(Document):
     rates up to 80 Mbit/s (`cake_reconfigure` of sch_cake.c).
     """
 
-    kind: Literal["cake"] = "cake"
+    kind: Literal["cake"]
     memory_limit_bytes: Count = 4 << 20
     target_s: PositiveSeconds
     interval_s: PositiveSeconds
@@ -139,14 +137,14 @@ Queue = Annotated[
 class RandomLoss(Document):
     """Independent random loss of packets in one direction of a link."""
 
-    kind: Literal["random"] = "random"
+    kind: Literal["random"]
     probability: Probability
 
 
 class ListedLoss(Document):
     """Loss of the n-th data packets of a flow, counted from 1 in one direction of a link."""
 
-    kind: Literal["listed"] = "listed"
+    kind: Literal["listed"]
     flow: Identifier
     data_packets: Annotated[list[Count], Field(min_length=1)]
 
@@ -161,7 +159,7 @@ class TokenBucket(Document):
     `line_rate_bps`, and its length is subtracted.
     """
 
-    kind: Literal["token_bucket"] = "token_bucket"
+    kind: Literal["token_bucket"]
     burst_bytes: Count
     line_rate_bps: Rate
 
@@ -173,7 +171,7 @@ class TokenBucketFilter(TokenBucket):
     is cut into its segments before it is queued.
     """
 
-    kind: Literal["tbf"] = "tbf"  # type: ignore[assignment]
+    kind: Literal["tbf"]  # type: ignore[assignment]
 
 
 Shaper = Annotated[TokenBucket | TokenBucketFilter, Field(discriminator="kind")]
@@ -189,11 +187,9 @@ class Link(Document):
     """Rate in each direction."""
     delay_s: Seconds
     """One-way propagation delay."""
-    jitter_s: Seconds = Field(default=0, exclude_if=lambda value: value == 0)
+    jitter_s: Seconds = 0.0
     """Largest extra delay of a packet, drawn uniformly; packets stay in order."""
-    frame_bytes: Annotated[int, Field(ge=0, le=255), WHOLE] = Field(
-        default=0, exclude_if=lambda value: value == 0
-    )
+    frame_bytes: Annotated[int, Field(ge=0, le=255), WHOLE] = 0
     """Bytes per packet that rates and limits in bytes count in addition to its IP bytes; 14 for
     Ethernet as Linux counts it. Results count IP bytes."""
     queue_ab: Queue
@@ -204,11 +200,11 @@ class Link(Document):
     """`{kind: random, probability}`, or `{kind: listed, flow, data_packets: [n, ...]}`."""
     loss_ba: Loss | None = None
     """Loss from b to a."""
-    shaper_ab: Shaper | None = OPTIONAL
+    shaper_ab: Shaper | None = None
     """`{kind: token_bucket, burst_bytes, line_rate_bps}`, as Linux's HTB, or `kind: tbf`, as its
     TBF: `rate_bps` is the token rate, and packets are sent at `line_rate_bps`. Null: packets are
     sent at `rate_bps`."""
-    shaper_ba: Shaper | None = OPTIONAL
+    shaper_ba: Shaper | None = None
     """Shaper from b to a."""
 
     def shaper(self, direction: str) -> Shaper | None:

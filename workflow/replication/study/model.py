@@ -68,10 +68,6 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 Interval = Annotated[tuple[float, float], Strict(False)]
 #: Part of a run, in s from its start.
 Window = Annotated[Interval, AfterValidator(_window)]
-#: A field that is not serialised while it is null, so that documents without it keep their hash.
-OPTIONAL: Any = Field(default=None, exclude_if=lambda value: value is None)
-#: A truth value that is not serialised while it is false.
-OFF: Any = Field(default=False, exclude_if=lambda value: not value)
 PROSE = _without_controls("\n\t", "which neither charts nor pages can show")
 LINE = _without_controls("", "but must be one line")
 _DECISIVE = {"decisive": True}
@@ -92,8 +88,11 @@ class Document(BaseModel):
     )
 
     def decisive(self, **options: Any) -> dict[str, Any]:
-        """Return the document as plain data in which words for readers are empty."""
-        return self.model_dump(mode="json", context=_DECISIVE, **options)
+        """Return what the document says, without defaults, as plain data for a hash.
+
+        Words for readers are empty.
+        """
+        return self.model_dump(mode="json", context=_DECISIVE, exclude_defaults=True, **options)
 
     @model_validator(mode="before")
     @classmethod

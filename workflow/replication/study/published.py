@@ -17,7 +17,6 @@ from replication.study.errors import InputError
 from replication.study.files import read_number
 from replication.study.model import (
     LINE,
-    OPTIONAL,
     WHOLE,
     Document,
     Identifier,
@@ -214,7 +213,7 @@ class Tolerance(Document):
     relative: Annotated[float, Field(gt=0, lt=1)] | None = None
     absolute: Annotated[float, Field(gt=0)] | None = None
     factor: Annotated[float, Field(gt=1, le=3)] | None = None
-    spread: Spread | None = OPTIONAL
+    spread: Spread | None = None
     reason: Text
 
     _one_kind = one_of("relative", "absolute", "factor", "spread")

@@ -1,16 +1,15 @@
-"""Scenarios: engine-neutral runs in SI units, named by the hash of their canonical JSON."""
+"""Scenarios: engine-neutral runs in SI units, named by a hash of what they say."""
 
 import json
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from replication.study.errors import check_known
 from replication.study.files import digest_of
 from replication.study.link import Link, ListedLoss
 from replication.study.model import (
-    OFF,
-    OPTIONAL,
     WHOLE,
     Count,
     Document,
@@ -50,8 +49,8 @@ class _Flow(Document):
 class TcpFlow(_Flow):
     """TCP flow, a transfer of `stop_after_bytes` or without end."""
 
-    kind: Literal["tcp"] = "tcp"
-    connect_s: Seconds | None = OPTIONAL
+    kind: Literal["tcp"]
+    connect_s: Seconds | None = None
     """Start of the handshake; data follow at `start_s`. Null: both at `start_s`."""
     congestion_control: CongestionControl
     """`tahoe`, `reno`, `newreno`, `linuxreno`, `cubic`, `vegas`, `westwood`, `westwood_plus`,
@@ -87,18 +86,18 @@ class TcpFlow(_Flow):
     vegas_gamma_packets: Annotated[int, Field(ge=0, le=1000), WHOLE] = 1
     cubic_tcp_friendliness: bool = True
     cubic_fast_convergence: bool = True
-    cubic_beta: Annotated[float, Field(gt=0, lt=1)] | None = OPTIONAL
+    cubic_beta: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Factor of CUBIC's window at a loss. Null: the engine's default, 0.7 in ns-3 and Linux, 0.8
     (819/1024) in ns-2, whose module is older."""
-    cubic_hystart: bool | None = OPTIONAL
+    cubic_hystart: bool | None = None
     """Whether a growing delay ends CUBIC's slow start. Null: the engine's default, true in ns-3 and
     Linux, false in ns-2, whose module is older."""
-    stop_after_bytes: Annotated[int, Field(ge=1, le=10**12), WHOLE] | None = OPTIONAL
+    stop_after_bytes: Annotated[int, Field(ge=1, le=10**12), WHOLE] | None = None
     """Payload of a transfer, which is complete when the receiver has all of it
     (`completion_time_s`). Null: there are always data to send."""
-    ecn: bool = OFF
+    ecn: bool = False
     """Explicit congestion notification (RFC 3168): queues with `ecn` mark the flow's packets."""
-    socket_samples: bool = OFF
+    socket_samples: bool = False
     """Whether samples have the goodput too, and on Linux delivery rate and pacing rate as `ss`
     prints them."""
 
@@ -121,7 +120,7 @@ class TcpFlow(_Flow):
 class CbrFlow(_Flow):
     """UDP flow of constant bit rate."""
 
-    kind: Literal["cbr"] = "cbr"
+    kind: Literal["cbr"]
     rate_bps: Rate
     """Rate, including IP and UDP headers."""
     packet_bytes: Annotated[int, Field(ge=64, le=65000), WHOLE]
@@ -149,7 +148,11 @@ class Host(Document):
 
 
 class Scenario(Document):
-    """One run. A host with only default settings is not serialised."""
+    """One run.
+
+    Its id is a hash of what it says, without what it leaves at a default. So a new optional key
+    changes no id, and a default never changes: `tests/unit/scenario_defaults.yaml` has them all.
+    """
 
     schema_version: Literal[1] = 1
     duration_s: PositiveSeconds
@@ -159,12 +162,7 @@ class Scenario(Document):
     links: Annotated[list[Link], Field(min_length=1)]
     flows: Annotated[list[Flow], Field(min_length=1)]
     monitors: list[Monitor] = []
-    host: Host | None = OPTIONAL
-
-    @field_validator("host")
-    @classmethod
-    def _omit_default_host(cls, host: Host | None) -> Host | None:
-        return None if host == Host() else host
+    host: Host = Host()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -192,23 +190,33 @@ class Scenario(Document):
             raise ValueError(f"sampling_interval_s: more than {_MOST_SERIES_ROWS:g} rows of series")
         return self
 
+    def parts(self) -> Iterator[tuple[str, Document]]:
+        """Yield host, links, their queues, losses and shapers, and flows, each with its kind."""
+        yield "host", self.host
+        for link in self.links:
+            yield "link", link
+            yield link.queue_ab.kind, link.queue_ab
+            yield link.queue_ba.kind, link.queue_ba
+            for part in (link.loss_ab, link.loss_ba, link.shaper_ab, link.shaper_ba):
+                if part is not None:
+                    yield part.kind, part
+        for flow in self.flows:
+            yield flow.kind, flow
+
     @property
     def series_rows(self) -> float:
         """Approximate number of samples of all flows and monitors."""
         return self.duration_s / self.sampling_interval_s * (len(self.flows) + len(self.monitors))
 
-    def host_or_default(self) -> Host:
-        """Return the host settings, or the default ones."""
-        return self.host or Host()
-
-    def canonical_json(self) -> str:
-        """Return the scenario as the JSON text that is hashed."""
+    def to_json(self) -> str:
+        """Return the scenario as JSON text with every key."""
         return canonical_json(self.model_dump(mode="json"))
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the canonical JSON."""
-        return digest_of(self.canonical_json().encode())
+        """SHA-256 of the canonical JSON of what the scenario says."""
+        stated = self.model_dump(mode="json", exclude_defaults=True)
+        return digest_of(canonical_json(stated).encode())
 
     @property
     def id(self) -> str:

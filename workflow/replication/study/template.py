@@ -144,7 +144,7 @@ def instantiate(
             nodes=expand(topology.nodes, parameters),
             links=expand(list(topology.links), parameters),
             monitors=expand(list(topology.monitors), parameters),
-            host=resolve(experiment.host, parameters),
+            host=resolve(experiment.host or {}, parameters),
             flows=list(_placed_in_time(copies, duration_s, seed)),
         )
         return Scenario.model_validate(document)

@@ -166,7 +166,7 @@ def judge_cell(
         **{"display_unit": unit, "display_factor": factor},
         "accepted_margin": margin + cell.half_ulp,
         # Charts draw it with single runs, and a single run has no spread.
-        "quantities": [] if cell.is_spread else [cell.quantity.model_dump_json()],
+        "quantities": [] if cell.is_spread else [cell.quantity.to_json()],
     }
 
 

@@ -80,7 +80,7 @@ def evaluate_claim(claim: Claim, coverages: Iterable[Coverage]) -> list[Judged]:
                 "reason": judgement.reason,
                 "runs_passing": str(judgement.passing or ""),
                 "statistic_unit": statistic_unit(claim),
-                "quantities": [wanted.model_dump_json() for wanted in claim.quantities()],
+                "quantities": [wanted.to_json() for wanted in claim.quantities()],
                 "points": coverage.points(claim.quantities()),
             }
         )

@@ -8,18 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from fair_queues import Cake, FqPie
 from scenario import (
     UDP_HEADER_BYTES,
+    Cake,
     Cbr,
     CoDel,
     DropTail,
     Flow,
     FqCoDel,
+    FqPie,
     InputError,
     Link,
     ListedLoss,
     Loss,
+    Pfifo,
     Pie,
     Queue,
     RandomLoss,
@@ -199,70 +201,43 @@ def _queue_line(link: Link, number: int, direction: int, largest: int) -> str:
     )
 
 
-def _probability(loss: Loss) -> float:
+def _probability(loss: Loss | None) -> float:
     if isinstance(loss, ListedLoss):
         raise InputError("linux has no loss model 'listed'")
     return loss.probability if isinstance(loss, RandomLoss) else 0.0
 
 
-def _discipline(queue: Queue | FqPie | Cake) -> tuple[int, dict[str, Value]]:
-    """Return a queue's device queue in packets, and its kind and parameters in the kernel's terms.
+#: Disciplines whose settings the guest takes as they are, times in microseconds.
+_DISCIPLINES: dict[type, str] = {
+    Pfifo: "pfifo",
+    CoDel: "codel",
+    FqCoDel: "fq_codel",
+    Pie: "pie",
+    FqPie: "fq_pie",
+    Cake: "cake",
+}
+#: What the guest does not take. PIE of Linux goes by its MTU: see README.md.
+_LEFT_OUT = ("device_queue_packets", "mean_packet_bytes")
 
-    The guest takes each parameter by its name (`put` in guest/queue.c).
+
+def _discipline(queue: Queue) -> tuple[int, dict[str, Value]]:
+    """Return a queue's device queue in packets, and its kind and settings in the kernel's terms.
+
+    The guest takes each setting by its name (`put` in guest/queue.c).
     """
     if isinstance(queue, DropTail):
         if queue.limit_packets is not None:
             return 0, {"kind": "pfifo", "limit_packets": queue.limit_packets}
         return 0, {"kind": "bfifo", "limit_bytes": queue.limit_bytes or 0}
-    values: dict[str, Value]
     if isinstance(queue, Red):
-        values = _red(queue)
-    elif isinstance(queue, CoDel):
-        values = {
-            "kind": "codel",
-            "limit_packets": queue.limit_packets,
-            "target_us": queue.target_ns // 1000,
-            "interval_us": queue.interval_ns // 1000,
-            "ecn": queue.ecn,
-        }
-    elif isinstance(queue, FqCoDel):
-        values = {
-            "kind": "fq_codel",
-            "limit_packets": queue.limit_packets,
-            "target_us": queue.target_ns // 1000,
-            "interval_us": queue.interval_ns // 1000,
-            "buckets": queue.buckets,
-            "quantum_bytes": queue.quantum_bytes,
-            "ecn": queue.ecn,
-        }
-    elif isinstance(queue, Pie):  # Linux goes by its MTU, not by mean_packet_bytes: see README.md
-        values = {
-            "kind": "pie",
-            "limit_packets": queue.limit_packets,
-            "target_us": queue.target_ns // 1000,
-            "update_interval_us": queue.update_interval_ns // 1000,
-            "ecn": queue.ecn,
-        }
-    elif isinstance(queue, FqPie):
-        values = {
-            "kind": "fq_pie",
-            "limit_packets": queue.limit_packets,
-            "target_us": queue.target_ns // 1000,
-            "update_interval_us": queue.update_interval_ns // 1000,
-            "buckets": queue.buckets,
-            "quantum_bytes": queue.quantum_bytes,
-            "ecn": queue.ecn,
-        }
-    elif isinstance(queue, Cake):
-        values = {
-            "kind": "cake",
-            "memory_limit_bytes": queue.memory_limit_bytes,
-            "target_us": queue.target_ns // 1000,
-            "interval_us": queue.interval_ns // 1000,
-        }
-    else:
-        values = {"kind": "pfifo", "limit_packets": queue.limit_packets}
-    return queue.device_queue_packets, values
+        return queue.device_queue_packets, _red(queue)
+    settings: dict[str, Value] = {"kind": _DISCIPLINES[type(queue)]}
+    for name, value in vars(queue).items():
+        if name.endswith("_ns"):
+            settings[f"{name[:-3]}_us"] = value // 1000
+        elif name not in _LEFT_OUT:
+            settings[name] = value
+    return queue.device_queue_packets, settings
 
 
 def _red(queue: Red) -> dict[str, Value]:

@@ -53,73 +53,99 @@ ns3::Ptr<ns3::Queue<ns3::Packet>> MakeDropTail(const QueueSizeValue& limit)
     return ns3::CreateObjectWithAttributes<ns3::DropTailQueue<ns3::Packet>>("MaxSize", limit);
 }
 
-TimeValue Nanoseconds(std::int64_t ns)
+TimeValue Duration(Statement& settings, const std::string& name)
 {
-    return TimeValue(ns3::NanoSeconds(ns));
+    return TimeValue(ns3::NanoSeconds(settings.Value<std::int64_t>(name)));
 }
 
 /// Floyd and Jacobson 1993; with `gentle`, Floyd 2000. The adaptive variants stay off. In byte mode
 /// queue, thresholds and limit are in bytes (packets x mean packet) and large packets are dropped
 /// more often than small ones, as with ns-2's queue_in_bytes_ and bytes_.
-ns3::Ptr<ns3::QueueDisc> MakeRed(const QueueSpec& spec, const LinkSpec& link, std::int64_t stream)
+ns3::Ptr<ns3::QueueDisc> MakeRed(std::uint32_t packets, Statement& settings, const LinkSpec& link,
+                                 std::int64_t stream)
 {
-    const double unit = spec.byte_mode ? spec.mean_packet_bytes : 1;
-    const auto limit = spec.byte_mode
-                           ? Bytes(*spec.limit_packets * std::uint64_t{spec.mean_packet_bytes})
-                           : Packets(*spec.limit_packets);
+    const auto mean_bytes = settings.Value<std::uint32_t>("mean_packet_bytes");
+    const bool in_bytes = settings.Flag("byte_mode"), marks = settings.Flag("ecn");
+    const double unit = in_bytes ? mean_bytes : 1;
+    const double low = settings.Value<double>("minimum_threshold_packets");
+    const double high = settings.Value<double>("maximum_threshold_packets");
     auto red = ns3::CreateObjectWithAttributes<ns3::RedQueueDisc>(
-        "MaxSize", limit, "MinTh", DoubleValue(unit * spec.minimum_threshold_packets), "MaxTh",
-        DoubleValue(unit * spec.maximum_threshold_packets), "QW", DoubleValue(spec.queue_weight),
-        "LInterm", DoubleValue(1 / spec.maximum_probability), "MeanPktSize",
-        UintegerValue(spec.mean_packet_bytes), "Gentle", BooleanValue(spec.gentle), "Wait",
-        BooleanValue(spec.wait), "LinkBandwidth", ns3::DataRateValue(ns3::DataRate(link.rate_bps)),
-        "LinkDelay", Nanoseconds(link.delay_ns));
+        "MaxSize", in_bytes ? Bytes(packets * std::uint64_t{mean_bytes}) : Packets(packets),
+        "MinTh", DoubleValue(unit * low), "MaxTh", DoubleValue(unit * high), "QW",
+        DoubleValue(settings.Value<double>("queue_weight")), "LInterm",
+        DoubleValue(1 / settings.Value<double>("maximum_probability")), "MeanPktSize",
+        UintegerValue(mean_bytes), "Gentle", BooleanValue(settings.Flag("gentle")), "Wait",
+        BooleanValue(settings.Flag("wait")), "LinkBandwidth",
+        ns3::DataRateValue(ns3::DataRate(link.rate_bps)), "LinkDelay",
+        TimeValue(ns3::NanoSeconds(link.delay_ns)));
     red->SetAttribute("ARED", BooleanValue(false));
     red->SetAttribute("AdaptMaxP", BooleanValue(false));
     red->SetAttribute("FengAdaptive", BooleanValue(false));
     red->SetAttribute("NLRED", BooleanValue(false));
     red->SetAttribute("Ns1Compat", BooleanValue(false));
-    red->SetAttribute("UseEcn", BooleanValue(spec.ecn));
-    red->SetAttribute("UseHardDrop", BooleanValue(!spec.ecn));
+    red->SetAttribute("UseEcn", BooleanValue(marks));
+    red->SetAttribute("UseHardDrop", BooleanValue(!marks));
     red->AssignStreams(stream);
     return red;
 }
 
 /// RFC 8289.
-ns3::Ptr<ns3::QueueDisc> MakeCoDel(const QueueSpec& spec)
+ns3::Ptr<ns3::QueueDisc> MakeCoDel(std::uint32_t packets, Statement& settings)
 {
     return ns3::CreateObjectWithAttributes<ns3::CoDelQueueDisc>(
-        "MaxSize", Packets(*spec.limit_packets), "Target", Nanoseconds(spec.target_ns), "Interval",
-        Nanoseconds(spec.interval_ns), "MinBytes", UintegerValue(1500), "UseEcn",
-        BooleanValue(spec.ecn), "UseL4s", BooleanValue(false));
+        "MaxSize", Packets(packets), "Target", Duration(settings, "target_ns"), "Interval",
+        Duration(settings, "interval_ns"), "MinBytes", UintegerValue(1500), "UseEcn",
+        BooleanValue(settings.Flag("ecn")), "UseL4s", BooleanValue(false));
 }
 
 /// RFC 8290. Target and interval are strings in ns-3's attributes.
-ns3::Ptr<ns3::QueueDisc> MakeFqCoDel(const QueueSpec& spec)
+ns3::Ptr<ns3::QueueDisc> MakeFqCoDel(std::uint32_t packets, Statement& settings)
 {
     auto disc = ns3::CreateObjectWithAttributes<ns3::FqCoDelQueueDisc>(
-        "MaxSize", Packets(*spec.limit_packets), "Flows", UintegerValue(spec.buckets), "Target",
-        ns3::StringValue(std::to_string(spec.target_ns) + "ns"), "Interval",
-        ns3::StringValue(std::to_string(spec.interval_ns) + "ns"), "UseEcn", BooleanValue(spec.ecn),
-        "DropBatchSize", UintegerValue(64), "Perturbation", UintegerValue(0));
-    disc->SetQuantum(spec.quantum_bytes);
+        "MaxSize", Packets(packets), "Flows",
+        UintegerValue(settings.Value<std::uint32_t>("buckets")), "Target",
+        ns3::StringValue(settings.Text("target_ns") + "ns"), "Interval",
+        ns3::StringValue(settings.Text("interval_ns") + "ns"), "UseEcn",
+        BooleanValue(settings.Flag("ecn")), "DropBatchSize", UintegerValue(64), "Perturbation",
+        UintegerValue(0));
+    disc->SetQuantum(settings.Value<std::uint32_t>("quantum_bytes"));
     return disc;
 }
 
 /// RFC 8033, with the RFC's own constants for what the scenario does not name.
-ns3::Ptr<ns3::QueueDisc> MakePie(const QueueSpec& spec, std::int64_t stream)
+ns3::Ptr<ns3::QueueDisc> MakePie(std::uint32_t packets, Statement& settings, std::int64_t stream)
 {
     auto pie = ns3::CreateObjectWithAttributes<ns3::PieQueueDisc>(
-        "MaxSize", Packets(*spec.limit_packets), "QueueDelayReference", Nanoseconds(spec.target_ns),
-        "Tupdate", Nanoseconds(spec.update_interval_ns), "MeanPktSize",
-        UintegerValue(spec.mean_packet_bytes), "A", DoubleValue(0.125), "B", DoubleValue(1.25),
-        "MaxBurstAllowance", Nanoseconds(150'000'000));
+        "MaxSize", Packets(packets), "QueueDelayReference", Duration(settings, "target_ns"), "Tupdate",
+        Duration(settings, "update_interval_ns"), "MeanPktSize",
+        UintegerValue(settings.Value<std::uint32_t>("mean_packet_bytes")), "A", DoubleValue(0.125),
+        "B", DoubleValue(1.25), "MaxBurstAllowance", TimeValue(ns3::NanoSeconds(150'000'000)));
     pie->SetAttribute("UseDequeueRateEstimator", BooleanValue(false));
     pie->SetAttribute("UseCapDropAdjustment", BooleanValue(true));
     pie->SetAttribute("UseDerandomization", BooleanValue(false));
-    pie->SetAttribute("UseEcn", BooleanValue(spec.ecn));
+    pie->SetAttribute("UseEcn", BooleanValue(settings.Flag("ecn")));
     pie->AssignStreams(stream);
     return pie;
+}
+
+ns3::Ptr<ns3::QueueDisc> MakeDisc(const QueueSpec& spec, Statement& settings, const LinkSpec& link,
+                                  std::int64_t stream)
+{
+    switch (spec.kind) {
+    case QueueKind::DropTail:
+        return nullptr;
+    case QueueKind::Pfifo:
+        return MakeFifo(spec);
+    case QueueKind::Red:
+        return MakeRed(*spec.limit_packets, settings, link, stream);
+    case QueueKind::CoDel:
+        return MakeCoDel(*spec.limit_packets, settings);
+    case QueueKind::FqCoDel:
+        return MakeFqCoDel(*spec.limit_packets, settings);
+    case QueueKind::Pie:
+        return MakePie(*spec.limit_packets, settings, stream);
+    }
+    return nullptr;
 }
 
 } // namespace
@@ -143,21 +169,10 @@ ns3::Ptr<ns3::QueueDisc> MakeFifo(const QueueSpec& spec)
 ns3::Ptr<ns3::QueueDisc> MakeQueueDisc(const QueueSpec& spec, const LinkSpec& link,
                                        std::int64_t stream)
 {
-    switch (spec.kind) {
-    case QueueKind::DropTail:
-        return nullptr;
-    case QueueKind::Pfifo:
-        return MakeFifo(spec);
-    case QueueKind::Red:
-        return MakeRed(spec, link, stream);
-    case QueueKind::CoDel:
-        return MakeCoDel(spec);
-    case QueueKind::FqCoDel:
-        return MakeFqCoDel(spec);
-    case QueueKind::Pie:
-        return MakePie(spec, stream);
-    }
-    return nullptr;
+    auto settings = spec.settings;
+    const auto disc = MakeDisc(spec, settings, link, stream);
+    settings.End();
+    return disc;
 }
 
 } // namespace replicate

@@ -1,6 +1,8 @@
 /// One run as its input file states it: SI units, ids resolved to indices, all checks passed.
 #pragma once
 
+#include "statement.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,26 +13,13 @@ namespace replicate
 
 enum class QueueKind { DropTail, Pfifo, Red, CoDel, FqCoDel, Pie };
 
-/// Egress queue of one link direction; fields that a kind does not have stay at zero.
+/// Egress queue of one link direction; its discipline takes its settings by their names.
 struct QueueSpec {
     QueueKind kind = QueueKind::DropTail;
     std::optional<std::uint32_t> limit_packets;
     std::optional<std::uint32_t> limit_bytes;
     std::uint32_t device_queue_packets = 1;
-    double minimum_threshold_packets = 0;
-    double maximum_threshold_packets = 0;
-    double queue_weight = 0;
-    double maximum_probability = 0;
-    std::uint32_t mean_packet_bytes = 0;
-    bool gentle = true;
-    bool byte_mode = false;
-    bool wait = true;
-    std::int64_t target_ns = 0;
-    std::int64_t interval_ns = 0;
-    std::int64_t update_interval_ns = 0;
-    std::uint32_t buckets = 0;
-    std::uint32_t quantum_bytes = 0;
-    bool ecn = false; ///< marks where it would drop early
+    Statement settings;
 };
 
 /// Losses on one link direction: random with a probability, or listed packets of one flow.
@@ -115,7 +104,7 @@ struct RouteSpec {
 };
 
 struct Scenario {
-    std::string sha256; ///< of the canonical JSON
+    std::string sha256; ///< of what the scenario says
     std::int64_t duration_ns = 0;
     std::int64_t sampling_interval_ns = 0;
     std::uint32_t seed = 1;

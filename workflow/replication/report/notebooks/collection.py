@@ -126,7 +126,7 @@ class Collection:
         for quantity in map(json.loads, cells["quantities"].str[0]):
             owner, named = experiments[quantity["experiment"]], {"metric": quantity["metric"]}
             # Several levels are a list, which is no level's key.
-            facts.append({"experiment": owner.id} | named | _levels(owner, quantity["where"]))
+            facts.append({"experiment": owner.id} | named | _levels(owner, quantity.get("where", {})))
         found = pd.concat([cells.reset_index(drop=True), pd.DataFrame(facts)], axis=1)
         if experiment is not None:
             found = found[found["experiment"] == experiment].reset_index(drop=True)
