@@ -30,28 +30,24 @@ LINUX_TCP = linux_tcp("t", **OWN, delayed_ack_timeout_s=0.04)
 END = minimal_scenario()["flows"][0] | {"source": "n0", "destination": "n1", "start_s": 1 - 1e-11}
 LISTED = {"kind": "listed", "flow": "t", "data_packets": [9, 3, 9]}
 INPUT = """\
-input version 1 engine ns2 scenario {sha256}
+input version 2 engine ns3 scenario {sha256}
 run duration_ns 1000000000 sampling_interval_ns 100000000 seed 1
-host segmentation_offload 0 timer_hz 250
 node id a
 node id b
 link id ab a 0 b 1 rate_bps 1000000.0 delay_ns 10000000 jitter_ns 0 frame_bytes 0
 queue_ab kind droptail limit_packets 50 limit_bytes none
 queue_ba kind droptail limit_packets 50 limit_bytes none
 loss_ab kind listed flow 1 data_packets 3,9
-loss_ba kind none
-shaper_ab kind none
-shaper_ba kind none
-flow id f kind cbr source 0 destination 1 start_ns 0 stop_ns 1000000000 rate_bps 100000.0 \
+flow id f source 0 destination 1 start_ns 0 stop_ns 1000000000 kind cbr rate_bps 100000.0 \
 packet_bytes 500
-flow id t kind tcp source 0 destination 1 start_ns 250000000 stop_ns 1000000000 \
+flow id t source 0 destination 1 start_ns 250000000 stop_ns 1000000000 kind tcp \
 connect_ns 250000000 congestion_control newreno recovery classic sack 0 timestamps 0 \
 segment_bytes 1000 \
 initial_window_segments 2 initial_ssthresh_bytes none maximum_window_bytes none \
 delayed_ack_segments 2 delayed_ack_timeout_ns 200000000 minimum_rto_ns 200000000 \
 initial_rto_ns 1000000000 clock_granularity_ns 1000000 limited_transmit 0 vegas_alpha_packets 2 \
 vegas_beta_packets 4 vegas_gamma_packets 1 cubic_tcp_friendliness 1 cubic_fast_convergence 1 \
-cubic_beta 0.8 cubic_hystart 0
+cubic_beta 0.7 cubic_hystart 1 stop_after_bytes none ecn 0 socket_samples 0
 monitor link 0 direction ba
 route link 0 direction ab to 1
 route link 0 direction ba to 0
@@ -73,45 +69,63 @@ sys.path.insert(0, str(ROOT / "workflow" / "engines" / "common"))
 READER, DATA = importlib.import_module("input_reader"), importlib.import_module("scenario")
 
 
-def test_an_input_file_has_every_default_and_every_route():
-    assert input_text(scenario(), NS2) == INPUT.format(sha256=scenario().sha256)
+def read(text, engine, folder):
+    """Return a scenario as a Python program reads it."""
+    (folder / INPUT_FILE).write_text(text)
+    return READER.read_input_file(str(folder / INPUT_FILE), engine)
 
 
-@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
-def test_what_is_left_to_an_engine_is_in_its_plan(engine):
-    own = "cubic_beta 0.8 cubic_hystart 0" if engine == NS2 else "cubic_beta 0.7 cubic_hystart 1"
+def test_an_input_file_has_every_default_and_every_route(tmp_path):
+    assert input_text(scenario(), NS3) == INPUT.format(sha256=scenario().sha256)
+    (monitor,) = read(input_text(scenario(), NS2), "ns2", tmp_path).monitors
+    assert monitor.hop == 1
+
+
+@pytest.mark.parametrize(("engine", "beta", "hystart"), [(NS2, 0.8, False), (LINUX, 0.7, True)])
+def test_what_is_left_to_an_engine_is_in_its_input(engine, beta, hystart, tmp_path):
     flow = LINUX_TCP if engine == LINUX else TCP
     left, stated = (
         scenario(flows=[flow | said], links=minimal_scenario()["links"], monitors=[])
         for said in ({}, {"cubic_beta": 0.25})
     )
-    assert own in input_text(left, engine)
-    assert "cubic_beta 0.25 " in input_text(stated, engine)
-    # A scenario without the key is unchanged by its introduction.
-    assert '"cubic_beta":0.25' in stated.canonical_json()
-    assert "cubic_beta" not in left.canonical_json()
-
-
-def test_a_later_key_ends_its_line_and_stands_only_where_it_is_set(tmp_path):
-    later = {"stop_after_bytes": 9600, "ecn": True}
-    given = scenario(flows=[TCP | later], links=minimal_scenario()["links"])
-    (tmp_path / INPUT_FILE).write_text(input_text(given, NS2))
-    assert " cubic_hystart 0 stop_after_bytes 9600 ecn 1\n" in input_text(given, NS2)
-    read = READER.read_input_file(str(tmp_path / INPUT_FILE), "ns2").flows[0]
-    assert (read.stop_after_bytes, read.ecn) == (9600, True)
-    without = input_text(scenario(), NS2) + scenario().canonical_json()
-    assert "stop_after_bytes" not in without and "ecn" not in without
+    (default,) = read(input_text(left, engine), engine.name, tmp_path).flows
+    assert (default.cubic_beta, default.cubic_hystart) == (beta, hystart)
+    (chosen,) = read(input_text(stated, engine), engine.name, tmp_path).flows
+    assert chosen.cubic_beta == 0.25
 
 
 def test_what_a_program_reads_is_what_was_given(tmp_path):
-    (tmp_path / INPUT_FILE).write_text(input_text(scenario(), NS2))
-    read = READER.read_input_file(str(tmp_path / INPUT_FILE), "ns2")
-    assert read.sha256 == scenario().sha256
-    assert read.links[0].losses == [DATA.ListedLoss(1, [3, 9]), DATA.NoLoss()]
-    assert read.flows[0] == DATA.Cbr("f", 0, 1, 0, 10**9, 1e5, 500)
-    assert (read.flows[1].segment_bytes, read.flows[1].sack) == (1000, False)
-    assert (read.flows[1].maximum_window_bytes, read.flows[1].stop_ns) == (None, 10**9)
-    assert DATA.Routes(read).path(1, 0) == [1] == [monitor.hop for monitor in read.monitors]
+    result = read(input_text(scenario(), NS2), "ns2", tmp_path)
+    assert result.sha256 == scenario().sha256
+    assert result.links[0].losses == (DATA.ListedLoss(1, [3, 9]), None)
+    assert result.flows[0] == DATA.Cbr("f", 0, 1, 0, 10**9, 1e5, 500)
+    assert (result.flows[1].segment_bytes, result.flows[1].sack) == (1000, False)
+    assert (result.flows[1].maximum_window_bytes, result.flows[1].stop_ns) == (None, 10**9)
+    assert DATA.Routes(result).path(1, 0) == [1]
+
+
+def shuffled(value, random):
+    """Return a JSON document whose keys are in another order."""
+    if isinstance(value, list):
+        return [shuffled(entry, random) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    keys = random.sample(list(value), len(value))
+    return {key: shuffled(value[key], random) for key in keys}
+
+
+def test_the_order_of_keys_means_nothing_and_an_unknown_or_missing_one_is_refused(tmp_path):
+    text = input_text(scenario(), NS2)
+    document = json.loads(text)
+    again = json.dumps(shuffled(document, Random(7)))
+    assert again != text
+    assert read(again, "ns2", tmp_path) == read(text, "ns2", tmp_path)
+    document["links"][0]["queue_ab"]["surplus"] = 0
+    with pytest.raises(READER.InputError, match=r"links\[0\]\.queue_ab\.surplus: no such key"):
+        read(json.dumps(document), "ns2", tmp_path)
+    del document["links"][0]["queue_ab"]["surplus"], document["flows"][1]["sack"]
+    with pytest.raises(READER.InputError, match=r"flows\[1\]\.sack: is missing"):
+        read(json.dumps(document), "ns2", tmp_path)
 
 
 @given(st.floats(1, 1e12), st.floats(0, 1))
@@ -149,8 +163,10 @@ def test_what_no_engine_can_run_is_an_error(given, message, tmp_path):
 
 
 @pytest.mark.parametrize(("engine", "most"), [(NS3, 250), (NS2, 250), (LINUX, 60)])
-def test_a_path_has_as_many_hops_as_its_packets_live(engine, most):
-    assert input_text(chain(most), engine).count("\nroute ") == 2 * most
+def test_a_path_has_as_many_hops_as_its_packets_live(engine, most, tmp_path):
+    text = input_text(chain(most), engine)
+    routes = text.count("\nroute ") if engine == NS3 else len(json.loads(text)["routes"])
+    assert routes == 2 * most
     with pytest.raises(InputError, match=f"{most + 1} hops"):
         input_text(chain(most + 1), engine)
 
@@ -203,22 +219,22 @@ def designed(name, engine, **values):
 DEFAULT = {"segmentation_offload": False, "timer_hz": 250}
 
 
-@pytest.mark.parametrize("same", [*({"host": h} for h in (None, {}, DEFAULT)), {"duration_s": 1}])
-def test_a_default_host_is_no_host_and_a_whole_number_a_float(same):
+@pytest.mark.parametrize("same", [{"host": {}}, {"host": DEFAULT}, {"duration_s": 1}])
+def test_a_default_is_as_if_not_said_and_a_whole_number_a_float(same):
     given = scenario(**same)
     assert (given, given.id) == (scenario(), scenario().id)
-    assert "host" not in json.loads(given.model_dump_json())
     assert NS3.refusal(given) == NS2.refusal(given) == ""
 
 
 def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
     bound = {"host": {"segmentation_offload": 8192}, "flows": [LINUX_TCP]}
     bound |= {"links": minimal_scenario()["links"], "monitors": []}
-    assert "\nhost segmentation_offload 8192 timer_hz 250\n" in input_text(scenario(**bound), LINUX)
+    host = json.loads(input_text(scenario(**bound), LINUX))["host"]
+    assert host == {"segmentation_offload": 8192, "timer_hz": 250}
     host = {"segmentation_offload": True, "timer_hz": 100}
     given = scenario(host=host)
     assert given.id != scenario().id
-    again = Scenario.model_validate(json.loads(given.canonical_json()))
+    again = Scenario.model_validate(json.loads(given.to_json()))
     assert again == given and again.host.model_dump() == host
     for engine in (NS3, NS2):
         assert engine.refusal(given) == f"{engine.name} has no host setting 'segmentation_offload'"
@@ -230,4 +246,5 @@ def test_a_study_sets_the_host_by_its_assumptions():
     assert {run.scenario.host.segmentation_offload for run in runs} == {True}
     on_ns3 = designed("kapadia", "ns3", **changes)
     assert {run.refusal for run in on_ns3} == {"ns3 has no host setting 'segmentation_offload'"}
-    assert "\nhost segmentation_offload 1 timer_hz 1000\n" in input_text(runs[0].scenario, LINUX)
+    host = json.loads(input_text(runs[0].scenario, LINUX))["host"]
+    assert host == {"segmentation_offload": True, "timer_hz": 1000}

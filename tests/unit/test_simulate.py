@@ -73,10 +73,11 @@ def store(tmp_path):
     return Store(tmp_path / "ns3-x")
 
 
-def finish(store, text="1\n", name=ID):
+def finish(store, text="1\n", name=ID, scenario=ID, engine="ns3"):
     work = store.begin(name, SCENARIO, NS3)
     for table in TABLES:
         (work / table).write_text(text)
+    (work / "run.json").write_text(json.dumps({"scenario": scenario, "engine": engine}))
     store.finish(name, work, {"cpu_s": 0.5})
 
 
@@ -103,3 +104,10 @@ def test_an_altered_archive_gives_no_altered_run(store):
     assert store.usage(ID) is None
     finish(store, "new\n")
     assert store.tables(ID)["flows.csv"] == b"new\n"
+
+
+@pytest.mark.parametrize("other", [{"scenario": "f" * 16}, {"engine": "ns2"}])
+def test_a_run_under_the_name_of_another_is_no_result(store, other, capsys):
+    finish(store, **other)
+    assert store.tables(ID) is None and store.usage(ID) is None
+    assert f"{ID}.zip: is the run of" in capsys.readouterr().err

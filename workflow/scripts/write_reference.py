@@ -159,7 +159,9 @@ def _refusal(engine: Engine, control: str, keys: Keys, options: Keys) -> str:
 
 def _minimal(model: Keys, kind: str) -> dict[str, Any]:
     """Return a queue, loss or shaper with only its required keys."""
-    keys = [*model.get("required", []), *(["limit_packets"] if kind == "droptail" else [])]
+    keys = [key for key in model.get("required", []) if key != "kind"]
+    if kind == "droptail":
+        keys.append("limit_packets")
     return {"kind": kind, **{key: _BASE["given"][key] for key in keys}}
 
 

@@ -83,7 +83,7 @@ class Engine:
     cubic_hystart: bool = True
     released: str = ""
     most_hops: int = 250
-    lacks: Mapping[str, str] = field(default_factory=dict)
+    lacks: Mapping[str, str] = field(default_factory=dict, hash=False)
     reads_json: bool = True
     shared: bool = False
     missing: Callable[[Path], list[str]] = lambda root: []
