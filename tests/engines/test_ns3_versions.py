@@ -11,8 +11,7 @@ import pytest
 from replication.design.config import load_study, load_tier
 from replication.design.design import design_study
 from replication.engines.catalogue import chosen_engine
-from replication.engines.ns3 import CANONICAL, PREFIX, WHEEL_VERSIONS, canonical_digest
-from replication.study.files import read_yaml
+from replication.engines.ns3 import PREFIX, WHEEL_VERSIONS
 
 from tests.engines.engine_bench import Bench, write_input
 from tests.engines.engine_scenarios import dumbbell, pfifo, red, tcp
@@ -91,10 +90,3 @@ def test_what_a_version_lacks_is_refused_by_name(other, version, tmp_path):
         assert done.returncode == (2 if run.refusal else 0), done.stderr
         if run.refusal:
             assert "cubic_tcp_friendliness" in done.stderr and release(version) in done.stderr
-
-
-def test_the_wheel_writes_what_is_pinned(ns3_program):
-    own = chosen_engine("ns3").own_program(ROOT)
-    digest = canonical_digest(ROOT, ns3_program, chosen_engine("ns3"))
-    is_pinned = digest == read_yaml(ROOT / CANONICAL)["pinned"]["sha256"]
-    assert is_pinned == (own is None or own.as_pinned), digest

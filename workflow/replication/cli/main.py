@@ -21,7 +21,9 @@ from replication.design.config import (
     study_ids,
 )
 from replication.engines.catalogue import ENGINES, find_package, package_warning
+from replication.engines.generation import FOLDER, load_generation, write_generation
 from replication.engines.input_file import INPUT_FILE, SCENARIO_FILE
+from replication.engines.model import Engine
 from replication.simulate.environment import enter
 from replication.study.errors import InputError, RunError, check_known, end_of
 from replication.study.files import read_json, read_model, write_text
@@ -296,11 +298,37 @@ def refresh_notebooks() -> None:
 
 
 @app.command()
-def engines(ns3_version: Ns3 = None) -> None:
-    """List the engines with their versions, and the missing packages."""
+def engines(
+    ns3_version: Ns3 = None,
+    same: Annotated[
+        bool,
+        typer.Option("--same", help="Show that changed sources give the results of before."),
+    ] = False,
+    new: Annotated[
+        bool,
+        typer.Option("--new", help="Let the present sources begin a generation of results."),
+    ] = False,
+    engines: Annotated[
+        str, typer.Option(help="Comma-separated engines, for --same and --new.")
+    ] = "all",
+) -> None:
+    """List the engines with their versions, and the missing packages.
+
+    After a change of an engine's sources, `--same` runs the canonical scenarios and one stored run
+    of each kind. If all results are equal, the sources join the current generation, and no run is
+    outdated. Otherwise all runs are made anew, and `--new` lists the sources as a new generation.
+
+    Example: replicate engines --same --engines ns3
+    """
     from replication.simulate.process import written_version
 
     config = load_config(CONFIG, {"ns3_version": ns3_version} if ns3_version else None)
+    if same or new:
+        names = list(ENGINES) if engines == "all" else listed(engines)
+        check_known("engines", names, ENGINES)
+        for name in names:
+            _list_sources(config.engine(name), same=same)
+        return
     for name in ENGINES:
         engine = config.engine(name)
         if packages := engine.missing(ROOT):
@@ -309,13 +337,40 @@ def engines(ns3_version: Ns3 = None) -> None:
         fingerprint = engine.fingerprint(ROOT)
         program = ROOT / engine.program(ROOT, DATA)
         if program.is_file():
-            print(f"{name}: built, {engine.exact_version(written_version(program), fingerprint)}")
+            written = engine.exact_version(written_version(program), fingerprint)
+            print(f"{name}: built, {engine.listed_version(ROOT) or written}")
         elif engine.built(ROOT):
             print(f"{name}: installed, built when first used")
         else:
             print(f"{name}: not built: run `make engines`")
         if warning := package_warning(find_package(ROOT, name)):
             print(f"{name}: warning: {warning}")
+
+
+def _list_sources(engine: Engine, *, same: bool) -> None:
+    """Add an engine's sources to the current generation, or begin a new one."""
+    from replication.compare.sameness import Sameness
+    from replication.simulate.process import written_version
+
+    generation = engine.generation(ROOT)
+    if generation is not None:
+        print(f"{engine.name}: its sources belong to generation {generation.name} already")
+        return
+    program = ROOT / engine.program(ROOT, DATA)
+    if not program.is_file():
+        raise InputError(f"{engine.name}: is not built: run `make engines ENGINES={engine.name}`")
+    sameness, current = Sameness(ROOT, DATA, engine), load_generation(ROOT, engine.name)
+    if same and current is None:
+        raise InputError(f"{engine.name}: has no generation yet: run `replicate engines --new`")
+    if same and current is not None:
+        generation = sameness.extended(current)
+    else:
+        generation = sameness.new_generation(written_version(program))
+    write_generation(ROOT, engine.name, generation)
+    print(
+        f"{engine.name}: its sources belong to generation {generation.name} now; "
+        f"commit {FOLDER}/{engine.name}.yaml"
+    )
 
 
 @app.command(hidden=True)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from replication.design.config import load_study, load_tier, study_ids
 from replication.design.design import Run, design_study
 from replication.design.pipeline import run_single
-from replication.engines.canonical import canonical_scenarios
+from replication.engines.canonical import canonical_scenarios, digests_of_runs
 from replication.engines.executed_lines import unexecuted_lines
 from replication.engines.generation import Generation, Sources, today
 from replication.engines.model import Engine
@@ -58,11 +58,13 @@ class Sameness:
             A result differs, a line that no canonical scenario executes has changed, or a kind of
             run is stored nowhere. The message names it.
         """
-        canonical = self.canonical_digests()
-        for name, digest in generation.canonical.items():
-            if canonical.get(name) != digest:
-                raise self._differs(f"canonical scenario {name} has other results")
-        if self.unexecuted() != generation.unexecuted:
+        canonical = self._canonical()
+        for scenario, digest in generation.canonical.items():
+            if scenario not in canonical:
+                raise self._differs(f"canonical scenario {scenario} is gone")
+            if canonical[scenario] != digest:
+                raise self._differs(f"canonical scenario {scenario} has other results")
+        if self._unexecuted() != generation.unexecuted:
             raise self._differs("lines have changed that no canonical scenario executes")
         chosen = list(self._chosen(generation))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -83,22 +85,17 @@ class Sameness:
         sources = Sources(digest=self._digest(), added=today(), reason="A new generation.")
         return Generation(
             version=self.engine.exact_version(written, self.engine.build_key(self.root)),
-            canonical=self.canonical_digests(),
-            unexecuted=self.unexecuted(),
+            canonical=self._canonical(),
+            unexecuted=self._unexecuted(),
             sources=[sources],
         )
 
-    def canonical_digests(self) -> dict[str, str]:
-        """Return a hash of the tables of each canonical scenario."""
-        scenarios = canonical_scenarios(self.root, self.engine)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            contents = pool.map(self._files, scenarios.values())
-            digests = [digest_of(b"".join(files.values()))[:16] for files in contents]
-        return dict(zip(scenarios, digests, strict=True))
+    def _canonical(self) -> dict[str, str]:
+        program = self.root / self.engine.program(self.root, self.data)
+        return digests_of_runs(self.engine, program, canonical_scenarios(self.root, self.engine))
 
-    def unexecuted(self) -> str:
-        """Return a hash of the lines that no canonical scenario executes."""
-        scenarios = list(canonical_scenarios(self.root, self.engine).values())
+    def _unexecuted(self) -> str:
+        scenarios = canonical_scenarios(self.root, self.engine)
         lines = unexecuted_lines(self.root, self.engine, scenarios)
         return digest_of("\n".join(lines).encode())[:16]
 

@@ -42,7 +42,7 @@ class Generation(Document):
     version: str
     """Version in results: that of the simulator, and of what was built."""
     canonical: dict[str, str]
-    """Hash of the tables of each canonical scenario."""
+    """Hash of the tables of each canonical scenario, by its id."""
     unexecuted: str
     """Hash of the lines of the sources that no canonical scenario executes."""
     sources: Annotated[list[Sources], Field(min_length=1)]

@@ -6,6 +6,7 @@ the wheel's; otherwise under the hash of its libraries.
 
 import fnmatch
 import functools
+import json
 import os
 import re
 import shutil
@@ -13,18 +14,17 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field
 
-from replication.engines.input_file import INPUT_FILE, write_inputs
+from replication.engines.canonical import canonical_scenarios, digests_of_runs
+from replication.engines.generation import load_generation
 from replication.engines.model import Engine, OwnProgram
 from replication.study.errors import InputError, RunError
-from replication.study.files import digest_of, read_yaml, sha256_of, write_text
-from replication.study.scenario import Scenario
+from replication.study.files import digest_of, read_json, sha256_of, write_text
 
 #: A wheel's version, or the release of an installed ns-3.
 Ns3Version = Annotated[str, Field(pattern=r"^3\.\d+(\.post\d+)?$")]
@@ -34,8 +34,6 @@ WHEEL_VERSIONS = ("3.39.post2", NS3_VERSION)
 #: Variable with the folder of an installed ns-3.
 PREFIX = "NS3_PREFIX"
 PROGRAM = "replicate-ns3"
-#: The canonical scenarios, and the hash of the wheel's tables in them.
-CANONICAL = Path("workflow/engines/ns3_canonical.yaml")
 
 #: Tags of one wheel; its C++ headers and libraries are the same for any Python.
 _TAGS = (
@@ -176,14 +174,19 @@ def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".built.") as made:
             build = Path(made) / key
             compile_program(root, prefix, build)
-            # The digest is that of the pinned release.
+            # Only the pinned release has a generation.
             is_pinned = engine.version == NS3_VERSION
-            digest = canonical_digest(root, build / PROGRAM, engine) if is_pinned else ""
-            write_text(build / "canonical", digest)
+            scenarios = canonical_scenarios(root, engine) if is_pinned else []
+            digests = digests_of_runs(engine, build / PROGRAM, scenarios)
+            write_text(build / "canonical.json", json.dumps(digests))
             build.rename(folder)
-    pinned = {"fingerprint": f"{sources[:8]}-{engine.version}"}
-    pinned["sha256"] = (folder / "canonical").read_text(encoding="utf-8")
-    return OwnProgram(own, prefix.build, read_yaml(root / CANONICAL)["pinned"] == pinned)
+    generation = load_generation(root, engine.name)
+    as_pinned = (
+        generation is not None
+        and generation.has(sources[:8])
+        and generation.canonical == read_json(folder / "canonical.json")
+    )
+    return OwnProgram(own, prefix.build, as_pinned)
 
 
 def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
@@ -197,44 +200,3 @@ def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
         raise RunError(f"{prefix.folder}: our program cannot be compiled on this ns-3:\n{last}")
-
-
-def canonical_digest(root: Path, program: Path, engine: Engine) -> str:
-    """Return a hash of the tables that our program writes in the canonical scenarios."""
-    tables = []
-    with tempfile.TemporaryDirectory(prefix="canonical-") as name:
-        for number, scenario in enumerate(_canonical_scenarios(root, engine)):
-            work = Path(name) / str(number)
-            write_inputs(work, scenario, engine)
-            files = ["--input", work / INPUT_FILE, "--output", work / "out"]
-            command = [str(part) for part in (program, *files)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise RunError(f"{program}: fails in a canonical scenario: {done.stderr.strip()}")
-            tables += [(work / "out" / name).read_bytes() for name in ("flows.csv", "series.csv")]
-    return digest_of(b"".join(tables))
-
-
-def _canonical_scenarios(root: Path, engine: Engine) -> Iterator[Scenario]:
-    """Yield the canonical scenarios, each with a flow of every congestion control."""
-    document = read_yaml(root / CANONICAL)
-    controls = sorted(engine.congestion_controls - {"dctcp"})  # which needs ECN
-    flows = [document["flow"] | _flow_settings(n, control) for n, control in enumerate(controls)]
-    access, bottleneck = document["links"]
-    for queue in document["queues"]:
-        links = [access, bottleneck | {"queue_ab": queue}]
-        yield Scenario.model_validate(document["scenario"] | {"flows": flows, "links": links})
-
-
-def _flow_settings(number: int, control: str) -> dict[str, Any]:
-    modern = control not in ("tahoe", "reno")
-    return {
-        "id": control,
-        "congestion_control": control,
-        "start_s": 0.05 * number,
-        "segment_bytes": 1000 + 10 * number,
-        "initial_window_segments": 1 + number % 10,
-        "delayed_ack_segments": 1 + number % 2,
-        "sack": modern,
-        "recovery": "prr" if modern and number % 2 else "classic",
-    }

@@ -1,0 +1,96 @@
+"""Changed sources of an engine join its generation only if no result can differ."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from replication.compare.sameness import Sameness
+from replication.engines.canonical import canonical_scenarios, digests_of_runs
+from replication.engines.catalogue import ENGINES, NS2
+from replication.engines.generation import load_generation, write_generation
+from replication.study.errors import InputError
+from replication.study.files import read_yaml
+
+from tests.workflow.project import ROOT
+
+CANONICAL = "workflow/engines/canonical.yaml"
+#: A change that moves nothing, one of a line that is never executed, and one of all results.
+EQUAL = ("common/scenario.py", "path.append(hop)", "path += [hop]")
+UNEXECUTED = ("ns2/program/agents.py", "ns2 has no congestion control", "ns2 lacks")
+OTHER = ("ns2/program/orders.py", "flow.stop_ns - 1)", "flow.stop_ns - 10**9)")
+
+
+def test_a_program_writes_what_its_generation_lists(bench):
+    engine = ENGINES[bench.name]
+    scenarios = canonical_scenarios(ROOT, engine)[::4]
+    listed = load_generation(ROOT, bench.name).canonical
+    expected = {scenario.id: listed[scenario.id] for scenario in scenarios}
+    own = engine.own_program(ROOT)
+    same = digests_of_runs(engine, bench.program, scenarios) == expected
+    assert same == (own is None or own.as_pinned)
+
+
+@pytest.fixture
+def project(ns2_program, tmp_path):
+    """Return a copy of the project with one study and the released flows of its generation."""
+    for name in ("workflow/engines", "configs/tiers", "configs/studies/nishitha"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("configs/config.yaml", "data/published/nishitha.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "data/release/results/nishitha", tmp_path / "data/release/results/nishitha")
+    document = read_yaml(tmp_path / CANONICAL)
+    document["scenarios"] = document["scenarios"][:1]
+    (tmp_path / CANONICAL).write_text(yaml.safe_dump(document))
+    generation = sameness(tmp_path).new_generation("")
+    released = load_generation(ROOT, "ns2").version
+    write_generation(tmp_path, "ns2", generation.model_copy(update={"version": released}))
+    return tmp_path
+
+
+def sameness(root):
+    """Build the program of ns-2 in a project; return its comparison with the generation."""
+    data = root / "data/reproduced"
+    build = NS2.program(root, data).parent
+    command = ["make", "--silent", "-C", str(root / "workflow/engines/ns2"), f"BUILD={build}"]
+    subprocess.run([*command, f"PYTHON={sys.executable}"], check=True)
+    return Sameness(root, data, NS2)
+
+
+def plant(root, change):
+    """Change the first place in a file of the engine's sources."""
+    name, before, after = change
+    path = root / "workflow/engines" / name
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after, 1))
+
+
+def test_a_change_that_moves_no_result_outdates_no_run(project):
+    fingerprint, key = NS2.fingerprint(project), NS2.build_key(project)
+    plant(project, EQUAL)
+    assert NS2.build_key(project) == NS2.fingerprint(project) != fingerprint
+    extended = sameness(project).extended(load_generation(project, "ns2"))
+    write_generation(project, "ns2", extended)
+    assert NS2.fingerprint(project) == fingerprint
+    assert NS2.build_key(project) != key
+    assert "1 canonical scenarios and 5 stored runs" in extended.sources[-1].reason
+
+
+@pytest.mark.parametrize(
+    ("change", "kept", "message"),
+    [
+        (UNEXECUTED, True, "lines have changed that no canonical scenario executes"),
+        (OTHER, True, "canonical scenario .* has other results"),
+        (OTHER, False, r"scenario .* \(nishitha, homogeneous, .*\) has other results"),
+    ],
+)
+def test_a_change_that_could_move_a_result_outdates_all_runs(project, change, kept, message):
+    generation = load_generation(project, "ns2")
+    if not kept:
+        generation = generation.model_copy(update={"canonical": {}})
+    plant(project, change)
+    with pytest.raises(InputError, match=message):
+        sameness(project).extended(generation)
+    assert NS2.fingerprint(project) == NS2.build_key(project)
