@@ -1,7 +1,10 @@
 """The release is verified before it is rendered, and its verdicts follow from its results."""
 
+import hashlib
+import io
 import json
 import shutil
+import zipfile
 from types import SimpleNamespace
 
 import pandas as pd
@@ -108,6 +111,96 @@ def test_series_are_packed_for_another_place_and_fetched_from_it(made):
     with pytest.raises(InputError, match="the file has changed"):
         release.fetch_results(made)
     assert not packed.exists()
+
+
+def write_archive(root, content, **changes):
+    """Put `content` at an address and describe it in archive.yaml, with some fields changed."""
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "elsewhere.zip").write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    fields = {
+        "file": f"series-{digest[:12]}.zip",
+        "sha256": digest,
+        "bytes": len(content),
+        "address": (root / "elsewhere.zip").as_uri(),
+    }
+    write_text(root / release.ARCHIVE, json.dumps(fields | changes))
+
+
+def zipped(name, content=b"PAR1", compression=zipfile.ZIP_STORED):
+    """Return a ZIP file of one file."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(name), content, compression)
+    return packed.getvalue()
+
+
+def paths_below(root):
+    return sorted(path for path in root.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "../../outside.zip",
+        "/tmp/series-0123456789ab.zip",
+        "../.git/hooks/pre-commit",
+        "series/../series-0123456789ab.zip",
+        "series-0123456789ab.zip\n",
+        "results.zip",
+    ],
+)
+def test_an_archive_is_a_file_of_the_folder_of_archives(tmp_path, file):
+    root = tmp_path / "a" / "b"
+    write_archive(root, zipped("saxena/a.parquet"), file=file)
+    before = paths_below(tmp_path)
+    with pytest.raises(InputError, match=r"archive\.yaml.*: file: ") as caught:
+        release.fetch_results(root)
+    assert len(str(caught.value).splitlines()) == 1
+    assert paths_below(tmp_path) == before
+
+
+SERIES = zipped("saxena/a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("content", "changes", "said"),
+    [
+        pytest.param(SERIES, {"bytes": 10}, "does not have 10 bytes", id="larger"),
+        pytest.param(SERIES, {"bytes": 10**9}, "does not have 1000000000 bytes", id="smaller"),
+        pytest.param(b"<html>not found</html>", {}, "not a zip file", id="page"),
+        pytest.param(SERIES[:60], {}, "not a zip file", id="half"),
+        pytest.param(SERIES.replace(b"PAR1", b"PAR2"), {}, "Bad CRC", id="damaged"),
+        pytest.param(zipped("../a.parquet"), {}, r"'\.\./a\.parquet'", id="folder-above"),
+        pytest.param(zipped("/tmp/a.parquet"), {}, "'/tmp/a.parquet'", id="absolute"),
+        pytest.param(zipped("saxena/../../a.parquet"), {}, "no <study>/<name>", id="path"),
+        pytest.param(zipped("saxena/a.py"), {}, "no <study>/<name>", id="program"),
+        pytest.param(
+            zipped("saxena/a.parquet", bytes(10**6), zipfile.ZIP_DEFLATED),
+            {},
+            "1000000 unpacked",
+            id="bomb",
+        ),
+    ],
+)
+def test_another_file_than_an_archive_of_series_is_refused(tmp_path, content, changes, said):
+    root = tmp_path / "a" / "b"
+    write_archive(root, content, **changes)
+    with pytest.raises(InputError, match=said) as caught:
+        release.fetch_results(root)
+    assert len(str(caught.value).splitlines()) == 1
+    assert not [path for path in paths_below(tmp_path) if path.suffix in (".parquet", ".py")]
+    assert not (root / "data/series").exists()
+
+
+def test_a_kept_archive_of_a_different_size_is_not_unpacked(tmp_path):
+    content = zipped("saxena/a.parquet")
+    write_archive(tmp_path, content)
+    release.fetch_results(tmp_path)
+    assert (tmp_path / "data/series/saxena/a.parquet").read_bytes() == b"PAR1"
+    write_archive(tmp_path, content, bytes=10)
+    with pytest.raises(InputError, match="does not have 10 bytes"):
+        release.fetch_results(tmp_path)
 
 
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):

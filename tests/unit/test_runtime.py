@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import psutil
 import pytest
 from replication.engines.input_file import INPUT_FILE
 from replication.simulate.process import Limits, network_is_isolated
-from replication.simulate.runtime import native
+from replication.simulate.runtime import Launch, find_image, make_runtime, native
 from replication.study.errors import RunError
+
+from tests.unit.conftest import ROOT
 
 AMPLE = Limits(memory_bytes=2**30, time_s=20.0)
 HEAD = "from __future__ import annotations\nimport json, os, resource, sys, time\n"
@@ -60,6 +63,63 @@ def test_a_run_reports_its_own_usage(tmp_path):
     assert 0 < usage.cpu_s <= usage.wall_s + 0.05
     # The peak starts with that of the small forking process.
     assert 100_000 < usage.peak_memory_bytes < psutil.Process().memory_info().rss / 4
+
+
+@pytest.fixture
+def podman(tmp_path, monkeypatch):
+    """Return a function that puts a podman first on the path, with these lines of shell."""
+
+    def make(lines):
+        program = tmp_path / "bin" / "podman"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\n{lines}\n", encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    return make
+
+
+@pytest.mark.parametrize("command", ["run", "build"])
+def test_podman_gets_limits_that_the_caller_may_set(podman, command):
+    podman('echo "$@"')
+    script = f"ulimit -n 300; ulimit -u 200; {ROOT}/containers/podman {command} --rm image"
+    words = subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout.split()
+    assert words[words.index(command) :] == [
+        command,
+        "--ulimit=nofile=300:300",
+        "--ulimit=nproc=200:200",
+        "--rm",
+        "image",
+    ]
+
+
+def test_a_failing_crun_is_one_line_with_a_remedy(podman, tmp_path):
+    podman('[ "$1" = image ] && echo abc && exit; echo "Error: crun: hybrid mode" >&2; exit 126')
+    find_image.cache_clear()
+    runtime = make_runtime(ROOT, Launch("podman", "ns3"), tmp_path)
+    with pytest.raises(RunError) as caught:
+        runtime.run_command(["true"], tmp_path, "/work")
+    find_image.cache_clear()
+    assert "crun: hybrid mode; apt-get install runc" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("echo 'Error: no such host' >&2; exit 125", "build the base by `containers/base podman`"),
+        (
+            '[ "$1" = image ] && exit; echo "Error: crun: hybrid mode" >&2; exit 126',
+            "crun: hybrid mode; apt-get install runc",
+        ),
+    ],
+)
+def test_images_that_cannot_be_built_are_one_line_with_a_remedy(podman, lines, said):
+    podman(lines)
+    command = [f"{ROOT}/containers/build", "podman", "ns3"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert said in done.stderr
 
 
 def test_a_program_ends_with_the_job_that_started_it(tmp_path):

@@ -6,6 +6,7 @@ are filtered from the tables of all studies. The series of every run go into a s
 """
 
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -14,11 +15,12 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import AfterValidator, Field
 
 from replication.compare.agreement import TABLES, write_agreement
 from replication.design.config import Tier, load_study
@@ -60,17 +62,29 @@ PLAIN = (
     "sensitivity/*/*.csv",
     *("sensitivity/*/explanation.json", "sensitivity/*/input_hashes.json"),
 )
+#: A file of the archive of series.
+_MEMBER = re.compile(r"[a-z0-9][a-z0-9_.-]*/[a-z0-9][a-z0-9_.-]*\.parquet")
+_NOT_PACKED = "it is no archive that `make release` wrote"
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
 
 
-class Archive(Document):
-    """The archive of a release's series, which is not in git; `address` is where it was put."""
+def _archive_name(name: str) -> str:
+    if not re.fullmatch(r"series-[0-9a-f]{12}\.zip", name):
+        raise ValueError("must be series-<12 hex digits>.zip, without a folder")
+    return name
 
-    file: str
-    sha256: str
-    bytes: int
+
+class Archive(Document):
+    """The archive of a release's series, which is not in git."""
+
+    file: Annotated[str, AfterValidator(_archive_name)]
+    """Name in the folder `data`."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    bytes: Annotated[int, Field(gt=0)]
+    """Size; the series are packed without compression, so they are smaller."""
     address: str | None = None
+    """Where it was put."""
 
 
 def write_released(data: Path, folder: Path) -> None:
@@ -211,10 +225,30 @@ def fetch_results(root: Path, address: str | None = None) -> str:
             "an argument, or run `make report`, which simulates it"
         )
     packed = root / PACKED / archive.file
-    files.fetch(address or str(archive.address), packed, archive.sha256)
-    with replacing(root / SERIES) as folder, zipfile.ZipFile(packed) as content:
-        content.extractall(folder)
+    files.fetch(address or str(archive.address), packed, archive.sha256, archive.bytes)
+    with replacing(root / SERIES) as folder:
+        try:
+            _unpack(packed, folder)
+        except (zipfile.BadZipFile, RuntimeError, EOFError) as error:
+            raise InputError(f"{packed}: {error}; {_NOT_PACKED}") from None
     return f"{SERIES}: the series of every run, a folder of Parquet files for each study"
+
+
+def _unpack(packed: Path, folder: Path) -> None:
+    """Unpack an archive of series; InputError before anything is written if it has other files."""
+    with zipfile.ZipFile(packed) as content:
+        members = content.infolist()
+        for member in members:
+            if not _MEMBER.fullmatch(member.filename):
+                raise InputError(
+                    f"{packed}: contains {member.filename!r}, which is no <study>/<name>.parquet; "
+                    f"{_NOT_PACKED}"
+                )
+        unpacked = sum(member.file_size for member in members)
+        size = packed.stat().st_size
+        if unpacked > size:
+            raise InputError(f"{packed}: has {size} bytes, but {unpacked} unpacked; {_NOT_PACKED}")
+        content.extractall(folder)
 
 
 @contextmanager

@@ -32,6 +32,7 @@ _REBUILD = "if it was built and is damaged, remove data/reproduced/engines and r
 _ROOM_BYTES = 1 << 16
 #: Extra time for an answer, after the runner's time limit.
 _GRACE_S = 60.0
+_CHOOSE_RUNC = "; apt-get install runc, and choose it as containers/README.md says"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ class Runtime:
             self.close()
             self._errors.seek(0)
             lines = self._errors.read().decode(errors="replace").strip().splitlines()
-            raise RunError(f"{self.name}: {lines[-1] if lines else 'the runner gave no answer'}")
+            reason = lines[-1] if lines else "the runner gave no answer"
+            remedy = _CHOOSE_RUNC if "crun: " in reason else ""
+            raise RunError(f"{self.name}: {reason}{remedy}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise RunError(f"{self.name}: {answer['error']}")
@@ -164,7 +167,7 @@ def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
             f"image: {launch.runtime} has {image} here, but the run was planned with "
             f"{launch.image}: build or copy the same image to this machine"
         )
-    command = _container_command(launch.runtime, image, folder, launch.memory_bytes)
+    command = _container_command(root, launch.runtime, image, folder, launch.memory_bytes)
     program, mounted = str(program_in_image(launch.engine)), (folder, Path(_WORK))
     environment = with_callers_home()
     return Runtime(launch.runtime, program, command, environment, limits, image, mounted)
@@ -208,7 +211,9 @@ def find_image(root: Path, runtime: str, name: str) -> str:
     raise InputError(f"runtime: {runtime} cannot be used: {lines[-1]}")
 
 
-def _container_command(runtime: str, image: str, folder: Path, memory_bytes: int) -> list[str]:
+def _container_command(
+    root: Path, runtime: str, image: str, folder: Path, memory_bytes: int
+) -> list[str]:
     """Return the command that starts a confined container's runner, with only `folder` mounted."""
     options = [
         *["--rm", "--interactive", "--pull=never", "--log-driver=none"],
@@ -223,9 +228,13 @@ def _container_command(runtime: str, image: str, folder: Path, memory_bytes: int
         f"--workdir={_WORK}",
         f"--entrypoint={_RUNNER[0]}",
     ]
-    if runtime == "podman" and os.getuid() != 0:
-        options.append("--userns=keep-id")
-    return [runtime, "run", *options, image, *_RUNNER[1:]]
+    starter = runtime
+    if runtime == "podman":
+        # It sets limits that podman is allowed to set, and selects an OCI runtime that works.
+        starter = str(root / "containers" / "podman")
+        if os.getuid() != 0:
+            options.append("--userns=keep-id")
+    return [starter, "run", *options, image, *_RUNNER[1:]]
 
 
 def program_in_image(engine: str) -> Path:

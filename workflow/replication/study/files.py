@@ -174,21 +174,26 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def fetch(address: str, path: Path, sha256: str) -> None:
-    """Download `address` (https:// or file://) to `path`; InputError for another SHA-256."""
+def fetch(address: str, path: Path, sha256: str, size: int | None = None) -> None:
+    """Download `address` (https:// or file://) to `path`.
+
+    InputError: the file has a different SHA-256 or not `size` bytes, of which no more are read.
+    """
     import urllib.request  # slow to import, and few runs need it
 
-    if path.is_file() and file_sha256(path) == sha256:
+    if path.is_file() and size in (None, path.stat().st_size) and file_sha256(path) == sha256:
         return
     if not address.startswith(("https://", "file://")):
         raise InputError(f"{address}: is no address; give one that starts with https:// or file://")
     with atomic(path) as temporary:
         try:
             with urllib.request.urlopen(address, timeout=_DOWNLOAD_TIMEOUT_S) as answer:
-                temporary.write_bytes(answer.read())
+                temporary.write_bytes(answer.read(None if size is None else size + 1))
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise InputError(f"{address}: cannot be fetched ({reason})") from None
+        if size is not None and temporary.stat().st_size != size:
+            raise InputError(f"{address}: does not have {size} bytes: the file has changed")
         if (found := file_sha256(temporary)) != sha256:
             raise InputError(f"{address}: has SHA-256 {found}, not {sha256}: the file has changed")
 
