@@ -26,10 +26,11 @@ from replication.explore.regions.surface import middles
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts import data as report_data
+from replication.report.manifest import RELEASED
 from replication.report.notebooks import session
 from replication.report.notebooks.picture import NOT_CONCLUDED
 from replication.report.pages.regions import panel_title, range_of
-from replication.report.release import RELEASED, released_results
+from replication.report.release import released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
