@@ -6,7 +6,7 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 from replication.design.config import load_study, study_ids
-from replication.report.release import RELEASED
+from replication.report.manifest import RELEASED
 
 from tests.browser.conftest import ROOT
 

@@ -40,7 +40,9 @@ def project(ns2_program, tmp_path):
     for name in ("configs/config.yaml", "data/published/nishitha.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    shutil.copytree(ROOT / "data/release/results/nishitha", tmp_path / "data/release/results/nishitha")
+    shutil.copytree(
+        ROOT / "data/release/results/nishitha", tmp_path / "data/release/results/nishitha"
+    )
     document = read_yaml(tmp_path / CANONICAL)
     document["scenarios"] = document["scenarios"][:1]
     (tmp_path / CANONICAL).write_text(yaml.safe_dump(document))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from replication.cli.main import find_scenario
 from replication.simulate.process import Limits
 from replication.simulate.run import run_job
 from replication.study.errors import RunError, describe
@@ -74,9 +75,14 @@ FAULTS = {
 def test_a_bad_simulator_is_an_error_and_leaves_no_result(fault, tmp_path):
     script, when, said = FAULTS[fault]
     bad = make_job(tmp_path, **{when: script}, limits=Limits(2**30, 1.0))
-    with pytest.raises(RunError, match=f"scenario {min(bad.scenarios)} on ns3: .*{said}"):
+    first = min(bad.scenarios)
+    again = f"; repeat it: replicate run {first} --engine ns3$"
+    with pytest.raises(RunError, match=f"scenario {first} on ns3: .*{said}.*{again}"):
         run_job(bad, lambda: None)
-    assert list(bad.store.folder.iterdir()) == []
+    assert not bad.store.finished()
+    # The scenario can be found, though no design has it.
+    assert find_scenario(tmp_path, first) == bad.scenarios[first]
     # After the repair, the same store gives every result.
     runs = run_job(make_job(tmp_path), lambda: None).values()
     assert not any(run["reused"] for run in runs)
+    assert {path.suffix for path in bad.store.folder.iterdir()} == {".zip"}

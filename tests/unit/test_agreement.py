@@ -21,7 +21,8 @@ from replication.compare.verdicts import (
     compare_results,
     write_differences,
 )
-from replication.report.release import RELEASED, results_in
+from replication.report.manifest import RELEASED
+from replication.report.release import results_in
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.study import DIFFERENCES, Study

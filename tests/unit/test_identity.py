@@ -106,7 +106,14 @@ def test_a_new_optional_key_changes_no_id():
 
 def test_kinds_with_the_same_settings_have_different_ids():
     ids = set()
-    for queue in (pie(), pie(kind="fq_pie"), codel(), codel(kind="fq_codel"), pfifo(9), droptail(9)):
+    for queue in (
+        pie(),
+        pie(kind="fq_pie"),
+        codel(),
+        codel(kind="fq_codel"),
+        pfifo(9),
+        droptail(9),
+    ):
         document = minimal_scenario()
         document["links"][0]["queue_ab"] = queue
         ids.add(Scenario.model_validate(document).id)

@@ -3,15 +3,27 @@
 import hashlib
 import io
 import json
+import re
 import shutil
 import zipfile
+from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from replication.cli.main import app
+from replication.cli.main import app, find_scenario
 from replication.design.config import load_study
 from replication.report import release
+from replication.report.manifest import (
+    ARCHIVE,
+    MANIFEST,
+    PAGES,
+    check_release,
+    manifest,
+    refresh_manifest,
+)
+from replication.report.release import released_results
 from replication.report.render import _write_notebooks, make_release, render
 from replication.study.errors import InputError
 from replication.study.files import write_text
@@ -56,41 +68,110 @@ def replicate(root, monkeypatch, *words):
     return CliRunner().invoke(app, list(words))
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("data/release/cells.csv", "study\n"),
-        ("data/release/results/synthetic/features.parquet", None),
-        ("data/release/more.csv", "x"),
-        ("reports/release/changes.html", None),
-    ],
-)
-def test_an_altered_release_is_said_and_not_rendered(made, name, text):
-    path = made / name
-    path.unlink() if text is None else write_text(path, text)
-    said = f"altered since it was made: {name}; .*git checkout -- data/release reports/release"
-    for use in (release.check_release, release.released_results):
-        with pytest.raises(InputError, match=said):
+def replaced_by_a_link(path):
+    """The content is the same, so that nothing but the link differs."""
+    path.rename(path.parents[3] / "elsewhere")
+    path.symlink_to(path.parents[3] / "elsewhere")
+
+
+#: What is done to a file or folder of a release, and how it is told.
+ALTERED = {
+    "data/release/cells.csv": (lambda path: write_text(path, "study\n"), "changed"),
+    "data/release/results/synthetic/features.parquet": (Path.unlink, "missing"),
+    "data/release/more.csv": (Path.touch, "added"),
+    "data/release/empty": (Path.mkdir, "an empty folder"),
+    "data/release/claims.csv": (lambda path: path.chmod(0), "unreadable"),
+    "data/release/design/away.csv": (lambda path: path.symlink_to("none"), "a link"),
+    "reports/release/charts": (replaced_by_a_link, "a link"),
+    "reports/release/changes.html": (Path.unlink, "missing"),
+    "reports/release/notebooks/start_here.html": (Path.touch, "added"),
+}
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_an_altered_release_is_refused(made, name):
+    alter, what = ALTERED[name]
+    (made / name).parent.mkdir(exist_ok=True)
+    alter(made / name)
+    said = rf"altered since it was made: {name} \({what}\).*git checkout -- data/release"
+    with pytest.raises(InputError, match=said):
+        check_release(made)
+    # The results do not depend on the pages.
+    is_result = name.startswith("data/")
+    with pytest.raises(InputError, match=said) if is_result else nullcontext():
+        released_results(made)
+
+
+def test_of_archive_yaml_the_address_alone_may_change(made):
+    path = made / ARCHIVE
+    text = path.read_text()
+    write_text(path, f"{text}address: https://example.org/a.zip\n")
+    assert "archive.yaml is compared without its address" in check_release(made)
+    write_text(path, re.sub("sha256: .", "sha256: x", text) + "address: file:///a.zip\n")
+    for use in (check_release, release.fetch_results):
+        with pytest.raises(InputError, match=r"data/release/archive.yaml \(changed\)"):
             use(made)
 
 
-def test_verdicts_that_do_not_follow_from_the_results_are_said(made, monkeypatch):
-    """The manifest was changed together with them."""
-    path = made / "data/release/cells.csv"
-    write_text(path, path.read_text().replace(",not reproduced,", ",reproduced,"))
-    write_text(made / release.MANIFEST, release.manifest(made))
-    done = replicate(made, monkeypatch, "release", "--check")
+def test_refreshed_notebooks_are_the_only_new_lines_of_the_manifest(made):
+    for text in ("first", "second"):
+        write_text(made / "reports/release/notebooks/start_here.html", text)
+        refresh_manifest(made)
+        check_release(made)
+    write_text(made / "data/release/cells.csv", "study\n")
+    refresh_manifest(made)
+    with pytest.raises(InputError, match=r": data/release/cells.csv \(changed\);"):
+        check_release(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("data/release/cells.csv", "judging its features and flows again gives a different cells"),
+        ("reports/release/index.html", "rendering data/release again gives a different reports/"),
+    ],
+)
+def test_a_full_check_makes_verdicts_and_pages_again(made, monkeypatch, name, said):
+    """The manifest was changed together with them, so the files alone are in order."""
+    done = replicate(made, monkeypatch, "release", "--check", "--full")
+    assert "again gives the same" in done.output
+    path = made / name
+    write_text(path, path.read_text().replace("not reproduced", "reproduced"))
+    write_text(made / MANIFEST, manifest(made))
+    assert replicate(made, monkeypatch, "release", "--check").exit_code == 0
+    done = replicate(made, monkeypatch, "release", "--check", "--full")
     assert isinstance(done.exception, InputError)
-    assert "judging its features and flows again gives a different cells.csv" in str(done.exception)
+    assert said in str(done.exception)
+
+
+def test_restored_results_are_compared_before_they_are_used(made):
+    cells = released_results(made) / "cells.csv"
+    kept = cells.read_bytes()
+    write_text(cells, "study\n")
+    write_text(cells.with_name("more.csv"), "")
+    assert (released_results(made) / "cells.csv").read_bytes() == kept
+    assert not cells.with_name("more.csv").exists()
+
+
+def test_a_command_of_a_released_page_finds_its_scenario(made, monkeypatch):
+    page = next((made / "reports/release/runs").glob("*.html"))
+    command = soup(page).select_one("code.command").text
+    scenario = re.fullmatch(r"replicate run (\w+) --engine \w+", command)[1]
+    shutil.rmtree(made / DATA)
+    monkeypatch.chdir(made)
+    assert find_scenario(Path(DATA), scenario).id == scenario
+    with pytest.raises(InputError, match="or of the release has 'unknown'"):
+        find_scenario(Path(DATA), "unknown")
 
 
 def test_a_study_that_designs_other_scenarios_is_said(made):
+    released_results(made)
     path = made / "configs/studies/synthetic/study.yaml"
     document = json.loads(path.read_text())
     document["parameters"]["duration_s"]["value"] += 1
     write_text(path, json.dumps(document))
     with pytest.raises(InputError, match=r"synthetic: does not design 27 of 27 released scenarios"):
-        release.released_results(made)
+        released_results(made)
 
 
 def test_series_are_packed_for_another_place_and_fetched_from_it(made):
@@ -102,7 +183,7 @@ def test_series_are_packed_for_another_place_and_fetched_from_it(made):
     ours = pd.read_parquet(made / "data/series/synthetic")
     theirs = pd.read_parquet(made / DATA / "batches/synthetic-batch.series.parquet")
     pd.testing.assert_frame_equal(ours, theirs)
-    path = made / release.ARCHIVE
+    path = made / ARCHIVE
     write_text(path, path.read_text() + f"address: {kept.as_uri()}\n")
     packed.unlink()
     assert "data/series" in release.fetch_results(made)
@@ -204,15 +285,15 @@ def test_a_kept_archive_of_a_different_size_is_not_unpacked(tmp_path):
 
 
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):
-    folder, link = made / release.PAGES, "../../data/release"
-    render(made, release.released_results(made), tmp_path / "none", tmp_path / "html", link)
+    folder, link = made / PAGES, "../../data/release"
+    render(made, released_results(made), tmp_path / "none", tmp_path / "html", link)
     for found in [*(tmp_path / "html").rglob("*.html"), *(tmp_path / "html").rglob("*.csv")]:
         name = found.relative_to(tmp_path / "html")
         assert found.read_bytes() == (folder / name).read_bytes(), name
 
 
 def test_a_release_has_no_notebooks_and_no_broken_links(made):
-    folder = made / release.PAGES
+    folder = made / PAGES
     assert not (folder / "notebooks").exists() and not (folder / "data").exists()
     assert "notebooks/" not in (folder / "synthetic.html").read_text()
     for found in folder.rglob("*.html"):
@@ -222,7 +303,7 @@ def test_a_release_has_no_notebooks_and_no_broken_links(made):
 
 def test_the_released_report_links_the_lectures(made, tmp_path):
     write_text(made / "notebooks/start_here.ipynb", "{}")
-    render(made, release.released_results(made), tmp_path / "none", tmp_path / "html", "../data")
+    render(made, released_results(made), tmp_path / "none", tmp_path / "html", "../data")
     (link,) = soup(tmp_path / "html/method.html").select("a[href^='notebooks/']")
     assert link["href"] == "notebooks/start_here.html"
     source, kapadia = SimpleNamespace(downloads="../data"), load_study(ROOT, "kapadia")

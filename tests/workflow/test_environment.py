@@ -113,19 +113,58 @@ COMMITTED = """git init -q other; git init -q own; cd own; git add .
 git -c user.name=a -c user.email=a@b commit -qm c; git rev-parse HEAD"""
 
 
-def test_the_commit_is_that_of_the_projects_own_repository_or_none(tmp_path, monkeypatch):
-    own = tmp_path / "own"
-    study = own / "configs/studies/a.yaml"
+@pytest.fixture
+def committed(tmp_path):
+    """A repository with one study, and the hash of its commit."""
+    study = tmp_path / "own/configs/studies/a/study.yaml"
     study.parent.mkdir(parents=True)
     study.write_text("id: a\n")
     done = run(["sh", "-ec", COMMITTED], tmp_path, GIT_DIR=None, GIT_WORK_TREE=None)
-    head = done.stdout.strip()
+    return tmp_path / "own", done.stdout.strip()
+
+
+def git(root, *words):
+    run(["git", *words], root, GIT_DIR=None, GIT_WORK_TREE=None)
+
+
+def test_the_commit_is_that_of_the_projects_own_repository_or_none(
+    committed, tmp_path, monkeypatch
+):
+    own, head = committed
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
     assert commit_of(own) == head != ""
-    study.with_name("b.yaml").touch()
-    assert commit_of(own) == f"{head}, untracked: configs/studies/b.yaml"
-    study.write_text("id: b\n")
-    assert commit_of(own).startswith(f"{head} with changes, untracked")
     assert commit_of(own / "configs") is None
     assert commit_of(tmp_path) is None
+
+
+def test_the_commit_names_studies_that_git_ignores_and_changes_that_it_hides(committed):
+    own, head = committed
+    study, name = own / "configs/studies/a/study.yaml", "configs/studies/a/study.yaml"
+    (own / ".git/info/exclude").write_text("build/\n")
+    ignored = own / "configs/studies/build/study.yaml"
+    ignored.parent.mkdir()
+    ignored.touch()
+    said = ", not committed: configs/studies/build/study.yaml"
+    assert commit_of(own) == head + said
+    for flag in ("assume-unchanged", "skip-worktree"):
+        git(own, "update-index", f"--{flag}", name)
+        study.write_text("id: b\n")
+        assert commit_of(own) == f"{head}, changed: {name}{said}"
+        study.write_text("id: a\n")
+    study.unlink()
+    for number in range(500):
+        ignored.with_name(f"{number}.yaml").touch()
+    assert commit_of(own).startswith(f"{head}, changed: {name}, not committed: ")
+    assert commit_of(own).endswith(" and 496 more")
+
+
+def test_reading_the_commit_runs_no_program_of_the_repository(committed, tmp_path):
+    own, head = committed
+    program = f"touch {tmp_path / 'ran'}; cat"
+    for key in ("core.fsmonitor", "filter.a.clean", "filter.a.process"):
+        git(own, "config", key, program)
+    (own / ".git/info/attributes").write_text("* filter=a\n")
+    (own / "configs/studies/a/study.yaml").write_text("id: b\n")
+    assert commit_of(own).startswith(f"{head}, changed: ")
+    assert not (tmp_path / "ran").exists()

@@ -13,6 +13,4 @@ with job(snakemake):
     batch = open_job(ROOT, Launch(**given.machine), scenarios)
     tables = Path(made.flows), Path(made.series)
     progress = Progress.load(Path(given.totals))
-    run_batch(
-        batch, given.fingerprint, given.listed_version, Path(made.usage), tables, progress
-    )
+    run_batch(batch, given.fingerprint, given.listed_version, Path(made.usage), tables, progress)

@@ -25,6 +25,7 @@ from replication.engines.generation import FOLDER, load_generation, write_genera
 from replication.engines.input_file import INPUT_FILE, SCENARIO_FILE
 from replication.engines.model import Engine
 from replication.simulate.environment import enter
+from replication.simulate.store import FAILED
 from replication.study.errors import InputError, RunError, check_known, end_of
 from replication.study.files import read_json, read_model, write_text
 from replication.study.model import EngineName
@@ -47,6 +48,13 @@ Examples:
 CONFIG = ROOT / "configs" / "config.yaml"
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
 DIFFERENCES = Path("reports/compare/differences.csv")
+Runtime = Annotated[str | None, typer.Option(help="native, docker or podman.")]
+#: The scenarios of designs, explanations and regions, below a folder of results.
+_SCENARIOS = (
+    "design/scenarios/*.json",
+    "sensitivity/*/explained_scenarios.json",
+    "regions/*/*.scenarios.json",
+)
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
 
@@ -102,7 +110,7 @@ def plan(
     studies: Studies = None,
     engines: Annotated[str | None, typer.Option(help="Comma-separated engines.")] = None,
     ns3_version: Ns3 = None,
-    runtime: Annotated[str | None, typer.Option(help="native, docker or podman.")] = None,
+    runtime: Runtime = None,
 ) -> None:
     """Print what would run, how many scenarios, and the expected cost.
 
@@ -159,6 +167,8 @@ def run(
     output: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("run"),
     engine: EngineName = "ns3",
     data: Data = DATA,
+    ns3_version: Ns3 = None,
+    runtime: Runtime = None,
 ) -> None:
     """Run one scenario on an engine, print its flows and write its tables.
 
@@ -168,9 +178,11 @@ def run(
     from replication.simulate.store import TABLES
 
     found = find_scenario(data, scenario)
+    given = {"ns3_version": ns3_version, "runtime": runtime}
+    settings = {key: value for key, value in given.items() if value is not None}
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "run"
-        used, tables = run_single(ROOT, data, found, engine, work)
+        used, tables = run_single(ROOT, data, found, engine, work, settings)
         output.mkdir(parents=True, exist_ok=True)
         names = (*TABLES, SCENARIO_FILE, INPUT_FILE)
         for name in names:
@@ -181,18 +193,33 @@ def run(
 
 
 def find_scenario(data: Path, scenario: str) -> Scenario:
-    """Return the scenario in a file, or that with an id in a design or other results."""
+    """Return the scenario in a file, or that with an id in results or in the release."""
     if scenario.endswith(".json") or Path(scenario).is_file():
         return read_model(Path(scenario), Scenario)
-    designed, explained = "design/scenarios/*.json", "sensitivity/*/explained_scenarios.json"
-    for place in (designed, explained, "regions/*/*.scenarios.json"):
+    for place in (*_SCENARIOS, f"store/*/{scenario}{FAILED}"):
         for path in sorted(data.glob(place)):
             if document := read_json(path).get(scenario):
                 return Scenario.model_validate(document)
+    if found := _released_scenario(scenario):
+        return found
     raise InputError(
-        f"scenario: no design in {data / 'design/scenarios'} has {scenario!r}; give a JSON file, "
-        "or an id from the report or from a design's `scenario` column"
+        f"scenario: no design in {data / 'design/scenarios'} or of the release has {scenario!r}; "
+        "give a JSON file, or an id from the report or from a design's `scenario` column (those "
+        "of regions are there after `make regions`)"
     )
+
+
+def _released_scenario(scenario: str) -> Scenario | None:
+    """Return a scenario of the release, which is designed again when it is first needed."""
+    from replication.report.manifest import MANIFEST
+    from replication.report.release import released_results
+
+    if not (ROOT / MANIFEST).is_file():
+        return None
+    for path in sorted((released_results(ROOT) / "design/scenarios").glob("*.json")):
+        if document := read_json(path).get(scenario):
+            return Scenario.model_validate(document)
+    return None
 
 
 @app.command()
@@ -223,19 +250,31 @@ def render(
 def release(
     data: Data = DATA,
     check: Annotated[bool, typer.Option("--check", help="Verify the existing release.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Also judge and render it again.")] = False,
 ) -> None:
     """Write finished results to data/release and their pages to reports/release, for a commit.
 
     Also pack the series of all runs into data/series-<hash>.zip, which is not committed. With
-    --check verify the existing release, judge its features and flows again, and end with code 2 if
-    anything differs.
+    --check compare every file of the existing release with its manifest instead, and with --full
+    also judge its features and flows and render its pages again. End with code 2 if anything
+    differs.
 
-    Example: replicate release --check
+    Example: replicate release --check --full
     """
-    from replication.report.release import check_release
-    from replication.report.render import make_release
+    if full and not check:
+        raise InputError("--full: belongs to --check; give both, or neither to write a release")
+    if full:
+        from replication.report.release_check import check_fully
 
-    print(check_release(ROOT) if check else make_release(ROOT, data))
+        print(check_fully(ROOT))
+    elif check:
+        from replication.report.manifest import check_release
+
+        print(check_release(ROOT))
+    else:
+        from replication.report.render import make_release
+
+        print(make_release(ROOT, data))
 
 
 @app.command()
@@ -285,15 +324,19 @@ def fetch_traces(
 
 @app.command(hidden=True)
 def refresh_notebooks() -> None:
-    """Execute every notebook on the release, store its outputs, and write its page."""
+    """Execute every notebook on the release, store its outputs, and write its page.
+
+    The manifest of the release gets the checksums of the pages.
+    """
+    from replication.report.manifest import NOTEBOOK_PAGES, PROVENANCE, RELEASED, refresh_manifest
     from replication.report.notebooks.notebook import execute, to_html
     from replication.report.pages.page import ran
-    from replication.report.release import NOTEBOOK_PAGES, PROVENANCE, RELEASED
 
     whose = ran(read_json(ROOT / RELEASED / PROVENANCE))["whose"]
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         execute(path, path, {})
         to_html(path, ROOT / NOTEBOOK_PAGES / f"{path.stem}.html", whose)
+        refresh_manifest(ROOT)
         print(path)
 
 

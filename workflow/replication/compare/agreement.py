@@ -160,27 +160,39 @@ def pairs_of(data: Path, study: str) -> list[Compared]:
     return [one for one in found if one.before and one.after]
 
 
+class Agreement(NamedTuple):
+    """The rows of `TABLES` of one study: items, and measurements where engines disagree."""
+
+    items: list[dict[str, object]]
+    measured: list[dict[str, object]]
+
+
+def agreement_of(root: Path, data: Path, study: Study, results: Results) -> Agreement:
+    """Compare the engines on the verdicts of a study in `data`."""
+    known, pairs, causes = load_differences(root), pairs_of(data, study.id), dict[object, str]()
+    measured: list[dict[str, object]] = []
+    groups: dict[object, list[Compared]] = {}
+    for pair in pairs:
+        if pair.agrees is False:
+            groups.setdefault(_group(pair), []).append(pair)
+    for key, group in groups.items():
+        sides = _sides(study, group)
+        measured += _contrasts(results, group[0], sides)
+        runs = [run for side in sides for run in _scenarios(results, side, group[0].engines)]
+        causes[key] = "; ".join(known.concerning(group[0].engines, runs))
+    return Agreement([_row(pair, causes.get(_group(pair), "")) for pair in pairs], measured)
+
+
 def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
     """Write `TABLES` below `data` for the studies, in the order given."""
-    known = load_differences(root)
-    items: list[dict[str, object]] = []
-    measured: list[dict[str, object]] = []
-    for name in studies:
-        pairs, causes = pairs_of(data, name), dict[object, str]()
-        groups: dict[object, list[Compared]] = {}
-        for pair in pairs:
-            if pair.agrees is False:
-                groups.setdefault(_group(pair), []).append(pair)
-        if groups:
-            study, results = load_study(root, name), Results.load(data, name)
-        for key, group in groups.items():
-            sides = _sides(study, group)
-            measured += _contrasts(results, group[0], sides)
-            runs = [run for side in sides for run in _scenarios(results, side, group[0].engines)]
-            causes[key] = "; ".join(known.concerning(group[0].engines, runs))
-        items += [_row(pair, causes.get(_group(pair), "")) for pair in pairs]
-    for (name, columns), rows in zip(TABLES.items(), (items, measured), strict=True):
-        write_table(data / name, rows, columns)
+    loaded = ((load_study(root, name), Results.load(data, name)) for name in studies)
+    write_tables(data, [agreement_of(root, data, *one) for one in loaded])
+
+
+def write_tables(data: Path, studies: Sequence[Agreement]) -> None:
+    """Write `TABLES` below `data` from the rows of each study."""
+    for place, (name, columns) in enumerate(TABLES.items()):
+        write_table(data / name, (row for study in studies for row in study[place]), columns)
 
 
 class _Side(NamedTuple):

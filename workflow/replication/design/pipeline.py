@@ -320,14 +320,20 @@ class Pipeline(Start):
 
 
 def run_single(
-    root: Path, data: Path, scenario: Scenario, engine: str, work: Path
+    root: Path,
+    data: Path,
+    scenario: Scenario,
+    engine: str,
+    work: Path,
+    settings: dict[str, Any] | None = None,
 ) -> tuple[Usage, RunTables]:
     """Run a scenario in the new folder `work`; return its usage and tables.
 
-    `data` is the folder of results, which contains built engines. InputError if the engine is not
-    built or refuses the scenario, RunError if the run failed.
+    `data` is the folder of results, which contains built engines; `settings` override keys of
+    config.yaml. InputError if the engine is not built or refuses the scenario, RunError if the run
+    failed.
     """
-    config = load_config(root / "configs" / "config.yaml")
+    config = load_config(root / "configs" / "config.yaml", settings)
     start = Start(root, config, find_inside(root, ()), Paths(data=data))
     program = root / start.program(engine)
     if start.is_native:

@@ -27,9 +27,7 @@ def canonical_scenarios(root: Path, engine: Engine) -> list[Scenario]:
     return [scenario for scenario in scenarios if scenario and not engine.refusal(scenario)]
 
 
-def digests_of_runs(
-    engine: Engine, program: Path, scenarios: Sequence[Scenario]
-) -> dict[str, str]:
+def digests_of_runs(engine: Engine, program: Path, scenarios: Sequence[Scenario]) -> dict[str, str]:
     """Return a hash of the tables that a program writes in each scenario, by its id.
 
     Raises

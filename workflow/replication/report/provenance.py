@@ -1,11 +1,12 @@
 """Provenance of results: inputs, versions, platform and times."""
 
 import datetime
+import hashlib
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from replication.study.table import DESIGN_COLUMNS, read_rows
 _PACKAGES = (
     *("snakemake", "pandas", "altair", "papermill", "nbconvert", "pyarrow", "pydantic", "scipy"),
 )
+#: How many differing files are named.
+_NAMED = 5
 
 
 def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: Path) -> None:
@@ -76,25 +79,62 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
 
 
 def commit_of(root: Path) -> str | None:
-    """Return the commit and whether files differ; None if the project is no repository itself."""
+    """Return the commit and which files differ; None if the project is no repository itself.
+
+    Contents are compared here, since git's settings can hide a file: what it ignores, and what it
+    is told to assume unchanged. Also, `git status` runs programs that the repository names.
+    """
     try:
-        if not Path(_git(root, "rev-parse", "--show-toplevel")).samefile(root):
+        if not Path(_git(root, "rev-parse", "--show-toplevel").rstrip("\n")).samefile(root):
             return None
-        head = _git(root, "rev-parse", "HEAD")
-        changed = _git(root, "status", "--porcelain", "--untracked-files=no")
-        studies = ("configs", "data/published")
-        untracked = _git(root, "ls-files", "--others", "--exclude-standard", "--", *studies)
+        head = _git(root, "rev-parse", "HEAD").strip()
+        entries = _git(root, "ls-tree", "-r", "-z", "--full-tree", head).split("\0")[:-1]
     except (OSError, subprocess.CalledProcessError):
         return None
-    added = f", untracked: {', '.join(untracked.splitlines())}" if untracked else ""
-    return f"{head}{' with changes' if changed else ''}{added}"
+    # An entry: mode, type, hash, tab, name.
+    committed = {name: described.split() for described, name in (e.split("\t", 1) for e in entries)}
+    changed = [
+        name
+        for name, (_, kind, blob) in committed.items()
+        if kind == "blob" and _blob(root / name, blob) != blob
+    ]
+    inputs = sorted(path.relative_to(root).as_posix() for path in _inputs(root))
+    unknown = [name for name in inputs if name not in committed]
+    return head + _named("changed", changed) + _named("not committed", unknown)
 
 
 def _git(root: Path, *words: str) -> str:
-    # The folder may have a different owner; git only reads its state.
-    command = ["git", "-C", str(root), "-c", "safe.directory=*", "--no-optional-locks", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=core())
-    return done.stdout.strip()
+    # The folder may have a different owner; git only reads its objects, and fetches none.
+    command = ["git", "-C", str(root), "-c", "safe.directory=*", *words]
+    environment = core() | {"GIT_NO_LAZY_FETCH": "1"}
+    done = subprocess.run(command, capture_output=True, check=True, env=environment)
+    return os.fsdecode(done.stdout)
+
+
+def _blob(path: Path, like: str) -> str:
+    """Return git's hash of a file or link, SHA-1 or SHA-256 as `like`; empty if it is missing."""
+    try:
+        content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+    except OSError:
+        return ""
+    algorithm = "sha1" if len(like) == 40 else "sha256"
+    return hashlib.new(algorithm, b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def _inputs(root: Path) -> Iterator[Path]:
+    """Yield the files of all studies and of the configuration."""
+    for folder in ("configs", "data/published"):
+        for path in (root / folder).rglob("*"):
+            if path.suffix in (".yaml", ".csv") and path.is_file():
+                yield path
+
+
+def _named(what: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    listed = os.fsencode(", ".join(names[:_NAMED])).decode(errors="replace")
+    return f", {what}: {listed}{more}"
 
 
 def _stages_of(folder: Path) -> dict[str, dict[str, float]]:

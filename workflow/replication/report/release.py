@@ -5,15 +5,13 @@ results is left out: scenarios are designed again and checked by their ids, and 
 are filtered from the tables of all studies. The series of every run go into a separate archive.
 """
 
-import os
+import fcntl
 import re
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,32 +20,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
-from replication.compare.agreement import TABLES, write_agreement
-from replication.design.config import Tier, load_study
+from replication.design.config import Tier, load_study, study_files
 from replication.design.design import design_study, write_scenarios
+from replication.design.input_hashes import code
 from replication.metrics.collect import series_files
-from replication.metrics.results import Results
+from replication.report.manifest import (
+    ARCHIVE,
+    MANIFEST,
+    PROVENANCE,
+    RELEASED,
+    lines_of,
+    listing,
+    require_unaltered,
+)
 from replication.study import files
 from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.model import Document
-from replication.study.published import published_path
 from replication.study.table import Row, read_parquet, read_rows, write_parquet
-from replication.verdicts.evaluate import evaluate_study, merge
-from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
-from replication.verdicts.verdict_table import COUNTS, primary_engines
+from replication.verdicts.self_consistency import SELF_CONSISTENCY
+from replication.verdicts.verdict_table import COUNTS
 from replication.verdicts.verdict_table import NAME as VERDICTS
 
-RELEASED, PAGES = Path("data/release"), Path("reports/release")
-MANIFEST = RELEASED / "manifest.sha256"
-#: Written by `replicate refresh-notebooks` after the release, so the manifest leaves them out.
-NOTEBOOK_PAGES = PAGES / "notebooks"
-#: Describes the archive of series. Its address is added later, so the manifest leaves it out.
-ARCHIVE = RELEASED / "archive.yaml"
-PROVENANCE = "provenance.json"
 REGIONS = "regions.parquet"
-#: Where results are restored, in one folder for each release.
-CACHE = Path(".cache/release")
+#: Where results are restored, and the file there that says what they are made from.
+CACHE, _NOTE = Path(".cache/release"), "checksums.sha256"
+_RESTORED = Path("data")
 #: Where the released results are rendered, so that the user's own report is kept.
 RENDERED_TO = Path("reports/html-release")
 #: Where the archive of series is made or fetched, and where it is unpacked.
@@ -65,6 +63,8 @@ PLAIN = (
 #: A file of the archive of series.
 _MEMBER = re.compile(r"[a-z0-9][a-z0-9_.-]*/[a-z0-9][a-z0-9_.-]*\.parquet")
 _NOT_PACKED = "it is no archive that `make release` wrote"
+#: What is not copied when results are restored.
+_NOT_RESTORED = shutil.ignore_patterns("design", REGIONS, MANIFEST.name, ARCHIVE.name)
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
 
@@ -114,43 +114,57 @@ def _write(rows: Sequence[Row], path: Path) -> None:
     write_parquet(table, path, _LEVEL)
 
 
-def manifest(root: Path) -> str:
-    """Return the SHA-256 of each file of the release, one line a file, as `sha256sum` prints it."""
-    found = {path for folder in (RELEASED, PAGES) for path in (root / folder).rglob("*")}
-    left_out = {root / MANIFEST, root / ARCHIVE, *(root / NOTEBOOK_PAGES).glob("*")}
-    return "".join(
-        f"{files.file_sha256(path)}  {path.relative_to(root).as_posix()}\n"
-        for path in sorted(found - left_out)
-        if path.is_file()
-    )
-
-
 def released_results(root: Path) -> Path:
-    """Check the release against its manifest and return its results, restored into a cache.
+    """Check the released data against the manifest and return them, restored into a cache.
 
-    InputError: a file of the release was altered, or a study no longer designs its scenarios.
+    The cache is restored anew if a file in it was altered, or if the release, a study of it or the
+    code that designs has changed. InputError: a file of the released data was altered, or a study
+    no longer designs its scenarios.
     """
-    path = root / MANIFEST
-    changed = set(files.read_text(path).splitlines()) ^ set(manifest(root).splitlines())
-    if names := sorted({line.partition("  ")[2] for line in changed}):
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        raise InputError(
-            f"release: altered since it was made: {', '.join(names[:5])}{more}; restore it: "
-            f"git checkout -- {RELEASED} {PAGES}; or make it anew: make release"
-        )
-    folder = root / CACHE / files.file_sha256(path)[:16]
-    if not folder.is_dir():
+    digests = require_unaltered(root, _is_result)
+    folder, made_from = root / CACHE, _made_from(root, digests)
+    if not _is_restored(folder, made_from):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-            restore(root, root / RELEASED, Path(work) / "data")
-            if not folder.is_dir():
-                (Path(work) / "data").rename(folder)
-    return folder
+        with folder.with_suffix(".lock").open("w") as lock:
+            # Another process may restore the same release now.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not _is_restored(folder, made_from):
+                with replacing(folder) as fresh:
+                    restore(root, root / RELEASED, fresh / _RESTORED)
+                    note = made_from + lines_of(listing(fresh, _RESTORED).digests)
+                    files.write_text(fresh / _NOTE, note)
+    return folder / _RESTORED
+
+
+def _is_result(name: Path) -> bool:
+    return name.is_relative_to(RELEASED) and name != ARCHIVE
+
+
+def _made_from(root: Path, digests: Mapping[str, str]) -> str:
+    """Return the lines of the note on what decides how the release is restored."""
+    designs = sorted((root / RELEASED / "design").glob("*.parquet"))
+    studies = [path for design in designs for path in study_files(root, design.stem)]
+    inputs = {
+        "release": files.digest_of(lines_of(digests).encode()),
+        "studies": files.sha256_of(*studies),
+        "code": files.digest_of((code().simulate + files.file_sha256(Path(__file__))).encode()),
+    }
+    return lines_of(inputs)
+
+
+def _is_restored(folder: Path, made_from: str) -> bool:
+    """Return whether a folder has what was restored into it, from the same inputs."""
+    try:
+        note = (folder / _NOTE).read_bytes()
+        digests, odd = listing(folder, _RESTORED)
+    except OSError:
+        return False
+    return not odd and note == (made_from + lines_of(digests)).encode()
 
 
 def restore(root: Path, released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
-    shutil.copytree(released, folder, ignore=shutil.ignore_patterns("design", REGIONS))
+    shutil.copytree(released, folder, ignore=_NOT_RESTORED)
     provenance = files.read_json(folder / PROVENANCE)
     verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
@@ -218,6 +232,7 @@ def fetch_results(root: Path, address: str | None = None) -> str:
 
     InputError: no address is known, it cannot be reached, or it has a different file.
     """
+    require_unaltered(root, lambda name: name == ARCHIVE)
     archive = files.read_model(root / ARCHIVE, Archive)
     if address is None and archive.address is None:
         raise InputError(
@@ -262,41 +277,3 @@ def replacing(out: Path) -> Iterator[Path]:
         if out.exists():
             out.replace(old)
         fresh.replace(out)
-
-
-def check_release(root: Path) -> str:
-    """Check the files of the release, and its verdicts against its results; return a sentence.
-
-    InputError names the files that differ.
-    """
-    results = released_results(root)
-    provenance = files.read_json(results / PROVENANCE)
-    with tempfile.TemporaryDirectory() as work:
-        again = shutil.copytree(results, Path(work) / "data")
-        studies = sorted(path.stem for path in (again / "design").glob("*.csv"))
-        with ProcessPoolExecutor(min(len(studies), os.cpu_count() or 1)) as pool:
-            list(pool.map(partial(_judge, root, again), studies))
-        evaluations = [again / "evaluation" / study for study in studies]
-        merge(evaluations, primary_engines(root, again, studies), again)
-        write_agreement(root, again, studies)
-        judged = [(name, again / name, results / name) for name in (*JUDGED, *TABLES)]
-        differing = [name for name, ours, old in judged if ours.read_bytes() != old.read_bytes()]
-        if not read_parquet(again / VERDICTS).equals(read_parquet(results / VERDICTS)):
-            differing.append(VERDICTS)
-    if differing:
-        raise InputError(
-            f"{RELEASED}: judging its features and flows again gives a different "
-            f"{', '.join(differing)}; `make release` renews it"
-        )
-    return (
-        f"release: tier {provenance['tier']['id']} of {provenance['written']}; its data and pages "
-        "are unaltered, and judging its features and flows again gives the same verdicts"
-    )
-
-
-def _judge(root: Path, data: Path, study: str) -> None:
-    folder, results = data / "evaluation" / study, Results.load(data, study)
-    evaluate_study(load_study(root, study), published_path(root, study), results, folder)
-    # Rows that rest on raw traces are kept, since the traces may not be here.
-    kept = read_rows(folder / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
-    write_self_consistency(root, data, study, kept)

@@ -6,7 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from replication.design.pipeline import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report import release
 from replication.report.charts.experiment import figures_of
+from replication.report.manifest import ARCHIVE, MANIFEST, PAGES, PROVENANCE, RELEASED, manifest
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages import assumptions, evidence, overview
 from replication.report.pages.engines import differences_of, engines_page
@@ -30,7 +31,7 @@ from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import RUNS, regions_page, runs_table
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page
-from replication.report.release import PAGES, RELEASED, replacing
+from replication.report.release import replacing
 from replication.study.errors import InputError
 from replication.study.files import read_json, write_text
 from replication.study.study import REGIONS_TABLE, Study
@@ -38,10 +39,12 @@ from replication.study.table import read_frame, write_parquet
 
 PACKAGE = Path(__file__).parent
 #: Merged tables that a reader can download from the pages, and those that only some results have.
-DOWNLOADS = (*release.JUDGED, release.PROVENANCE)
+DOWNLOADS = (*release.JUDGED, PROVENANCE)
 _FURTHER_DOWNLOADS = (REGIONS_TABLE, COMPARISON, NEARNESS, SAMPLES, *TABLES)
 #: A report's copy of the tables; pages of the release link to data/release instead.
 _COPIED = "data"
+#: Where the pages of the release find its tables.
+RELEASED_TABLES = os.path.relpath(RELEASED, PAGES)
 #: The meaning of each column of the downloads.
 DICTIONARY = PACKAGE / "dictionary.csv"
 #: Addresses in the bundled libraries, which a page must not contain, except XML namespaces.
@@ -55,20 +58,29 @@ def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = 
     InputError: a result is missing or malformed; the message says what to run.
     """
     source = Source.load(root, data, downloads)
-    workers = min(len(source.studies), os.cpu_count() or 1)
-    with replacing(out) as folder:
-        # Checking charts against Altair's schema would take longer than making them.
-        with ProcessPoolExecutor(workers, initializer=disable_debug_mode) as pool:
-            pages = pool.submit(_write_pages, source, folder)
-            write_study = partial(_write_study, source, notebooks, folder)
-            findings = list(pool.map(write_study, source.studies.values()))
-            pool.submit(_write_index, source, folder, findings).result()
-            pages.result()
-        if downloads == _COPIED:
-            _copy_data(source, folder / _COPIED)
-        shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
-        shutil.copytree(PACKAGE / "assets", folder / "assets")
-        write_text(folder / "assets" / "vega.js", _vega_script())
+    with replacing(out) as folder, worker_pool(len(source.studies)) as pool:
+        write_report(pool, source, notebooks, folder)
+
+
+def worker_pool(most: int) -> Executor:
+    """Return at most so many processes that judge or render, one for each core."""
+    workers = min(most, os.cpu_count() or 1)
+    # Checking charts against Altair's schema would take longer than making them.
+    return ProcessPoolExecutor(workers, initializer=disable_debug_mode)
+
+
+def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) -> None:
+    """Write the pages and what they link into an empty `folder`, by the processes of `pool`."""
+    pages = pool.submit(_write_pages, source, folder)
+    write_study = partial(_write_study, source, notebooks, folder)
+    findings = list(pool.map(write_study, source.studies.values()))
+    pool.submit(_write_index, source, folder, findings).result()
+    pages.result()
+    if source.downloads == _COPIED:
+        _copy_data(source, folder / _COPIED)
+    shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
+    shutil.copytree(PACKAGE / "assets", folder / "assets")
+    write_text(folder / "assets" / "vega.js", _vega_script())
 
 
 def _write(
@@ -227,7 +239,7 @@ def make_release(root: Path, data: Path) -> str:
 
     InputError: results are missing, or the release would be too large.
     """
-    provenance = read_json(data / release.PROVENANCE)
+    provenance = read_json(data / PROVENANCE)
     studies = sorted(path.stem for path in (data / "design").glob("*.csv"))
     archive = release.pack_series(root, data, studies)
     with (
@@ -239,12 +251,11 @@ def make_release(root: Path, data: Path) -> str:
         results = Path(work) / "data"
         release.restore(root, released, results)
         # Pages of notebooks are large, so the released report links to the lectures instead.
-        link = os.path.relpath(RELEASED, PAGES)
-        render(root, results, results / "no notebooks", pages, link)
+        render(root, results, results / "no notebooks", pages, RELEASED_TABLES)
         sizes = [_size_mb(released, RELEASED), _size_mb(pages, PAGES)]
         text = yaml.safe_dump(archive.model_dump(exclude_none=True), sort_keys=False)
-        write_text(released / release.ARCHIVE.name, text)
-    write_text(root / release.MANIFEST, release.manifest(root))
+        write_text(released / ARCHIVE.name, text)
+    write_text(root / MANIFEST, manifest(root))
     tier, engines = provenance["tier"]["id"], ", ".join(provenance["engines"])
     return (
         f"{RELEASED}: {sizes[0]:.1f} MB, {PAGES}: {sizes[1]:.1f} MB, tier {tier}, {engines}; "

@@ -3,6 +3,7 @@
 Tables are plain Arrow: importing pandas would cost every batch a second.
 """
 
+import contextlib
 import csv
 import json
 import shutil
@@ -19,6 +20,7 @@ import pyarrow.csv
 from pydantic import ValidationError
 
 from replication.engines.catalogue import ENGINES
+from replication.engines.ns3 import NS3_VERSION
 from replication.simulate.runtime import Launch, Runtime, make_runtime
 from replication.simulate.store import TABLES, Progress, Store
 from replication.study.errors import InputError, RunError, describe, describe_refusal
@@ -56,19 +58,28 @@ _READING = {
 
 @dataclass(frozen=True)
 class Job:
-    """The scenarios of a batch, their runtime and their store."""
+    """The scenarios of a batch, their runtime and their store.
+
+    `options` are those of `replicate run` that choose the same version and runtime.
+    """
 
     engine: str
     runtime: Runtime
     scenarios: dict[str, Scenario]
     store: Store
+    options: str = ""
 
 
 def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
     """Return a job that runs `scenarios` into the store of `launch`, which is made if missing."""
     store = Path(launch.store).resolve()
     store.mkdir(parents=True, exist_ok=True)
-    return Job(launch.engine, make_runtime(root, launch, store), scenarios, Store(store))
+    options = ""
+    if launch.engine == "ns3" and launch.ns3_version != NS3_VERSION:
+        options += f" --ns3-version {launch.ns3_version}"
+    if launch.runtime != "native":
+        options += f" --runtime {launch.runtime}"
+    return Job(launch.engine, make_runtime(root, launch, store), scenarios, Store(store), options)
 
 
 def run_batch(
@@ -126,9 +137,18 @@ def _run_one(job: Job, scenario_id: str) -> dict[str, Any]:
         return usage
     except (RunError, OSError) as error:
         reason = describe_refusal(error) or error
+        if isinstance(error, RunError):
+            # A full disk may be why the run failed.
+            with contextlib.suppress(OSError):
+                job.store.keep_failed(scenario_id, scenario)
+            reason = f"{reason}; repeat it: {_command(job, scenario_id)}"
         raise RunError(f"scenario {scenario_id} on {job.engine}: {reason}") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _command(job: Job, scenario_id: str) -> str:
+    return f"replicate run {scenario_id} --engine {job.engine}{job.options}"
 
 
 def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:

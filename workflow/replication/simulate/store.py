@@ -26,6 +26,8 @@ from replication.study.scenario import Scenario
 
 TABLES = ("flows.csv", "series.csv", "run.json")
 _USAGE = "usage.json"
+#: Ending of the file with the scenario of a failed run, which `replicate run` repeats.
+FAILED = ".failed.json"
 _PRINT_EVERY_S = 20.0
 #: Errors of reading an archive; one whose flag says "encrypted" raises RuntimeError.
 _DAMAGED = (
@@ -91,6 +93,11 @@ class Store:
         (work / INPUT_FILE).write_text(text, encoding="utf-8")
         return work
 
+    def keep_failed(self, scenario_id: str, scenario: Scenario) -> None:
+        """Keep the scenario of a failed run, since that of an exploration is in no design."""
+        document = json.dumps({scenario_id: scenario.model_dump(mode="json")})
+        write_text(self.folder / f"{scenario_id}{FAILED}", document + "\n")
+
     def finish(self, scenario_id: str, work: Path, usage: Mapping[str, Any]) -> None:
         """Store the tables in a working folder and what the run used."""
         content = {name: (work / name).read_bytes() for name in TABLES}
@@ -98,6 +105,7 @@ class Store:
         with atomic(self.entry(scenario_id)) as path, zipfile.ZipFile(path, "w") as archive:
             for name, data in content.items():
                 archive.writestr(name, data)
+        (self.folder / f"{scenario_id}{FAILED}").unlink(missing_ok=True)
 
 
 #: Store to scenario to its expected CPU seconds.

@@ -26,10 +26,11 @@ from replication.explore.regions.surface import middles
 from replication.explore.robustness import is_current
 from replication.metrics.results import Results
 from replication.report.charts import data as report_data
+from replication.report.manifest import RELEASED
 from replication.report.notebooks import session
 from replication.report.notebooks.picture import NOT_CONCLUDED
 from replication.report.pages.regions import panel_title, range_of
-from replication.report.release import RELEASED, released_results
+from replication.report.release import released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
@@ -126,7 +127,9 @@ class Collection:
         for quantity in map(json.loads, cells["quantities"].str[0]):
             owner, named = experiments[quantity["experiment"]], {"metric": quantity["metric"]}
             # Several levels are a list, which is no level's key.
-            facts.append({"experiment": owner.id} | named | _levels(owner, quantity.get("where", {})))
+            facts.append(
+                {"experiment": owner.id} | named | _levels(owner, quantity.get("where", {}))
+            )
         found = pd.concat([cells.reset_index(drop=True), pd.DataFrame(facts)], axis=1)
         if experiment is not None:
             found = found[found["experiment"] == experiment].reset_index(drop=True)
