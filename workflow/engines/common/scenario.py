@@ -1,7 +1,7 @@
 """A scenario as an input file states it (see workflow/replication/engines/input_file.py).
 
-The engines whose program is Python share it. A field with a default may be missing in the file. Their builds copy it next to their own modules, so it
-needs the standard library only.
+The engines whose program is Python share it. Their builds copy it next to their own modules, so it
+needs the standard library only. A field with a default may be missing in the file.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class Sameness:
         is_run = pc.equal(released["scenario"], run.scenario_id)
         rows = released.filter(is_run).select(_RELEASED).sort_by("flow")
         measured = read_table("flows.csv", files["flows.csv"]).select(_RELEASED).sort_by("flow")
-        return measured.to_pydict() == rows.to_pydict()
+        return bool(measured.to_pydict() == rows.to_pydict())
 
     def _store(self, generation: Generation) -> Store:
         name = f"{self.engine.name}-{generation.name}-{self.engine.version}"
