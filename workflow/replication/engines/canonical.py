@@ -1,0 +1,59 @@
+"""Canonical scenarios of an engine: short, and together they execute nearly all of its program."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from replication.engines.model import Engine
+from replication.study.files import read_yaml
+from replication.study.scenario import Scenario
+
+CANONICAL = Path("workflow/engines/canonical.yaml")
+_OF_A_SCENARIO = ("duration_s", "host")
+
+
+def canonical_scenarios(root: Path, engine: Engine) -> list[Scenario]:
+    """Return the canonical scenarios of an engine, without the flows that it refuses."""
+    document = read_yaml(root / CANONICAL)
+    scenarios = (_scenario(document, entry, engine) for entry in document["scenarios"])
+    return [scenario for scenario in scenarios if scenario and not engine.refusal(scenario)]
+
+
+def _scenario(document: dict[str, Any], entry: dict[str, Any], engine: Engine) -> Scenario | None:
+    """Return a scenario with the flows that an engine does not refuse; None without any."""
+    access, bottleneck = document["links"]
+    settings = {name: entry[name] for name in _OF_A_SCENARIO if name in entry}
+    bare = document["scenario"] | {"monitors": document["monitors"]} | settings
+    flows = []
+    for flow in _flows(document, entry, engine):
+        alone = Scenario.model_validate(bare | {"links": [access, bottleneck], "flows": [flow]})
+        if not engine.refusal(alone):
+            flows.append(flow)
+    if not flows:
+        return None
+    changes = dict(entry["bottleneck"])
+    if changes.get("loss_ab", {}).get("kind") == "listed":
+        changes["loss_ab"] = changes["loss_ab"] | {"flow": flows[0]["id"]}
+    links = [access, bottleneck | changes]
+    return Scenario.model_validate(bare | {"links": links, "flows": flows})
+
+
+def _flows(
+    document: dict[str, Any], entry: dict[str, Any], engine: Engine
+) -> Iterator[dict[str, Any]]:
+    """Yield the flows of a scenario; `all` stands for every congestion control of the engine."""
+    tcp = document["tcp"] | document["engines"][engine.name]
+    number = 0
+    for given in entry["flows"]:
+        control = given.get("congestion_control")
+        controls = sorted(engine.congestion_controls) if control == "all" else [control]
+        for control in controls:
+            # Flows that start one after the other, on segments of different sizes.
+            flow = document["flow"] | {"start_s": 0.02 * number}
+            if control:
+                sizes = {"segment_bytes": 1000 + 4 * number}
+                flow |= tcp | sizes | {"kind": "tcp", **given, "congestion_control": control}
+            else:
+                flow |= given
+            number += 1
+            yield flow | {"id": f"{control or 'cbr'}-{number}"}
