@@ -1,15 +1,23 @@
 """Canonical scenarios of an engine: short, and together they execute nearly all of its program."""
 
-from collections.abc import Iterator
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from replication.engines.input_file import INPUT_FILE, write_inputs
 from replication.engines.model import Engine
-from replication.study.files import read_yaml
+from replication.study.errors import RunError
+from replication.study.files import digest_of, read_yaml
 from replication.study.scenario import Scenario
 
 CANONICAL = Path("workflow/engines/canonical.yaml")
 _OF_A_SCENARIO = ("duration_s", "host")
+_TABLES = ("flows.csv", "series.csv")
 
 
 def canonical_scenarios(root: Path, engine: Engine) -> list[Scenario]:
@@ -17,6 +25,30 @@ def canonical_scenarios(root: Path, engine: Engine) -> list[Scenario]:
     document = read_yaml(root / CANONICAL)
     scenarios = (_scenario(document, entry, engine) for entry in document["scenarios"])
     return [scenario for scenario in scenarios if scenario and not engine.refusal(scenario)]
+
+
+def digests_of_runs(engine: Engine, program: Path, scenarios: Sequence[Scenario]) -> dict[str, str]:
+    """Return a hash of the tables that a program writes in each scenario, by its id.
+
+    Raises
+    ------
+    RunError
+        The program fails in one of them.
+    """
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        digests = pool.map(partial(_digest_of_run, engine, program), scenarios)
+        return {scenario.id: digest for scenario, digest in zip(scenarios, digests, strict=True)}
+
+
+def _digest_of_run(engine: Engine, program: Path, scenario: Scenario) -> str:
+    with tempfile.TemporaryDirectory(prefix="canonical-") as folder:
+        work = Path(folder)
+        write_inputs(work, scenario, engine)
+        command = [str(program), "--input", str(work / INPUT_FILE), "--output", str(work)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RunError(f"{program}: fails in a canonical scenario: {done.stderr.strip()}")
+        return digest_of(b"".join((work / name).read_bytes() for name in _TABLES))[:16]
 
 
 def _scenario(document: dict[str, Any], entry: dict[str, Any], engine: Engine) -> Scenario | None:
@@ -41,12 +73,13 @@ def _scenario(document: dict[str, Any], entry: dict[str, Any], engine: Engine) -
 def _flows(
     document: dict[str, Any], entry: dict[str, Any], engine: Engine
 ) -> Iterator[dict[str, Any]]:
-    """Yield the flows of a scenario; `all` stands for every congestion control of the engine."""
-    tcp = document["tcp"] | document["engines"][engine.name]
+    """Yield the flows of a scenario; `all` stands for the engine's congestion controls."""
+    own = document["engines"][engine.name]
+    tcp = document["tcp"] | own["tcp"]
     number = 0
     for given in entry["flows"]:
         control = given.get("congestion_control")
-        controls = sorted(engine.congestion_controls) if control == "all" else [control]
+        controls = own["congestion_controls"] if control == "all" else [control]
         for control in controls:
             # Flows that start one after the other, on segments of different sizes.
             flow = document["flow"] | {"start_s": 0.02 * number}
