@@ -66,14 +66,8 @@ def test_the_workflow_in_the_analysis_image_gives_the_native_bytes(native, podma
     words = ["run", "--rm", "--network=none", f"--volume={project.root}:/project"]
     words += [f"--user={os.getuid()}:{os.getgid()}", "--tmpfs=/dev/shm:exec,size=1g"]
     workflow = ["snakemake", "--cores=2", "--config", *(f"{k}={v}" for k, v in SETTINGS.items())]
-    command = [
-        ROOT / "containers" / "podman",
-        *words,
-        reference(ROOT, ANALYSIS),
-        *workflow,
-        "--",
-        *TABLES,
-    ]
+    podman_run = [ROOT / "containers" / "podman", *words, reference(ROOT, ANALYSIS)]
+    command = [*podman_run, *workflow, "--", *TABLES]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     assert results(project) == native[1]
