@@ -49,11 +49,12 @@ CONFIG = ROOT / "configs" / "config.yaml"
 Ns3 = Annotated[str | None, typer.Option("--ns3-version", help="Version of engine ns3.")]
 DIFFERENCES = Path("reports/compare/differences.csv")
 Runtime = Annotated[str | None, typer.Option(help="native, docker or podman.")]
-#: The scenarios of designs, explanations and regions, below a folder of results.
+#: The scenarios of designs, explanations, regions and failed runs, below a folder of results.
 _SCENARIOS = (
     "design/scenarios/*.json",
     "sensitivity/*/explained_scenarios.json",
     "regions/*/*.scenarios.json",
+    f"store/*/*{FAILED}",
 )
 Data = Annotated[Path, typer.Option(help="Folder of reproduced results.")]
 Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or all.")]
@@ -196,7 +197,7 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     """Return the scenario in a file, or that with an id in results or in the release."""
     if scenario.endswith(".json") or Path(scenario).is_file():
         return read_model(Path(scenario), Scenario)
-    for place in (*_SCENARIOS, f"store/*/{scenario}{FAILED}"):
+    for place in _SCENARIOS:
         for path in sorted(data.glob(place)):
             if document := read_json(path).get(scenario):
                 return Scenario.model_validate(document)
