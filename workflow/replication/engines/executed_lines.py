@@ -1,4 +1,4 @@
-"""The lines of an engine's program that scenarios do not execute.
+"""The lines of an engine's sources that scenarios do not execute.
 
 C and C++ are compiled with counters (gcov), Python is traced. Files that cannot be measured (build
 scripts, Tcl, the kernel's patches and settings) count as not executed.
@@ -17,10 +17,11 @@ from pathlib import Path
 from types import CodeType
 
 from replication.engines.catalogue import linux_cache
-from replication.engines.input_file import INPUT_FILE, write_inputs
-from replication.engines.model import Engine
+from replication.engines.input_file import INPUT_FILE, input_text, write_inputs
+from replication.engines.model import INPUT_FILE_SOURCES, Engine
 from replication.engines.ns3 import Prefix, installed
 from replication.engines.source_lines import C_SUFFIXES, source_lines
+from replication.engines.trace_program import trace_into
 from replication.study.errors import RunError
 from replication.study.scenario import Scenario
 
@@ -34,7 +35,7 @@ _BRACKETS = re.compile(r"[\W_]*")
 
 
 def unexecuted_lines(root: Path, engine: Engine, scenarios: Sequence[Scenario]) -> list[str]:
-    """Return the lines of an engine's program that no scenario executes, sorted.
+    """Return the lines of an engine's sources that no scenario executes, sorted.
 
     A line that is executed in part counts as not executed. So does a line without code that states
     a constant, which may be used anywhere, or that follows or precedes a line that is not
@@ -56,7 +57,8 @@ def unexecuted_by_file(
     root = root.absolute()
     with tempfile.TemporaryDirectory(prefix="executed-") as folder:
         counts = _MEASURES[engine.name](root, engine, scenarios, Path(folder))
-    return {path: list(_unexecuted(path, counts)) for path in engine.program_sources(root)}
+        counts |= _measure_writer(engine, scenarios, Path(folder) / "written")
+    return {path: list(_unexecuted(path, counts)) for path in engine.sources(root)}
 
 
 def _unexecuted(path: Path, file_counts: FileCounts) -> Iterator[str]:
@@ -156,6 +158,19 @@ def _measure_python(
     _run_all([*tracer, str(log), str(program)], engine, scenarios, work)
     executed = set(log.read_text(encoding="utf-8").splitlines())
     return {path.name: _count_python(path, executed) for path in modules}
+
+
+def _measure_writer(engine: Engine, scenarios: Sequence[Scenario], log: Path) -> FileCounts:
+    """Trace the code of this project that writes input files."""
+    before = sys.gettrace()
+    sys.settrace(trace_into(str(log), str(Path(__file__).parent)))
+    try:
+        for scenario in scenarios:
+            input_text(scenario, engine)
+    finally:
+        sys.settrace(before)
+    executed = set(log.read_text(encoding="utf-8").splitlines())
+    return {path.name: _count_python(path, executed) for path in INPUT_FILE_SOURCES}
 
 
 def _count_python(path: Path, executed: set[str]) -> Counts:

@@ -15,7 +15,7 @@ from replication.study.link import Queue
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario, TcpFlow
 
 #: The code that writes the program's input file.
-_INPUT_FILE = tuple(Path(__file__).with_name(name) for name in ("input_file.py", "routing.py"))
+INPUT_FILE_SOURCES = tuple(Path(__file__).with_name(name) for name in ("input_file.py", "routing.py"))
 
 
 #: What an engine refuses, and whether a flow, queue or scenario has it.
@@ -98,7 +98,7 @@ class Engine:
 
     def sources(self, root: Path) -> list[Path]:
         """Return the files that determine the results of this engine's runs."""
-        return [*self.program_sources(root), *_INPUT_FILE]
+        return [*self.program_sources(root), *INPUT_FILE_SOURCES]
 
     def program_sources(self, root: Path) -> list[Path]:
         """Return the source files of the program, with the lock of this version only."""
