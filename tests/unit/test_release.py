@@ -206,6 +206,7 @@ def write_archive(root, content, **changes):
         "address": (root / "elsewhere.zip").as_uri(),
     }
     write_text(root / release.ARCHIVE, json.dumps(fields | changes))
+    write_text(root / MANIFEST, manifest(root))
 
 
 def zipped(name, content=b"PAR1", compression=zipfile.ZIP_STORED):
