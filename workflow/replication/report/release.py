@@ -29,6 +29,7 @@ from replication.study import files
 from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.model import Document
+from replication.study.position import read_model
 from replication.study.published import published_path
 from replication.study.table import Row, read_parquet, read_rows, write_parquet
 from replication.verdicts.evaluate import evaluate_study, merge
@@ -204,7 +205,7 @@ def fetch_results(root: Path, address: str | None = None) -> str:
 
     InputError: no address is known, it cannot be reached, or it has a different file.
     """
-    archive = files.read_model(root / ARCHIVE, Archive)
+    archive = read_model(root / ARCHIVE, Archive)
     if address is None and archive.address is None:
         raise InputError(
             f"{ARCHIVE}: has no address: {archive.file} is not published yet; give an address as "
