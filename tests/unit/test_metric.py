@@ -212,7 +212,7 @@ def test_what_has_no_meaning_is_an_error(world, ramp, metric, changes, message):
         only(ramp, metric, **changes)
     of = {"experiment": "sweep", "metric": metric, **changes}
     study = world.claim({"kind": "value", "of": of, "expect": {"at_least": 1}})
-    with pytest.raises(InputError, match=f"synthetic: claim c1, .*{message}"):
+    with pytest.raises(InputError, match=f"claim c1: .*{message}"):
         check_quantities(study)
 
 

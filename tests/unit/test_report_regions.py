@@ -233,7 +233,7 @@ def test_a_wrong_substitution_is_named(tmp_path, change, named):
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     document["studies"]["nishitha"] |= change
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    with pytest.raises(InputError, match=f"modern_kernel.yaml: nishitha: .*{named}"):
+    with pytest.raises(InputError, match=f"modern_kernel.yaml, line .*: nishitha: .*{named}"):
         modern_kernel.plan_modern(tmp_path, "nishitha", "quick")
 
 

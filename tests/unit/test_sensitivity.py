@@ -110,7 +110,7 @@ def level(**change):
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (
             level(reading={"factor": 2.0}) | {"tables": ["9"]},
-            "columns have no number",
+            "tables: table: '9' is unknown; there are 1",
         ),
     ],
 )

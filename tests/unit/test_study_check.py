@@ -9,7 +9,8 @@ import pytest
 from replication.design.config import study_ids
 from replication.design.study_check import check_study
 from replication.study.errors import InputError
-from replication.study.files import read_model, read_yaml
+from replication.study.files import read_yaml
+from replication.study.position import read_model
 from replication.study.published import read_published
 from replication.study.study import Study
 
@@ -52,7 +53,7 @@ def test_a_slip_in_the_file_is_named_by_its_line(tmp_path, rows, message):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (ROWS[:2], "table 1, row fast, column throughput: has no number"),
+        (ROWS[:2], "table 1: row fast, column throughput: has no number"),
         (
             (*ROWS, ROWS[0].replace("1,", "l,", 1)),
             "line 5: table l.*table: 'l' is unknown; there are 1",
@@ -100,9 +101,9 @@ def value(**quantity):
 @pytest.mark.parametrize(
     ("quantity", "message"),
     [
-        ({"flows": {"start_order": 3}}, "claim c1, .*flows: start_order is 3 of 2 tcp"),
-        ({"flows": ["tcp3"]}, "claim c1, .*flows: 'tcp3' is unknown; there are tcp1, tcp2"),
-        ({"window_s": [5.0, 10.5]}, r"claim c1, .*window_s: ends at 10.5 s.*lasts 10 s"),
+        ({"flows": {"start_order": 3}}, "claim c1: .*flows: start_order is 3 of 2 tcp"),
+        ({"flows": ["tcp3"]}, "claim c1: .*flows: 'tcp3' is unknown; there are tcp1, tcp2"),
+        ({"window_s": [5.0, 10.5]}, r"claim c1: .*window_s: ends at 10.5 s.*lasts 10 s"),
     ],
 )
 def test_a_claim_about_what_no_run_has_is_named(world, tmp_path, quantity, message):
@@ -145,7 +146,7 @@ def test_links_are_those_that_a_point_monitors(world, tmp_path):
 
 
 def test_a_study_with_nothing_to_judge_is_refused(world, tmp_path):
-    with pytest.raises(InputError, match=r"synthetic: has neither tables nor claims"):
+    with pytest.raises(InputError, match="has neither tables nor claims"):
         check_study(world.study(), write(tmp_path))
 
 
@@ -174,7 +175,7 @@ def test_what_is_no_json_value_is_text(tmp_path, text):
 def test_what_is_no_document_is_refused_by_line(tmp_path, text, message):
     with pytest.raises(InputError, match=message) as caught:
         read(tmp_path, text)
-    assert "x.yaml: " in str(caught.value) and str(caught.value).isprintable()
+    assert "x.yaml, line " in str(caught.value) and str(caught.value).isprintable()
 
 
 def test_a_wrong_field_is_named_with_its_line(tmp_path):

@@ -13,22 +13,26 @@ import typer
 
 from replication.cli.script import DATA, ROOT
 from replication.design.config import (
+    STUDIES,
+    explanations_path,
     listed,
     load_config,
     load_sensitivity,
     load_study,
     load_tier,
+    study_files,
     study_ids,
 )
-from replication.engines.catalogue import ENGINES, find_package, package_warning
+from replication.engines.catalogue import ENGINES, find_package, locked_packages, package_warning
 from replication.engines.generation import FOLDER, load_generation, write_generation
 from replication.engines.input_file import INPUT_FILE, SCENARIO_FILE
 from replication.engines.model import Engine
 from replication.simulate.environment import enter
 from replication.simulate.store import FAILED
 from replication.study.errors import InputError, RunError, check_known, end_of
-from replication.study.files import read_json, read_model, write_text
+from replication.study.files import read_json, write_text
 from replication.study.model import EngineName
+from replication.study.position import located, read_model
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 
@@ -62,43 +66,64 @@ Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or
 
 @app.command()
 def validate(studies: Studies = None) -> None:
-    """Check configuration, tiers, studies, published numbers and regions.
+    """Check configuration, studies, published numbers, findings, explanations and regions.
 
     Also print what can be judged of each study in the tiers quick and paper on each engine.
 
     Example: replicate validate --studies saxena
     """
+    from replication.design.unread import check_all_read, check_folder
     from replication.explore.modern_kernel import load_modern, plan_modern
-    from replication.explore.regions.region_model import load_settings, region_names
+    from replication.explore.regions.region_model import load_region, region_names
     from replication.explore.regions.region_result import check_region
 
+    everything = studies in (None, "all")
+    names = study_ids(ROOT) if everything else list(dict.fromkeys(listed(str(studies))))
+    _check_settings()
+    if everything:
+        check_all_read(ROOT)
+    for name in names:
+        check_folder(ROOT / STUDIES / name)
+        print(*_validated(load_study(ROOT, name)), sep="\n")
+    for name in sorted(set(load_modern(ROOT).studies) & set(names)):
+        plan_modern(ROOT, name, "paper")
+        print(f"{name} on a modern kernel: valid")
+    for name in region_names(ROOT):
+        if everything or load_region(ROOT, name).study in names:
+            print(f"{name}: {check_region(ROOT, name)}: valid")
+
+
+def _check_settings() -> None:
+    """Check the documents that belong to no single study."""
+    from replication.compare.agreement import load_differences
+    from replication.explore.regions.region_model import load_settings
+    from replication.metrics.trace import load_sources
+
     load_config(CONFIG)
-    load_sensitivity(ROOT)
+    for load in (load_sensitivity, load_settings, load_differences, load_sources, locked_packages):
+        load(ROOT)
     for path in sorted((ROOT / "configs" / "tiers").glob("*.yaml")):
         load_tier(ROOT, path.stem)
-    everything = studies in (None, "all")
-    for name in study_ids(ROOT) if everything else dict.fromkeys(listed(str(studies))):
-        print(*_validated(load_study(ROOT, name)), sep="\n")
-    load_settings(ROOT)
-    if everything:
-        for name in sorted(set(load_modern(ROOT).studies) & set(study_ids(ROOT))):
-            plan_modern(ROOT, name, "paper")
-            print(f"{name} on a modern kernel: valid")
-        for name in region_names(ROOT):
-            print(f"{name}: {check_region(ROOT, name)}: valid")
 
 
 def _validated(study: Study) -> Iterator[str]:
     from replication.design.design import design_study, repeat_warnings
     from replication.design.new_study import TO_FILL_IN
+    from replication.design.study_check import study_points
+    from replication.explore.finding_check import check_findings
+    from replication.explore.robustness import check_scale
 
-    runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
+    with located(*study_files(ROOT, study.id)):
+        runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
+        judged = list(_judgeable(study, ("quick", "paper"), [*ENGINES]))
+    check_findings(ROOT, study, study_points(study))
+    check_scale(ROOT, study)
     points = {(run.experiment, run.point) for run in runs}
     yield (
         f"{study.id}: {len(study.experiments)} experiments, {len(points)} points, "
         f"{len(study.tables)} tables, {len(study.claims)} claims: valid"
     )
-    yield from _judgeable(study, ("quick", "paper"), [*ENGINES])
+    yield from judged
     if count := repr(study).count(TO_FILL_IN):
         yield f"warning: {study.id}, {count} texts are {TO_FILL_IN!r}"
     for warning in repeat_warnings(runs):
@@ -123,7 +148,8 @@ def plan(
     pipeline = Pipeline.load(ROOT, given)
     print(*pipeline.summary(), sep="\n")
     for study in pipeline.documents.values():
-        print(*_judgeable(study, [pipeline.config.tier], pipeline.engines), sep="\n")
+        with located(*study_files(ROOT, study.id)):
+            print(*_judgeable(study, [pipeline.config.tier], pipeline.engines), sep="\n")
 
 
 def _judgeable(study: Study, tiers: Sequence[str], engines: list[str]) -> Iterator[str]:
@@ -136,7 +162,8 @@ def _judgeable(study: Study, tiers: Sequence[str], engines: list[str]) -> Iterat
 
     cells = check_study(study, published_path(ROOT, study.id))
     if (explanations := load_explanations(ROOT, study.id)) is not None:
-        check_explanations(explanations, study, cells)
+        with located(explanations_path(ROOT, study.id)):
+            check_explanations(explanations, study, cells)
     for tier in tiers:
         runs = design_study(study, load_tier(ROOT, tier), engines, first_alone=True)
         for sentence in judgeable(study, cells, runs):

@@ -23,9 +23,9 @@ from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import Quantity, Where, covers
 from replication.study.errors import check_known
-from replication.study.files import read_model
 from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.parameter import unique
+from replication.study.position import read_model
 from replication.study.scenario import CongestionControl
 from replication.study.study import Study
 from replication.study.table import DESIGN_COLUMNS, read_rows, write_table

@@ -10,13 +10,15 @@ from pydantic import Field, ValidationError, model_validator
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION, PREFIX, Ns3Version
-from replication.study.errors import InputError, check_known, describe
-from replication.study.files import read_model, read_yaml
+from replication.study.errors import InputError, check_known, describe, problems
+from replication.study.files import read_yaml
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import unique
+from replication.study.position import describe_at, located, read_model
 from replication.study.study import ALL_STUDIES, Study
 
 STUDIES = Path("configs") / "studies"
+SENSITIVITY = Path("configs") / "sensitivity.yaml"
 
 
 class Replicates(Document):
@@ -46,7 +48,8 @@ class Extent(Document):
     def _last_is_open(self) -> Self:
         *steps, last = (r.cost_below_s for r in self.replicates)
         if None in steps or last is not None:
-            raise ValueError("replicates: every step but the last needs cost_below_s")
+            text = "replicates: every step but the last needs cost_below_s"
+            raise InputError(text, ("replicates",))
         return self
 
     def replicates_for(self, cost_s: float) -> int:
@@ -93,9 +96,9 @@ class Config(Document):
     @model_validator(mode="after")
     def _unique_names(self) -> Self:
         if self.engines != "available":
-            unique(self.engines, "engine")
+            unique(self.engines, "engine", "engines")
         if self.studies != "all":
-            unique(self.studies, "study")
+            unique(self.studies, "study", "studies")
         return self
 
     def engine(self, name: str) -> Engine:
@@ -160,7 +163,8 @@ class Sensitivity(Document):
     @model_validator(mode="after")
     def _power_of_two(self) -> Self:
         if self.points & (self.points - 1):
-            raise ValueError(f"points: a Sobol' design needs a power of two, not {self.points}")
+            text = f"points: a Sobol' design needs a power of two, not {self.points}"
+            raise InputError(text, ("points",))
         return self
 
     def of(self, study: str) -> StudyScale:
@@ -175,9 +179,10 @@ def listed(text: str) -> list[str]:
 
 def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
     """Read `path` with some keys overridden; InputError names an unknown key or a wrong value."""
-    document = read_yaml(path) or {}
+    document = read_yaml(path)
+    document = {} if document is None else document
     if not isinstance(document, dict):
-        raise InputError(f"{path}: must be a mapping of configuration keys")
+        raise InputError(f"{path}, line 1: must have keys, such as tier: paper")
     document |= overrides or {}
     if isinstance(version := document.get("ns3_version"), float):
         # YAML and Snakemake's command line read 3.37 as a number.
@@ -190,7 +195,10 @@ def load_config(path: Path, overrides: dict[str, Any] | None = None) -> Config:
     try:
         return Config.model_validate(document)
     except ValidationError as error:
-        raise InputError(f"{path}: {describe(error)}") from None
+        place = problems(error, document)[0].place
+        if place and place[0] in (overrides or {}):
+            raise InputError(f"command line: {describe(error, document)}") from None
+        raise InputError(describe_at([path], error, document)) from None
 
 
 def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str]:
@@ -219,7 +227,7 @@ def load_tier(root: Path, name: str) -> Tier:
 
 def load_sensitivity(root: Path) -> Sensitivity:
     """Read configs/sensitivity.yaml."""
-    return read_model(root / "configs" / "sensitivity.yaml", Sensitivity)
+    return read_model(root / SENSITIVITY, Sensitivity)
 
 
 def explanations_path(root: Path, study: str) -> Path:
@@ -243,8 +251,10 @@ def load_study(root: Path, name: str) -> Study:
     check_known("studies", [name], study_ids(root))
     first, *more = study_files(root, name)
     study = read_model(first, Study, *more)
-    if study.id != name:
-        raise InputError(f"{first}: id is {study.id!r} but the folder is named {name!r}")
+    with located(first, *more):
+        if study.id != name:
+            text = f"id is {study.id!r} but the folder is named {name!r}; rename one"
+            raise InputError(text, ("id",))
     return study
 
 

@@ -15,7 +15,7 @@ from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine, link_crossings
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import COUNTS
-from replication.study.errors import InputError
+from replication.study.errors import InputError, Place
 from replication.study.files import digest_of, write_text
 from replication.study.parameter import Factor, Level
 from replication.study.scenario import Scenario
@@ -51,7 +51,7 @@ class Run:
     @property
     def point(self) -> str:
         """The point as text, for readers and for file names."""
-        return ",".join(f"{factor}={key}" for factor, key in self.levels.items())
+        return point_text(self.levels)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,31 @@ def scenario_at(
         seed = replicate_seed(study.id, experiment.id, replicate)
         return instantiate(experiment, parameters, seed, limit_s)
     except TemplateError as error:
-        raise InputError(f"study {study.id}, point {levels}: {error}") from None
+        place = _written_at(study, experiment, levels, engine, error.place or ())
+        raise InputError(f"{point_text(levels)}, {error}", place) from None
+
+
+def point_text(levels: Mapping[str, str]) -> str:
+    """Return a point as text, for readers and for file names."""
+    return ",".join(f"{factor}={key}" for factor, key in levels.items())
+
+
+def _written_at(
+    study: Study, experiment: Experiment, levels: Mapping[str, str], engine: str, place: Place
+) -> Place:
+    """Return the place of a template's value in a study: at a point it may be a parameter's."""
+    if not place or not str(place[0]).startswith("$"):
+        return place
+    name, rest = str(place[0])[1:], place[1:]
+    own = "experiments", experiment.id
+    for factor in reversed(experiment.factors):
+        key = levels[factor.id]
+        if any(level.key == key and name in level.set for level in factor.levels):
+            return (*own, "factors", factor.id, "levels", key, "set", name, *rest)
+    if name in study.substituted(engine):
+        return ("substitutions", engine, "set", name, *rest)
+    where = (*own, "parameters") if name in experiment.parameters else ("parameters",)
+    return (*where, name, "value", *rest)
 
 
 def design_study(

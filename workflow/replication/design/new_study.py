@@ -7,11 +7,12 @@ from typing import Any
 
 import yaml
 
-from replication.design.config import STUDIES, load_study, study_ids
+from replication.design.config import STUDIES, load_study, study_files, study_ids
 from replication.design.study_check import check_study
 from replication.engines.catalogue import ENGINES
 from replication.study.errors import InputError, check_known
 from replication.study.files import read_text, read_yaml, write_text
+from replication.study.position import located
 from replication.study.published import published_path
 from replication.study.study import Study
 from replication.study.table import PUBLISHED_COLUMNS
@@ -53,7 +54,8 @@ def new_study(
     try:
         for path, text in made.items():
             write_text(path, text)
-        check_study(load_study(root, study), published_path(root, study))
+        with located(*study_files(root, study)):
+            check_study(load_study(root, study), published_path(root, study))
     except BaseException:
         for path in made:
             path.unlink(missing_ok=True)

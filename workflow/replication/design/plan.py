@@ -13,6 +13,7 @@ from replication.design.input_hashes import code, value_hash
 from replication.design.study_check import check_study
 from replication.simulate.store import Totals, count_runs
 from replication.study.files import sha256_of, write_text
+from replication.study.position import located
 from replication.study.published import published_path
 from replication.study.scenario import Host
 from replication.study.study import Study
@@ -88,10 +89,10 @@ def load_plan(
         if kept.key == key:
             return kept
     tier = load_tier(root, config.tier)
-    runs = {
-        name: design_study(study, tier, list(named), config.ns3_version)
-        for name, study in studies.items()
-    }
+    runs = {}
+    for name, study in studies.items():
+        with located(*study_files(root, name)):
+            runs[name] = design_study(study, tier, list(named), config.ns3_version)
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
     planned = {}
     for name, own in runs.items():
@@ -103,7 +104,8 @@ def load_plan(
         )
     plan = Plan(key, named, target_s, planned)
     for name, study in studies.items():
-        check_study(study, published_path(root, name))
+        with located(*study_files(root, name)):
+            check_study(study, published_path(root, name))
     with contextlib.suppress(OSError):
         write_text(root / KEPT, _FORMAT.dump_json(plan).decode())
     return plan

@@ -11,8 +11,10 @@ from typing import Any
 
 from replication.engines.model import Engine, Refusals
 from replication.engines.ns3 import NS3_VERSION, own_program
-from replication.study.files import file_sha256, read_yaml
+from replication.study.files import file_sha256
 from replication.study.link import Queue, Red, TokenBucketFilter
+from replication.study.model import Document
+from replication.study.position import read_models
 from replication.study.scenario import Host, Scenario, TcpFlow
 
 
@@ -327,6 +329,20 @@ def chosen_engine(name: str, ns3_version: str = NS3_VERSION) -> Engine:
 LOCK = Path("workflow/engines/packages.yaml")
 
 
+class LockedPackage(Document):
+    """A Debian package that decides an engine's results, and the hash of its `file`."""
+
+    package: str
+    version: str
+    file: str
+    sha256: str
+
+
+def locked_packages(root: Path) -> dict[str, LockedPackage]:
+    """Return the locked packages by engine; InputError names a wrong field."""
+    return read_models(root / LOCK, LockedPackage)
+
+
 @functools.cache
 def _sha256(root: Path, file: Path) -> str:
     """Return the hash of a file, which the kernel's build notes with size and date."""
@@ -352,16 +368,16 @@ def package_warning(found: dict[str, Any] | None) -> str:
 
 def find_package(root: Path, engine: str) -> dict[str, Any] | None:
     """Return the installed package that an engine's results depend on, if any."""
-    locked = read_yaml(root / LOCK).get(engine)
+    locked = locked_packages(root).get(engine)
     if locked is None:
         return None
     # The build of the linux engine reads this variable too.
     source = os.environ.get("REPLICATION_LINUX_SOURCE") if engine == "linux" else None
-    file = Path(source or locked["file"])
+    file = Path(source or locked.file)
     if not file.is_file():
         return None
-    name, version, sha256 = locked["package"], locked["version"], _sha256(root, file)
-    as_locked = sha256 == locked["sha256"]
+    name, version, sha256 = locked.package, locked.version, _sha256(root, file)
+    as_locked = sha256 == locked.sha256
     return {
         "package": name,
         "version": version if as_locked else _installed_version(name),

@@ -14,8 +14,9 @@ from typing import Annotated
 import yaml
 from pydantic import Field
 
-from replication.study.files import read_model, write_text
+from replication.study.files import write_text
 from replication.study.model import Document, Text
+from replication.study.position import read_model
 
 FOLDER = Path("workflow/engines/generations")
 

@@ -15,7 +15,9 @@ from replication.study.link import Queue
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario, TcpFlow
 
 #: The code that writes the program's input file.
-INPUT_FILE_SOURCES = tuple(Path(__file__).with_name(name) for name in ("input_file.py", "routing.py"))
+INPUT_FILE_SOURCES = tuple(
+    Path(__file__).with_name(name) for name in ("input_file.py", "routing.py")
+)
 
 
 #: What an engine refuses, and whether a flow, queue or scenario has it.

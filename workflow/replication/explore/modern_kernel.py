@@ -17,11 +17,12 @@ from replication.design.design import Run, design_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
 from replication.explore.machine import Costs, Machine, by_replicate, write_json
-from replication.study.errors import InputError, check_known
-from replication.study.files import read_json, read_model
+from replication.study.errors import check_known
+from replication.study.files import read_json
 from replication.study.model import Document, EngineName, Identifier, Text
+from replication.study.position import located, read_model, within
 from replication.study.study import Study
-from replication.study.variation import Variation, apply
+from replication.study.variation import Variation, apply, check_variation
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
@@ -65,17 +66,17 @@ def modern_studies(root: Path, studies: Collection[str], engines: Collection[str
 def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
     """Return a study with its substitutions, and its runs in a tier."""
     modern = load_modern(root)
-    check_known(f"{CONFIG}: studies", [name], modern.studies)
-    check_known(f"{CONFIG}: tiers", [tier], modern.tiers)
-    study, substituted = load_study(root, name), modern.studies[name].set
-    try:
-        if substituted is not None:
-            # The study's own substitutions on this engine must not override these.
-            others = [one for one in study.substitutions if one.engine != modern.engine]
-            study = apply(study.model_copy(update={"substitutions": others}), substituted)
-        return study, design_study(study, modern.tiers[tier], [modern.engine])
-    except InputError as error:
-        raise InputError(f"{CONFIG}: {name}: {error}") from None
+    study = load_study(root, name)
+    with located(root / CONFIG):
+        check_known("studies", [name], modern.studies, ("studies",))
+        check_known("tiers", [tier], modern.tiers, ("tiers",))
+        with within("studies", name, "set", words=name):
+            if (substituted := modern.studies[name].set) is not None:
+                check_variation(study, substituted)
+                # The study's own substitutions on this engine must not override these.
+                others = [one for one in study.substitutions if one.engine != modern.engine]
+                study = apply(study.model_copy(update={"substitutions": others}), substituted)
+            return study, design_study(study, modern.tiers[tier], [modern.engine])
 
 
 def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:

@@ -25,7 +25,7 @@ import pyarrow as pa
 import scipy
 from pydantic import JsonValue
 
-from replication.design.config import Scale, Sensitivity, load_sensitivity, load_study
+from replication.design.config import SENSITIVITY, Scale, Sensitivity, load_sensitivity, load_study
 from replication.design.design import Run
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.catalogue import chosen_engine
@@ -39,6 +39,7 @@ from replication.metrics.results import Results
 from replication.metrics.statistic import wilson_interval
 from replication.study.errors import InputError, check_known
 from replication.study.files import read_json
+from replication.study.position import located
 from replication.study.published import published_path, read_published
 from replication.study.study import Study
 from replication.study.table import (
@@ -160,7 +161,7 @@ def value_range(published: float, values: Sequence[float]) -> dict[str, object]:
 def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
     """Return the design points of a study that its budget allows; print how many those are."""
     scale = settings.of(study.id).exploration
-    study, axes = _explored(study, settings)
+    study, axes = explored(study, settings)
     alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
     points = _seeds(study, scale, settings.replicates_at_default, engine)
     usual = {run.refusal for run in points[0].runs}
@@ -191,16 +192,24 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
     return points
 
 
-def _explored(study: Study, settings: Sensitivity) -> tuple[Study, list[Assumption]]:
+def check_scale(root: Path, study: Study) -> None:
+    """Raise InputError for a name in a study's scale that the study does not have."""
+    with located(root / SENSITIVITY):
+        explored(study, load_sensitivity(root))
+
+
+def explored(study: Study, settings: Sensitivity) -> tuple[Study, list[Assumption]]:
     """Return the explored part of a study, and its assumptions that vary."""
-    own, where = settings.of(study.id), f"configs/sensitivity.yaml: studies.{study.id}"
+    own, where = settings.of(study.id), f"studies.{study.id}"
     known = {experiment.id: experiment for experiment in study.experiments}
     wanted = own.exploration.experiments or [*known]
-    check_known(f"{where}.exploration.experiments", wanted, known)
+    place = "studies", study.id, "exploration", "experiments"
+    check_known(f"{where}.exploration.experiments", wanted, known, place)
     kept = [one for name, one in known.items() if name in wanted]
     study = study.model_copy(update={"experiments": kept})
     found = assumptions(study)
-    check_known(f"{where}.held", own.held, {one.key for one in found})
+    held = "studies", study.id, "held"
+    check_known(f"{where}.held", own.held, {one.key for one in found}, held)
     return study, [a for a in found if a.alternatives and a.key not in own.held]
 
 

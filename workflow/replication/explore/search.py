@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from replication.design.config import Sensitivity, load_sensitivity, load_study
+from replication.design.config import Sensitivity, explanations_path, load_sensitivity, load_study
 from replication.explore.machine import Machine
 from replication.explore.score import PAYS_BITS
 from replication.explore.trial import (
@@ -35,6 +35,7 @@ from replication.explore.trial import (
     without_each,
 )
 from replication.metrics.cell_map import map_cells
+from replication.study.position import located
 from replication.study.published import published_path, read_published
 from replication.verdicts.cause import Coupled, Explanations, check_explanations, level_key
 
@@ -91,9 +92,11 @@ class Search:
         """Return the search that files describe; InputError where they do not fit together."""
         study = load_study(root, found.study)
         numbers = read_published(published_path(root, study.id))
+        cells = map_cells(study, numbers)
+        with located(explanations_path(root, study.id)):
+            check_explanations(found, study, cells)
         # Configurations have one run, so spreads cannot be compared.
-        cells = [cell for cell in map_cells(study, numbers) if not cell.is_spread]
-        check_explanations(found, study, cells)
+        cells = [cell for cell in cells if not cell.is_spread]
         runner = TrialRunner(study, found, machine)
         judge = CellJudge(runner, cells) if found.score == "cells" else ClaimJudge(runner)
         return cls(runner, judge, *judge.parts(), load_sensitivity(root))

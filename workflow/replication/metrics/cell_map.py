@@ -1,13 +1,14 @@
 """The mapping of published numbers to quantities of our runs, by the tables of a study."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Quantity
-from replication.study.errors import InputError, check_known
+from replication.study.errors import InputError, check_known, cut
 from replication.study.parameter import Level
+from replication.study.position import within
 from replication.study.published import Cell, PublishedNumber, Table, half_ulp
 from replication.study.study import Study
 
@@ -82,7 +83,10 @@ def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell
         if factor is not None:
             check_known(f"{number.where}: {what}", [key], _levels(study, experiment, factor))
             where[factor] = [key]
-    unit = "1" if cell.aggregate == "jain" else check_metric(cell.metric).unit
+    where_cell = ("tables", table.id, "columns" if table.cell is None else "cell", number.column)
+    with within(*where_cell, words=f"table {table.id}, column {cut(number.column, 64)}"):
+        unit = check_metric(cell.metric).unit
+    unit = "1" if cell.aggregate == "jain" else unit
     if unit != number.unit:
         raise InputError(
             f"{number.where}: the number is in {number.unit!r}, metric {cell.metric} in "
@@ -132,30 +136,36 @@ def _label(study: Study, table: Table, factor: str | None, key: str) -> str:
 def check_complete(study: Study, cells: Sequence[MappedCell], published: str) -> None:
     """Check that each cell of the tables has a number or is `not_printed`, or InputError."""
     given = {cell.key for cell in cells}
-    claims = f"configs/studies/{study.id}/claims.yaml"
     for table in study.tables:
-        where = f"{claims}: table {table.id}"
-        rows = list(table.rows or _levels(study, table.experiment, table.row_factor))
-        columns = list(table.columns or _levels(study, table.experiment, table.column_factor))
-        absent = _keys(table.not_printed)
-        printed = [key for key in itertools.product(rows, columns) if key not in absent]
-        check_known(f"{where}: not_printed: row", (row for row, _ in absent), rows)
-        check_known(f"{where}: not_printed: column", (column for _, column in absent), columns)
-        for row, column in absent:
-            if (table.id, row, column) in given:
-                number = f"{published} has a number for {column}"
-                raise InputError(f"{where}: not_printed.{row}: {number}; remove one of them")
-        for row, column in _keys(table.not_comparable):
-            if (row, column) not in printed:
-                key = f"not_comparable.{row}.{column}"
-                raise InputError(f"{where}: {key}: no number is printed; remove it")
-        if missing := [key for key in printed if (table.id, *key) not in given]:
-            row, column = missing[0]
-            raise InputError(
-                f"{published}: table {table.id}, row {row}, column {column}: has no number, one of "
-                f"{len(missing)} in the table; add it, or name it under not_printed of the table "
-                f"in {claims}"
-            )
+        with within("tables", table.id, words=f"table {table.id}"):
+            _check_table(study, table, given, published)
+
+
+def _check_table(
+    study: Study, table: Table, given: Collection[tuple[str, str, str]], published: str
+) -> None:
+    rows = list(table.rows or _levels(study, table.experiment, table.row_factor))
+    columns = list(table.columns or _levels(study, table.experiment, table.column_factor))
+    absent = _keys(table.not_printed)
+    printed = [key for key in itertools.product(rows, columns) if key not in absent]
+    for row, column in absent:
+        check_known("not_printed: row", [row], rows, ("not_printed",))
+        check_known("not_printed: column", [column], columns, ("not_printed", row))
+        if (table.id, row, column) in given:
+            number = f"{published} has a number for {column}"
+            place = "not_printed", row, column
+            raise InputError(f"not_printed.{row}: {number}; remove one of them", place)
+    for row, column in _keys(table.not_comparable):
+        if (row, column) not in printed:
+            place = "not_comparable", row, column
+            raise InputError(f"{'.'.join(place)}: no number is printed; remove it", place)
+    if missing := [key for key in printed if (table.id, *key) not in given]:
+        row, column = missing[0]
+        raise InputError(
+            f"row {row}, column {column}: has no number in {published}, one of {len(missing)} in "
+            "the table; add it there, or name it under not_printed here",
+            (),
+        )
 
 
 def _keys(cells: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:

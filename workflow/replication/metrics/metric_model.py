@@ -4,11 +4,12 @@ import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
 from replication.study.claim_model import Flows, Quantity
-from replication.study.errors import InputError
+from replication.study.errors import InputError, cut, quoted
 from replication.study.study import Study
 
 #: Unit of the data: unit to show, and factor to it.
@@ -66,7 +67,10 @@ def check_metric(
 ) -> Metric:
     """Return the metric `name`; MetricError if it, its aggregate, window or links do not exist."""
     if name not in METRICS:
-        raise MetricError(f"unknown metric {name!r}; known metrics: {', '.join(METRICS)}")
+        near = get_close_matches(name, METRICS, 1) or [m for m in METRICS if name in m]
+        nearest = f"nearest: {near[0]}; " if near else ""
+        text = f"metric: {quoted(name)} is unknown; {nearest}`replicate metrics` lists all"
+        raise MetricError(text, ("metric",))
     metric = METRICS[name]
 
     def others(matches: Callable[[Metric], object]) -> str:
@@ -75,19 +79,23 @@ def check_metric(
     if window and metric.source == "flow" and not metric.column:
         raise MetricError(
             f"metric {name!r} is a total of the whole run and has no window_s; "
-            f"metrics with a window: {others(lambda m: m.source != 'flow' or m.column)}"
+            f"metrics with a window: {others(lambda m: m.source != 'flow' or m.column)}",
+            ("window_s",),
         )
     if aggregate == "pooled" and (not metric.pooled or window):
         raise MetricError(
             f"metric {name!r} cannot be pooled{' over a window' if window else ''}; "
-            f"pooled needs whole runs of {others(lambda m: m.pooled)}"
+            f"pooled needs whole runs of {others(lambda m: m.pooled)}",
+            ("aggregate",),
         )
     if aggregate == "jain" and metric.source in ("queue", "fairness"):
-        raise MetricError(f"metric {name!r} has no value for each flow, so no Jain's index")
+        text = f"metric {name!r} has no value for each flow, so no Jain's index"
+        raise MetricError(text, ("aggregate",))
     if links is not None and metric.source != "queue":
         raise MetricError(
-            f"links: {', '.join(links)}, but metric {name!r} is not taken over links; leave links "
-            f"out, or name one of {others(lambda m: m.source == 'queue')}"
+            f"links: {cut(', '.join(links), 60)}, but metric {name!r} is not taken over links; "
+            f"leave links out, or name one of {others(lambda m: m.source == 'queue')}",
+            ("links",),
         )
     return metric
 

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from replication.study.errors import InputError
-from replication.study.files import fetch, parse_yaml, sha256_of
+from replication.study.files import fetch, sha256_of
 from replication.study.model import Document
+from replication.study.position import read_models
 from replication.study.study import Study
 
 #: A data flow has at least this share of the busiest flow's samples. iperf3's control connection is
@@ -106,6 +107,11 @@ class TraceSource(Document):
     files: dict[str, dict[Literal["path", "sha256"], str]]
 
 
+def load_sources(root: Path) -> dict[str, TraceSource]:
+    """Return the published traces by study; InputError names a wrong field."""
+    return read_models(root / SOURCES, TraceSource)
+
+
 def has_traces(study: Study) -> bool:
     """Return whether a study has published traces."""
     return any(table.id.startswith(TABLE_PREFIX) for table in study.tables)
@@ -129,10 +135,9 @@ def fetch_traces(root: Path, source: Path | None = None) -> str:
     `source` is a folder with ``<study>/<trace>.sender-ss.csv``, or a clone of the authors'
     repository; without it they come from GitHub. InputError: one is missing or differs.
     """
-    studies = parse_yaml((root / SOURCES).read_bytes())
+    studies = load_sources(root)
     count = 0
-    for study, document in studies.items():
-        published = TraceSource.model_validate(document)
+    for study, published in studies.items():
         for name, file in published.files.items():
             target = root / FOLDER / study / f"{name}{TRACE_SUFFIX}"
             address = f"{_GITHUB}/{published.repository}/{published.commit}/{file['path']}"

@@ -37,6 +37,7 @@ from replication.study import files
 from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.model import Document
+from replication.study.position import read_model
 from replication.study.table import Row, read_parquet, read_rows, write_parquet
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import COUNTS
@@ -233,7 +234,7 @@ def fetch_results(root: Path, address: str | None = None) -> str:
     InputError: no address is known, it cannot be reached, or it has a different file.
     """
     require_unaltered(root, lambda name: name == ARCHIVE)
-    archive = files.read_model(root / ARCHIVE, Archive)
+    archive = read_model(root / ARCHIVE, Archive)
     if address is None and archive.address is None:
         raise InputError(
             f"{ARCHIVE}: has no address: {archive.file} is not published yet; give an address as "

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from replication.study.errors import InputError
-from replication.study.files import read_yaml
+from replication.study.model import Document
+from replication.study.position import read_model
 
 ROOT = Path(__file__).resolve().parents[3]
 #: The variable that keeps the caller's HOME.
@@ -18,6 +19,21 @@ _CALLERS_HOME = "REPLICATION_HOME"
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Folders that runs write to.
 _WRITTEN = (".", ".snakemake", ".cache", "data/reproduced", "reports")
+
+
+class Variables(Document):
+    """configs/environment.yaml: variables that reach the project by purpose, and those it sets."""
+
+    core: list[str]
+    packages: list[str]
+    containers: list[str]
+    cluster: list[str]
+    display: list[str]
+    own: list[str]
+    fixed: dict[str, int | str]
+
+
+PURPOSES = tuple(name for name in Variables.model_fields if name != "fixed")
 
 
 def enter(root: Path) -> None:
@@ -77,9 +93,9 @@ def _replace(environment: dict[str, str]) -> None:
 
 def _kept(*purposes: str) -> dict[str, str]:
     """Return the variables that the list allows for these purposes (default: all) or sets."""
-    lists = read_yaml(ROOT / "configs" / "environment.yaml")
-    fixed = {name: str(value) for name, value in lists.pop("fixed").items()}
-    let_in = [pattern for purpose in purposes or lists for pattern in lists[purpose]]
+    lists = read_model(ROOT / "configs" / "environment.yaml", Variables)
+    fixed = {name: str(value) for name, value in lists.fixed.items()}
+    let_in = [pattern for purpose in purposes or PURPOSES for pattern in getattr(lists, purpose)]
     kept = {
         name: value
         for name, value in os.environ.items()

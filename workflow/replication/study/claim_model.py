@@ -4,15 +4,22 @@ A test yields one number per replicate, the statistic. It must meet `expect` for
 `direction` for `direction only`. Both are set from the paper's words before a run is looked at.
 """
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    model_validator,
+)
 
-from replication.study.errors import check_known
-from replication.study.files import read_model
+from replication.study.errors import InputError, Place, check_known
 from replication.study.model import (
     Document,
     EngineName,
@@ -22,6 +29,7 @@ from replication.study.model import (
     one_of,
     reaches,
 )
+from replication.study.position import read_model
 
 #: Keys of a factor's levels; a file may give a single one without a list.
 Levels = Annotated[
@@ -91,6 +99,20 @@ class Quantity(Measured):
         return self.model_dump_json(exclude_defaults=True)
 
 
+def check_bounds(test: Document, low: float, high: float, of: str) -> None:
+    """Raise InputError for a bound of a test beyond the range of its statistic."""
+    for key in ("expect", "direction"):
+        condition = getattr(test, key)
+        for end in ("at_least", "at_most"):
+            bound = getattr(condition, end, None)
+            if bound is not None and not low <= bound <= high:
+                raise InputError(
+                    f"{key}.{end}: {bound:g} is beyond what it bounds, {of}: from {low:g} to "
+                    f"{high:g}",
+                    (key, end),
+                )
+
+
 class Condition(Document):
     """Bounds of the statistic: `at_least`, `at_most` or both."""
 
@@ -132,8 +154,25 @@ class PublishedRun(Document):
         return f"one of our runs could give {self.published:g}"
 
 
+#: Tags of expectations; no key of a document is called so.
+_BOUNDS, _RUN = "(bounds)", "(one run)"
+
+
+def _kind_of_expectation(value: Any) -> str:
+    keys = value if isinstance(value, dict) else ()
+    is_run = isinstance(value, PublishedRun) or "published" in keys or "factor" in keys
+    return _RUN if is_run else _BOUNDS
+
+
+#: Bounds, or the statistic of one published run, told apart by their keys.
+_Expectation = Annotated[
+    Annotated[Condition, Tag(_BOUNDS)] | Annotated[PublishedRun, Tag(_RUN)],
+    Discriminator(_kind_of_expectation),
+]
+
+
 class _OfRuns(Document):
-    expect: Condition | PublishedRun
+    expect: _Expectation
     direction: Condition | None = None
 
 
@@ -158,6 +197,11 @@ class RatioTest(_OfRuns):
     left: Quantity
     right: Quantity
     reduce: Literal["mean", "minimum", "maximum", "ratio_of_means"] = "mean"
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> Self:
+        check_bounds(self, 0, math.inf, "a ratio")
+        return self
 
 
 class EquivalenceTest(Document):
@@ -195,6 +239,11 @@ class ShareTest(_Tied):
     right: Quantity
     factor: Annotated[float, Field(gt=0)] = 1.0
 
+    @model_validator(mode="after")
+    def _can_be_met(self) -> Self:
+        check_bounds(self, 0, 1, "a share")
+        return self
+
 
 class TrendTest(_Tied):
     """Spearman's rank correlation of the quantity with the value of factor `over`.
@@ -208,6 +257,11 @@ class TrendTest(_Tied):
     of: Quantity
     over: Identifier
     worst: bool = True
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> Self:
+        check_bounds(self, -1, 1, "a rank correlation")
+        return self
 
 
 class CrossoverTest(_Judged):
@@ -253,6 +307,10 @@ class NotTestable(Document):
 Test = Annotated[SimpleTest | AllTest | NotTestable, Field(discriminator="kind")]
 
 
+#: Keys of the quantities of a test.
+SIDES = ("of", "left", "right")
+
+
 def sides(test: SimpleTest) -> list[Quantity]:
     """Return the quantities that a test compares."""
     if isinstance(test, TrendTest | ValueTest):
@@ -287,6 +345,19 @@ class Claim(_Sentence):
     def quantities(self) -> list[Quantity]:
         """Return every quantity of the test."""
         return [quantity for test in self.tests() for quantity in sides(test)]
+
+    def placed_quantities(self) -> Iterator[tuple[Place, Quantity]]:
+        """Yield every quantity of the test with its place in the claim."""
+        for place, test in self.placed_tests():
+            for side in SIDES:
+                if (quantity := getattr(test, side, None)) is not None:
+                    yield (*place, side), quantity
+
+    def placed_tests(self) -> Iterator[tuple[Place, SimpleTest]]:
+        """Yield the parts of the test with their places in the claim."""
+        is_all = isinstance(self.test, AllTest)
+        for number, test in enumerate(self.tests()):
+            yield (("test", "parts", number) if is_all else ("test",)), test
 
     def tests(self) -> list[SimpleTest]:
         """Return the parts of the test; none for a claim that cannot be tested."""
@@ -342,7 +413,12 @@ class Finding(Document):
 
     @model_validator(mode="after")
     def _known_placeholders(self) -> Self:
-        check_known("text: fact", re.findall(r"\{(\w+)\}", self.text), self.facts)
+        named = re.findall(r"\{(\w+)\}", self.text)
+        check_known("text: fact", named, self.facts, ("text",))
+        try:
+            self.text.format_map(dict.fromkeys(self.facts, ""))
+        except (ValueError, LookupError, AttributeError, TypeError):
+            raise InputError("text: write braces only around a fact's name", ("text",)) from None
         return self
 
     @property
@@ -362,11 +438,17 @@ class Findings(Document):
     def _defaults_first(self) -> Self:
         first = self.findings[0]
         if first.rests_on != "defaults" or first.chart is None:
-            raise ValueError("the first finding must rest on the defaults alone and name a chart")
+            text = "the first finding must rest on the defaults alone and name a chart"
+            raise InputError(text, ("findings", 0))
         return self
+
+
+def findings_path(root: Path, study: str) -> Path:
+    """Return the file of a study's findings."""
+    return root / "configs/studies" / study / "findings.yaml"
 
 
 def load_findings(root: Path, study: str) -> list[Finding]:
     """Return a study's findings; none without the file."""
-    path = root / "configs/studies" / study / "findings.yaml"
+    path = findings_path(root, study)
     return read_model(path, Findings).findings if path.is_file() else []

@@ -2,21 +2,21 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import math
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ValidationError
 
-from replication.study.errors import InputError, describe
+from replication.study.errors import InputError, cut, quoted
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
+_MOST_DIGITS = 1000
 _TEXT = "tag:yaml.org,2002:str"
 #: Remedy for a generated file that is damaged or of another version.
 REMEDY = "remove it and run again"
@@ -39,15 +39,25 @@ class _Loader(yaml.CSafeLoader):
             seen = set()
             for key, _ in node.value:
                 if key.tag not in (_TEXT, "tag:yaml.org,2002:merge"):
-                    raise _problem(key, f"key {key.value!r} is not text; put it in quotes")
+                    raise _problem(key, f"key {quoted(key.value)} is not text; put it in quotes")
                 if key.value in seen:
-                    raise _problem(key, f"key {key.value!r} is given twice")
+                    raise _problem(key, f"key {quoted(key.value)} is given twice")
                 seen.add(key.value)
         super().flatten_mapping(node)
 
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        """Return a whole number, of which Python reads no more than some thousand digits."""
+        if len(node.value) > _MOST_DIGITS:
+            raise _problem(node, f"a number has more than {_MOST_DIGITS} digits; shorten it")
+        return int(node.value)
 
-def _problem(node: yaml.Node, text: str) -> yaml.MarkedYAMLError:
-    return yaml.constructor.ConstructorError(None, None, text, node.start_mark)
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
+
+
+def _problem(node: yaml.Node | yaml.Event, text: str) -> yaml.MarkedYAMLError:
+    mark: Any = node.start_mark
+    return yaml.constructor.ConstructorError(None, None, text, mark)
 
 
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(\.\d*)?|(\.\d+))([eE][-+]?\d+)?", re.ASCII)
@@ -61,16 +71,89 @@ for _tag, _pattern, _first in (
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
 
 
+#: Most values of a document with its aliases expanded, and the deepest nesting.
+_MOST_VALUES, _DEEPEST = 200_000, 100
+#: Brackets, and the indicators of nested blocks at the start of a line.
+_ALIAS = re.compile(rb"\*[^\s*]")
+_BRACKET, _INDICATORS = re.compile(rb"[\[\]{}]"), re.compile(rb"^[ ?:-]{100,}", re.MULTILINE)
+
+
 def parse_yaml(text: str | bytes) -> Any:
     """Return the document in a text; InputError names the line of an error."""
+    with _yaml_errors(text):
+        _check_depth(text)
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            if _ALIAS.search(text if isinstance(text, bytes) else text.encode()):
+                _check_expanded(node, {})
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+
+
+def compose_yaml(text: str | bytes) -> yaml.Node | None:
+    """Return the nodes of a text, which have lines; InputError as `parse_yaml`."""
+    with _yaml_errors(text):
+        _check_depth(text)
+        return yaml.compose(text, Loader=_Loader)
+
+
+@contextlib.contextmanager
+def _yaml_errors(text: str | bytes) -> Iterator[None]:
     try:
-        return yaml.load(text, Loader=_Loader)
+        yield
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n" if isinstance(text, str) else b"\n") + 1  # type: ignore[arg-type]
+        raise InputError(f"line {line}: is not UTF-8 text without control characters") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
-        raise InputError(f"{where}{error.problem or error.context}") from None
+        problem = cut(str(error.problem or error.context), 200)
+        raise InputError(f"{where}{problem}") from None
+    except InputError:
+        raise
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"is not YAML: {' '.join(str(error).split())}") from None
+        raise InputError(f"is not YAML: {cut(' '.join(str(error).split()), 200)}") from None
+
+
+def _check_depth(text: str | bytes) -> None:
+    """Refuse a text that is nested too deeply for libyaml, which would end the process."""
+    content = text.encode() if isinstance(text, str) else text
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(content):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    if deepest <= _DEEPEST and not _INDICATORS.search(content):
+        return
+    # Brackets may be text. Events are exact, slower, and not nested themselves.
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise _problem(event, f"is nested more than {_DEEPEST} levels deep; write it flat")
+
+
+def _check_expanded(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
+    """Return the number of values in a node with its aliases expanded."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if node in sizes:
+        if not sizes[node]:
+            raise _problem(node, "contains itself; remove the alias")
+        return sizes[node]
+    sizes[node] = 0
+    size = 1
+    for entry in node.value:
+        parts = entry if isinstance(entry, tuple) else (entry,)
+        size += sum(_check_expanded(part, sizes) for part in parts)
+    if size > _MOST_VALUES:
+        raise _problem(node, f"has more than {_MOST_VALUES} values; use fewer aliases")
+    sizes[node] = size
+    return size
 
 
 def read_number(text: str) -> int | float | None:
@@ -91,44 +174,18 @@ def read_yaml(path: Path) -> Any:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        separator = ", " if str(error).startswith("line ") else ": "
+        raise InputError(f"{path}{separator}{error}") from None
 
 
-def read_model(path: Path, model: type[ModelT], *more: Path) -> ModelT:
-    """Read `path` and the keys of `more` files as `model`; InputError names file and field."""
-    document: Any = read_yaml(path)
-    source = dict.fromkeys(document if isinstance(document, dict) else (), path)
-    for further in more:
-        keys = read_yaml(further)
-        if not isinstance(keys, dict):
-            raise InputError(f"{further}: must be a mapping")
-        for key in keys:
-            if key in source:
-                raise InputError(f"{further}: {key!r} is in {source[key].name} already; keep one")
-        source |= dict.fromkeys(keys, further)
-        document |= keys
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        place = error.errors()[0]["loc"]
-        wrong = source.get(str(place[0]), path) if place else path
-        raise InputError(f"{wrong}{_line(wrong, place)}: {describe(error, document)}") from None
-
-
-def _line(path: Path, place: tuple[int | str, ...]) -> str:
-    """Return the line of an error's place in a file, as ", line 3"."""
-    node, line = yaml.compose(path.read_bytes(), Loader=_Loader), 1
-    for part in place:
-        # A part that is the kind of a union is not in the file.
-        if isinstance(node, yaml.SequenceNode):
-            found = {number: (entry, entry) for number, entry in enumerate(node.value)}
-        else:
-            pairs = node.value if isinstance(node, yaml.MappingNode) else []
-            found = {key.value: (key, value) for key, value in pairs}
-        if part in found:
-            start, node = found[part]
-            line = start.start_mark.line + 1
-    return f", line {line}" if line > 1 else ""
+def read_mapping(path: Path, keys: Iterable[str]) -> dict[str, Any]:
+    """Return the mapping in `path`; InputError if it is none, with examples of its keys."""
+    document = read_yaml(path)
+    if not isinstance(document, dict):
+        kind = {list: "a list", type(None): "empty"}.get(type(document), "a single value")
+        examples = ", ".join(itertools.islice(keys, 3))
+        raise InputError(f"{path}, line 1: is {kind}; it must have keys, such as {examples}")
+    return document
 
 
 def read_text(path: Path) -> str:

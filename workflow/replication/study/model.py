@@ -101,7 +101,13 @@ class Document(BaseModel):
         if not isinstance(document, dict) or document.keys() <= known.keys():
             return document
         problems = [
-            InitErrorDetails(type=_no_such_key(str(key), [*known]), loc=(str(key),), input=value)
+            InitErrorDetails(
+                type=PydanticCustomError(
+                    "unknown_key", "{words}", {"words": no_such_key(str(key), [*known])}
+                ),
+                loc=(str(key),),
+                input=value,
+            )
             for key, value in document.items()
             if key not in known
         ]
@@ -120,9 +126,9 @@ def one_of(*names: str) -> Any:
     return model_validator(mode="after")(check)
 
 
-def _no_such_key(key: str, known: list[str]) -> PydanticCustomError:
+def no_such_key(key: str, known: list[str]) -> str:
+    """Return the message on an unknown key, with the nearest known one."""
     # A part of a long name, such as `ssthresh`, is not a close match of it.
     near = [name for name in known if key in name] or get_close_matches(key, known)
     nearest = f"nearest: {near[0]}; " if near else ""
-    words = f"no such key; {nearest}every key: {REFERENCE}"
-    return PydanticCustomError("unknown_key", "{words}", {"words": words})
+    return f"no such key; {nearest}every key: {REFERENCE}"

@@ -1,14 +1,13 @@
 """Parameters of a study, each published or assumed, and the factors that vary them."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_validator
 
-from replication.study.errors import describe
+from replication.study.errors import InputError, describe, problems, quoted
 from replication.study.model import LINE, Document, Identifier, Interval, Label, Text, one_of
 
 #: Most points of an experiment.
@@ -132,6 +131,15 @@ class LevelValues(Document):
     quick: list[int | float] = []
     """Numbers that quick tiers run too."""
 
+    @model_validator(mode="after")
+    def _quick_levels_exist(self) -> Self:
+        for number in self.quick:
+            if number not in self.values:
+                there = ", ".join(f"{value:g}" for value in self.values[:20])
+                text = f"quick: {number:g} is none of the values; there are {there}"
+                raise InputError(text, ("quick", str(number)))
+        return self
+
     def levels(self) -> Iterator[dict[str, Any]]:
         """Yield the levels as a file would list them; values of whole numbers are whole."""
         kind = int if all(isinstance(n, int) for n in (self.times, *self.values)) else float
@@ -153,7 +161,9 @@ def _generated(levels: Any) -> Any:
     try:
         return list(LevelValues.model_validate(levels).levels())
     except ValidationError as error:
-        raise ValueError(describe(error)) from None
+        raise InputError(describe(error, levels), problems(error, levels)[0].place) from None
+    except OverflowError:
+        raise InputError("values and times: a number is too large", ("values",)) from None
 
 
 class Factor(_Tagged):
@@ -173,12 +183,14 @@ class Factor(_Tagged):
 
     @model_validator(mode="after")
     def _unique_levels(self) -> Self:
-        unique((level.key for level in self.levels), f"level of factor {self.id}")
+        unique((level.key for level in self.levels), f"level of factor {self.id}", "levels")
         return self
 
 
-def unique(names: Iterable[str], what: str) -> None:
-    """Raise ValueError if one of `names` occurs twice."""
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise ValueError(f"duplicate {what}: {name!r}")
+def unique(names: Iterable[str], what: str, *place: str | int) -> None:
+    """Raise InputError if one of `names`, those of the list at `place`, occurs twice."""
+    seen = set()
+    for number, name in enumerate(names):
+        if name in seen:
+            raise InputError(f"duplicate {what}: {quoted(name)}", (*place, number))
+        seen.add(name)

@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,7 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from replication.study.claim_model import Flows, Measured, Where
-from replication.study.errors import InputError
+from replication.study.errors import InputError, cut, quoted
 from replication.study.files import read_number
 from replication.study.model import (
     LINE,
@@ -70,13 +71,14 @@ class PublishedNumber:
 
     @property
     def cell(self) -> str:
-        """The number's place in the tables."""
-        return f"table {self.table}, row {self.row}, column {self.column}"
+        """The number's place in the tables, for messages."""
+        table, row, column = (cut(name, 64) for name in (self.table, self.row, self.column))
+        return f"table {table}, row {row}, column {column}"
 
     @property
     def where(self) -> str:
         """The number's place, for messages."""
-        return f"{self.file}: line {self.line}: {self.cell}"
+        return f"{self.file}, line {self.line}: {self.cell}"
 
 
 def published_path(root: Path, study: str) -> Path:
@@ -87,40 +89,60 @@ def published_path(root: Path, study: str) -> Path:
 def read_published(path: Path) -> list[PublishedNumber]:
     """Read a study's published numbers in the file's order; InputError names line and field."""
     line = 1
-    found: dict[str, PublishedNumber] = {}
-    factors: dict[tuple[str, str, bool], tuple[float | None, int]] = {}
+    found: dict[tuple[str, str, str], PublishedNumber] = {}
+    factors: dict[tuple[str, str, bool], list[tuple[float, PublishedNumber]]] = {}
     try:
         # Spreadsheets write a byte order mark.
         text = path.read_text(encoding="utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         for fields in reader:
             if line == 1 and fields != list(PUBLISHED_COLUMNS):
-                raise InputError(f"must be {','.join(PUBLISHED_COLUMNS)}")
+                raise InputError(_wrong_head(fields))
             if line > 1 and fields:
                 number, factor = _number(path, line, fields)
-                first = found.setdefault(number.cell, number).line
+                first = found.setdefault((number.table, number.row, number.column), number).line
                 if first != line:
                     raise InputError(f"{number.cell} is there twice, first in line {first}")
-                # Without printed units the numbers of a column have one factor.
                 column = number.table, number.column, factor is None
-                usual, first = factors.setdefault(column, (factor, line))
-                if factor != usual:
-                    raise InputError(
-                        f"{number.cell}: value {number.value:g} is {factor:g} times printed "
-                        f"{number.printed!r}, in line {first} it is {usual:g} times; correct one"
-                    )
+                factors.setdefault(column, []).append((factor or 1.0, number))
             line = reader.line_num + 1
+        if line == 1:
+            raise InputError(_wrong_head([]))
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}); transcribe the paper's numbers into it"
         ) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        raise InputError(f"{path}: line {line}: is not UTF-8 text; save it as UTF-8") from None
+        raise InputError(f"{path}, line {line}: is not UTF-8 text; save it as UTF-8") from None
     except (csv.Error, InputError) as error:
         remedy = "; close each quoted field" if isinstance(error, csv.Error) else ""
-        raise InputError(f"{path}: line {line}: {error}{remedy}") from None
+        raise InputError(f"{path}, line {line}: {error}{remedy}") from None
+    for column_factors in factors.values():
+        _check_factors(column_factors)
     return list(found.values())
+
+
+def _wrong_head(fields: Sequence[str]) -> str:
+    head = ",".join(PUBLISHED_COLUMNS)
+    if not fields:
+        return f"is empty; it must be {head}"
+    if len(fields) == 1 and ";" in fields[0]:
+        return f"has semicolons between its fields; save the table with commas: {head}"
+    return f"is {quoted(','.join(fields))}; it must be {head}"
+
+
+def _check_factors(numbers: Sequence[tuple[float, PublishedNumber]]) -> None:
+    """Check that the numbers of a column without printed units have one factor."""
+    ((usual, _),) = Counter(factor for factor, _ in numbers).most_common(1)
+    example = next(number for factor, number in numbers if factor == usual)
+    for factor, number in numbers:
+        if factor != usual:
+            raise InputError(
+                f"{number.where}: value {number.value:g} is {factor:g} times printed "
+                f"{quoted(number.printed)}, in line {example.line} it is {usual:g} times; correct "
+                "one of them"
+            )
 
 
 def _number(path: Path, line: int, fields: Sequence[str]) -> tuple[PublishedNumber, float | None]:

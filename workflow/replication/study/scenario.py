@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from replication.study.errors import check_known
+from replication.study.errors import InputError, check_known
 from replication.study.files import digest_of
 from replication.study.link import Link, ListedLoss
 from replication.study.model import (
@@ -166,24 +166,29 @@ class Scenario(Document):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        unique(self.nodes, "node id")
-        unique((link.id for link in self.links), "link id")
-        unique((flow.id for flow in self.flows), "flow id")
-        unique((f"{m.link}:{m.direction}" for m in self.monitors), "monitor id")
+        unique(self.nodes, "node id", "nodes")
+        unique((link.id for link in self.links), "link id", "links")
+        unique((flow.id for flow in self.flows), "flow id", "flows")
+        unique((f"{m.link}:{m.direction}" for m in self.monitors), "monitor id", "monitors")
         nodes, links = set(self.nodes), {link.id for link in self.links}
         flows = {flow.id for flow in self.flows}
         for link in self.links:
-            check_known(f"link {link.id}: node", (link.a, link.b), nodes)
+            at = "links", link.id
+            for end in ("a", "b"):
+                check_known(f"link {link.id}: node", [getattr(link, end)], nodes, (*at, end))
             if link.a == link.b:
-                raise ValueError(f"link {link.id}: both ends are node {link.a}")
+                raise InputError(f"link {link.id}: both ends are node {link.a}", at)
             for loss in (link.loss_ab, link.loss_ba):
                 if isinstance(loss, ListedLoss):
-                    check_known(f"link {link.id}: flow", [loss.flow], flows)
+                    check_known(f"link {link.id}: flow", [loss.flow], flows, at)
         for flow in self.flows:
-            check_known(f"flow {flow.id}: node", (flow.source, flow.destination), nodes)
+            for end in ("source", "destination"):
+                place = "flows", flow.id, end
+                check_known(f"flow {flow.id}: node", [getattr(flow, end)], nodes, place)
             if flow.start_s >= self.duration_s:
-                raise ValueError(f"flow {flow.id}: start_s is not before duration_s")
-        check_known("monitors: link", (m.link for m in self.monitors), links)
+                text = f"flow {flow.id}: start_s is not before duration_s"
+                raise InputError(text, ("flows", flow.id, "start_s"))
+        check_known("monitors: link", (m.link for m in self.monitors), links, ("monitors",))
         if self.sampling_interval_s > self.duration_s:
             raise ValueError("sampling_interval_s is longer than duration_s")
         if self.series_rows > _MOST_SERIES_ROWS:

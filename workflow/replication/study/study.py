@@ -7,9 +7,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from replication.study.claim_model import Claim, Unjudged, Where
-from replication.study.errors import check_known
+from replication.study.errors import InputError, check_known
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
+from replication.study.position import within
 from replication.study.published import Table
 from replication.study.verdict import Change, StudyChange, Subject
 
@@ -90,11 +91,12 @@ class Experiment(Document):
 
     @model_validator(mode="after")
     def _unique_factors(self) -> Self:
-        unique((factor.id for factor in self.factors), f"factor of experiment {self.id}")
+        unique((f.id for f in self.factors), f"factor of experiment {self.id}", "factors")
         points = math.prod(len(factor.levels) for factor in self.factors)
         if points > MOST_POINTS:
-            raise ValueError(
-                f"experiment {self.id}: {points} points, more than {MOST_POINTS}; vary less"
+            raise InputError(
+                f"experiment {self.id}: {points} points, more than {MOST_POINTS}; vary less",
+                ("factors",),
             )
         return self
 
@@ -181,27 +183,29 @@ class Study(Document):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        unique((e.id for e in self.experiments), "experiment")
-        unique((t.id for t in self.tables), "table")
-        unique((c.id for c in self.sentences), "claim")
-        unique((s.engine for s in self.substitutions), "substitution")
+        unique((e.id for e in self.experiments), "experiment", "experiments")
+        unique((t.id for t in self.tables), "table", "tables")
+        unique((c.id for c in self.claims), "claim", "claims")
+        unique((s.id for s in self.unjudged), "claim", "unjudged")
+        for claim in self.claims:
+            if any(sentence.id == claim.id for sentence in self.unjudged):
+                raise InputError(f"duplicate claim: {claim.id!r}", ("unjudged", claim.id))
+        unique((s.engine for s in self.substitutions), "substitution", "substitutions")
         self._check_parameters()
         for claim in self.claims:
-            for quantity in claim.quantities():
-                self._check_where(f"claim {claim.id}", quantity.experiment, quantity.where)
+            for place, quantity in claim.placed_quantities():
+                with within("claims", claim.id, *place, words=f"claim {claim.id}"):
+                    self.check_where(quantity.experiment, quantity.where)
         for table in self.tables:
-            own = f"table {table.id}"
-            factors: Where = {f: [] for f in (table.row_factor, table.column_factor) if f}
-            self._check_where(own, table.experiment, factors | table.where)
-            for key, row in (table.rows or {}).items():
-                experiment = row.experiment or table.experiment
-                self._check_where(f"{own}, row {key}", experiment, row.where)
+            with within("tables", table.id, words=f"table {table.id}"):
+                self._check_table(table)
         firsts = {claim.id for claim in self.claims if claim.is_counted}
         for claim in self.claims:
             if not claim.is_counted and claim.repeats not in firsts:
-                raise ValueError(
+                raise InputError(
                     f"claim {claim.id}: repeats {claim.repeats!r}, which is no claim of the study "
-                    "or itself a repeat; name the claim that states the finding first"
+                    "or itself a repeat; name the claim that states the finding first",
+                    ("claims", claim.id, "repeats"),
                 )
         self._check_changes()
         return self
@@ -228,13 +232,15 @@ class Study(Document):
 
     def _check_parameters(self) -> None:
         for own in self.substitutions:
-            check_known(f"substitution on {own.engine}: parameter", own.set, self.parameters)
+            named = f"substitution on {own.engine}: parameter"
+            check_known(named, own.set, self.parameters, ("substitutions", own.engine, "set"))
         for one in self.experiments:
             known = parameters_of(self, one)
             for factor in one.factors:
-                place = f"experiment {one.id}, factor {factor.id}: parameter"
+                named = f"experiment {one.id}, factor {factor.id}: parameter"
                 for level in factor.levels:
-                    check_known(place, level.set, known)
+                    place = "experiments", one.id, "factors", factor.id, "levels", level.key, "set"
+                    check_known(named, level.set, known, place)
 
     def _check_changes(self) -> None:
         own = {f"{e.id}/{name}" for e in self.experiments for name in e.parameters}
@@ -244,17 +250,41 @@ class Study(Document):
             "parameters": own | self.parameters.keys(),
         }
         for kind, known in subjects.items():
-            for name in (name for change in self.changes for name in getattr(change, kind)):
-                check_known(f"changes: {kind}", [name], known)
-                self.changes_to(kind, name)
+            for number, change in enumerate(self.changes):
+                for name in getattr(change, kind):
+                    place = "changes", number, kind
+                    check_known(f"changes: {kind}", [name], known, place)
+                    with within(*place, name):
+                        self.changes_to(kind, name)
 
-    def _check_where(self, place: str, experiment: str, where: Where) -> None:
-        factors = {e.id: {f.id: f for f in e.factors} for e in self.experiments}
-        check_known(f"{place}: experiment", [experiment], factors)
-        check_known(f"{place}: factor of {experiment}", where, factors[experiment])
+    def _check_table(self, table: Table) -> None:
+        factors = self._factors(table.experiment)
+        for key in ("row_factor", "column_factor"):
+            if factor := getattr(table, key):
+                check_known(f"{key}: factor of {table.experiment}", [factor], factors, (key,))
+        self.check_where(table.experiment, table.where)
+        for name, row in (table.rows or {}).items():
+            with within("rows", name, words=f"row {name}"):
+                self.check_where(row.experiment or table.experiment, row.where)
+
+    def check_where(self, experiment: str, where: Where) -> None:
+        """Raise InputError for an unknown experiment, factor or level."""
+        self._factors(experiment)
+        with within("where"):
+            self.check_levels(experiment, where)
+
+    def check_levels(self, experiment: str, where: Where) -> None:
+        """Raise InputError for an unknown factor or level of an experiment."""
+        factors = self._factors(experiment)
+        check_known(f"factor of {experiment}", where, factors, ())
         for name, levels in where.items():
-            known = {level.key for level in factors[experiment][name].levels}
-            check_known(f"{place}: level of {name}", levels, known)
+            known = {level.key for level in factors[name].levels}
+            check_known(f"level of {name}", levels, known, (name,))
+
+    def _factors(self, experiment: str) -> dict[str, Factor]:
+        known = {e.id for e in self.experiments}
+        check_known("experiment", [experiment], known, ("experiment",))
+        return {factor.id: factor for factor in self.experiment(experiment).factors}
 
 
 def parameters_of(study: Study, experiment: Experiment) -> dict[str, Parameter]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -39,6 +40,8 @@ class Range(Document):
     def _ordered(self) -> Range:
         if not self.low < self.high or (self.log and self.low <= 0):
             raise ValueError("low must be below high, and above zero with log: true")
+        if not math.isfinite(self.high / self.low if self.log else self.high - self.low):
+            raise ValueError("low and high are too far apart to compute with")
         return self
 
     def at(self, share: float, digits: int = DIGITS) -> float:
@@ -105,13 +108,31 @@ class Variation(Document):
 def apply(study: Study, variation: Variation) -> Study:
     """Return `study` with other values; InputError for an unknown parameter."""
     known = {key for key, _ in parameters(study)}
-    check_known(f"study {study.id}: parameter", variation.values, known)
+    for part in ("defaults", "parameters"):
+        named = f"study {study.id}: parameter"
+        check_known(named, getattr(variation, part), known, (part,))
     return study.model_copy(
         update={
             "parameters": _replaced(study.parameters, variation.values, ""),
             "experiments": [_experiment(one, variation) for one in study.experiments],
         }
     )
+
+
+def check_variation(study: Study, variation: Variation) -> None:
+    """Raise InputError for a name in a variation that the study does not have."""
+    apply(study, variation)
+    links = {str(link["id"]) for e in study.experiments for link in e.topology.links} | {"*"}
+    flows = {str(flow["id"]) for e in study.experiments for flow in e.flows} | {"*"}
+    for key in ("links", "rate_factor", "delay_factor"):
+        check_known(f"{key}: link", getattr(variation, key), links, (key,))
+    check_known("flows: flow", variation.flows, flows, ("flows",))
+    factors: dict[str, set[str]] = defaultdict(set)
+    for factor in (factor for experiment in study.experiments for factor in experiment.factors):
+        factors[factor.id] |= {level.key for level in factor.levels}
+    check_known("levels: factor", variation.levels, factors, ("levels",))
+    for name, levels in variation.levels.items():
+        check_known(f"levels: level of {name}", levels, factors[name], ("levels", name))
 
 
 def parameters(study: Study) -> Iterator[tuple[str, Parameter]]:
@@ -256,9 +277,12 @@ def check_parameters_used(study: Study) -> None:
     used = set().union(*(_used(study, experiment) for experiment in study.experiments))
     for key, _ in parameters(study):
         if key not in used:
+            *experiment, name = key.split("/")
+            place = ("experiments", *experiment, "parameters") if experiment else ("parameters",)
             raise InputError(
-                f"study {study.id}: parameter {key!r} is used by no template; use it in one, "
-                "or move it to the notes or to configs/explanations"
+                f"parameter {key!r} is used by no template; use it in one, or move it to the notes "
+                "or to configs/explanations",
+                (*place, name),
             )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict
 
+from replication.study.errors import InputError
 from replication.study.model import Document, EngineName, Identifier, Text
 
 
@@ -96,7 +97,8 @@ class StudyChange(_Words):
         words = {key: getattr(effect, key) or getattr(self, key) for key in ("was", "now", "why")}
         words["now"] = words["now"] or reading
         if missing := [key for key, text in words.items() if not text]:
-            raise ValueError(f"changes: {kind}: {name} has no {missing[0]!r}; add it")
+            text = f"changes: {kind}: {name} has no {missing[0]!r}; add it"
+            raise InputError(text, ())
         return Change(date=self.date, **words, before=effect.before, after=effect.after)
 
 

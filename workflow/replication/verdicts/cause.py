@@ -20,12 +20,12 @@ from replication.design.config import explanations_path
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Flows
-from replication.study.errors import InputError, check_known
-from replication.study.files import read_model
+from replication.study.errors import InputError, check_known, quoted
 from replication.study.model import Document, Identifier, PositiveSeconds, Text, Window
 from replication.study.parameter import unique
+from replication.study.position import located, read_model, within
 from replication.study.study import Study
-from replication.study.variation import Range, Variation, apply, assumptions
+from replication.study.variation import Range, Variation, assumptions, check_variation
 from replication.verdicts.bound import propagation_s
 
 
@@ -173,7 +173,7 @@ class Cause(Document):
         given = {(level.set is None, level.reading is None) for level in self.levels or []}
         if given and given not in ({(False, True)}, {(True, False)}):
             raise ValueError(f"cause {self.id}: every level has a set, or every one a reading")
-        unique((level.key for level in self.levels or []), f"level of cause {self.id}")
+        unique((level.key for level in self.levels or []), f"level of cause {self.id}", "levels")
         return self
 
     @property
@@ -284,7 +284,7 @@ class Explanations(Document):
 
     @model_validator(mode="after")
     def _unique(self) -> Self:
-        unique((cause.id for cause in self.causes), "cause")
+        unique((cause.id for cause in self.causes), "cause", "causes")
         return self
 
     @cached_property
@@ -309,8 +309,10 @@ def load_explanations(root: Path, study: str) -> Explanations | None:
     if not path.is_file():
         return None
     found = read_model(path, Explanations)
-    if found.study != study:
-        raise InputError(f"{path}: study: is {found.study!r}; it must be {study!r}, as the file is")
+    with located(path):
+        if found.study != study:
+            text = f"study: is {found.study!r}; it must be {study!r}, as the file is"
+            raise InputError(text, ("study",))
     return found
 
 
@@ -319,51 +321,62 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
 
     InputError names what the study lacks, or an implausible value without a reason.
     """
-    where = explanations_path(Path(), study.id)
-    stages = ((f"stages[{number}]", stage) for number, stage in enumerate(found.stages))
-    for place, part in (("held_out", found.held_out), *stages):
-        for table, keys in part.rows.items():
-            rows = {cell.row for cell in cells if cell.table == table}
-            check_known(f"{where}: {place}.rows.{table}: row", keys, rows)
-        claims = {claim.id for claim in study.claims}
-        check_known(f"{where}: {place}.claims: claim", part.claims, claims)
-    if found.score == "cells" and not found.held_out.rows:
-        raise InputError(f"{where}: held_out.rows: name the rows that the search must not score")
+    with within("held_out", words="held_out"):
+        _check_part(found.held_out, study, cells)
+        if found.score == "cells" and not found.held_out.rows:
+            raise InputError("rows: name the rows that the search must not score", ())
+    for number, stage in enumerate(found.stages):
+        with within("stages", number, words=f"stages[{number}]"):
+            _check_part(stage, study, cells)
+            for experiment, where in stage.levels.items():
+                with within("levels", experiment, words="levels"):
+                    study.check_levels(experiment, where)
     for cause in found.causes:
-        if cause.kind == "reading":
-            _check_reading(f"{where}: cause {cause.id}", cause, cells)
-        for variation in cause.variations.values():
-            _check_variation(f"{where}: cause {cause.id}", cause, variation, study)
-    for start in found.coupled.starts if found.coupled else []:
+        with within("causes", cause.id, words=f"cause {cause.id}"):
+            if cause.kind == "reading":
+                _check_reading(cause, cells)
+            for key, variation in cause.variations.items():
+                with within(*(("levels", key, "set") if cause.range is None else ("set",))):
+                    _check_variation(cause, variation, study)
+    for number, start in enumerate(found.coupled.starts if found.coupled else []):
         for name, level in start.items():
             if name not in found.by_id or level not in found.by_id[name].variations:
-                raise InputError(
-                    f"{where}: coupled: no simulated cause {name} has a level {level!r}"
-                )
+                text = f"coupled: no simulated cause {name} has a level {level!r}"
+                raise InputError(text, ("coupled", "starts", number, name))
 
 
-def _check_reading(named: str, cause: Cause, cells: Sequence[MappedCell]) -> None:
+def _check_part(part: Part, study: Study, cells: Sequence[MappedCell]) -> None:
+    check_known("rows: table", part.rows, {cell.table for cell in cells}, ("rows",))
+    for table, keys in part.rows.items():
+        rows = {cell.row for cell in cells if cell.table == table}
+        check_known(f"rows.{table}: row", keys, rows, ("rows", table))
+    claims = {claim.id for claim in study.claims}
+    check_known("claims: claim", part.claims, claims, ("claims",))
+
+
+def _check_reading(cause: Cause, cells: Sequence[MappedCell]) -> None:
+    check_known("tables: table", cause.tables or [], {cell.table for cell in cells}, ("tables",))
+    columns = {cell.column for cell in cells}
+    check_known("columns: column", cause.columns or [], columns, ("columns",))
     concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
     if not concerned:
-        raise InputError(f"{named}: its tables and columns have no number")
+        raise InputError("its tables and columns have no number", ("columns",))
     for level in cause.levels or []:
         refused = [refusal(cell, level.reading or Interpretation()) for cell in concerned]
         if all(refused):
-            raise InputError(f"{named}: level {level.key}: {refused[0]}")
+            place = "levels", level.key, "reading"
+            raise InputError(f"level {level.key}: {refused[0]}", place)
 
 
-def _check_variation(named: str, cause: Cause, variation: Variation, study: Study) -> None:
-    apply(study, variation)
-    links = {str(link["id"]) for e in study.experiments for link in e.topology.links} | {"*"}
-    flows = {str(flow["id"]) for e in study.experiments for flow in e.flows} | {"*"}
-    changed = [*variation.links, *variation.rate_factor, *variation.delay_factor]
-    check_known(f"{named}: link", changed, links)
-    check_known(f"{named}: flow", variation.flows, flows)
+def _check_variation(cause: Cause, variation: Variation, study: Study) -> None:
+    check_variation(study, variation)
     assumed = {assumption.key: assumption for assumption in assumptions(study)}
-    for key, value in variation.values.items():
-        plausible = key in assumed and assumed[key].allows(value)
-        if not plausible and cause.outside_ledger is None:
-            raise InputError(
-                f"{named}: {key} = {value!r} is not plausible by the study's assumptions; widen "
-                "the range there, or say under outside_ledger why it may be tried"
-            )
+    for part in ("defaults", "parameters"):
+        for key, value in getattr(variation, part).items():
+            plausible = key in assumed and assumed[key].allows(value)
+            if not plausible and cause.outside_ledger is None:
+                raise InputError(
+                    f"{key} = {quoted(value)} is not plausible by the study's assumptions; widen "
+                    "the range there, or say under outside_ledger why it may be tried",
+                    (part, key),
+                )

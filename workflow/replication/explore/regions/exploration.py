@@ -58,14 +58,18 @@ def as_clause(test: SimpleTest) -> tuple[RatioTest | ValueTest, Bounds]:
     InputError where no single quantity decides it at a point.
     """
     if isinstance(test, RatioTest | ValueTest) and isinstance(test.expect, Condition):
-        least, most = test.expect.at_least, test.expect.at_most
-        low = -math.inf if least is None else math.log(least)
-        return test, Bounds(low, math.inf if most is None else math.log(most))
+        low, high = test.expect.at_least, test.expect.at_most
+        if any(bound is not None and bound <= 0 for bound in (low, high)):
+            text = "expect: a region needs bounds above zero, since it takes their logarithms"
+            raise InputError(text, ("test", "expect"))
+        least = -math.inf if low is None else math.log(low)
+        return test, Bounds(least, math.inf if high is None else math.log(high))
     reduce = "mean"
     if isinstance(test, EquivalenceTest):
         bounds = Bounds(math.log(1 - test.margin), math.log(1 + test.margin))
     elif not isinstance(test, ShareTest) or test.expect.at_least != 1:
-        raise InputError(f"claim: a test of kind {test.kind!r} has no quantity with a threshold")
+        text = f"claim: a test of kind {test.kind!r} has no quantity with a threshold"
+        raise InputError(text, ("test",))
     elif test.relation == "above":
         bounds, reduce = Bounds(low=math.log(test.factor * (1 + test.tie))), "minimum"
     else:
@@ -83,7 +87,7 @@ class Compared:
     def __init__(self, claim: Claim) -> None:
         self.clauses = [as_clause(test) for test in claim.tests()]
         if not self.clauses:
-            raise InputError(f"claim: {claim.id} cannot be tested")
+            raise InputError(f"claim: {claim.id} cannot be tested", ("test",))
         self.bounds = self.clauses[0][1] if len(self.clauses) == 1 else Bounds(low=0.0)
 
     def values(self, study: Study, results: Results) -> dict[int, float]:

@@ -11,7 +11,6 @@ from pydantic import Field, model_validator
 
 from replication.study.claim_model import Claim, SimpleTest
 from replication.study.errors import InputError, check_known
-from replication.study.files import read_model
 from replication.study.model import (
     Document,
     EngineName,
@@ -22,10 +21,11 @@ from replication.study.model import (
     one_of,
 )
 from replication.study.parameter import unique
+from replication.study.position import located, read_model
 from replication.study.variation import Range, Variation
 from replication.study.verdict import Change
 
-_REGIONS = Path("configs/regions")
+_REGIONS, SETTINGS = Path("configs/regions"), Path("configs/regions.yaml")
 #: Significant digits of a value on an axis.
 DIGITS = 5
 
@@ -182,15 +182,20 @@ class Region(Document):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if bool(self.keep or self.fixed) != (self.reason is not None):
-            raise ValueError("reason: goes with fixed and keep; say why they differ from the paper")
-        unique([*(one.id for one in self.axes), *(one.id for one in self.panels)], "axis")
-        unique(self.engines, "engine")
+            text = "reason: goes with fixed and keep; say why they differ from the paper"
+            raise InputError(text, ("reason" if self.reason else "keep",))
+        unique([*(one.id for one in self.axes), *(one.id for one in self.panels)], "axis", "axes")
+        unique(self.engines, "engine", "engines")
         levels = [level.key for axis in self.panels for level in axis.levels]
-        unique(levels, "level")
+        unique(levels, "level", "panels")
         axes = {axis.id: axis for axis in self.axes}
-        check_known("laws: axis", [law.axis for law in self.laws if law.axis], axes)
-        for one in (*self.laws, *self.traits):
-            check_known("panels", one.panels, levels)
+        for number, law in enumerate(self.laws):
+            check_known(
+                "laws: axis", [law.axis] if law.axis else [], axes, ("laws", number, "axis")
+            )
+            check_known("laws: panels", law.panels, levels, ("laws", number, "panels"))
+        for number, trait in enumerate(self.traits):
+            check_known("traits: panels", trait.panels, levels, ("traits", number, "panels"))
         return self
 
 
@@ -241,8 +246,10 @@ def load_region(root: Path, name: str) -> Region:
     check_known("region", [name], region_names(root))
     path = region_path(root, name)
     found = read_model(path, Region)
-    if found.id != name:
-        raise InputError(f"{path}: id: is {found.id!r}; it must be {name!r}, as the file is")
+    with located(path):
+        if found.id != name:
+            text = f"id: is {found.id!r}; it must be {name!r}, as the file is"
+            raise InputError(text, ("id",))
     return found
 
 
@@ -255,4 +262,4 @@ def region_runs(root: Path, engines: Collection[str], studies: Collection[str]) 
 
 def load_settings(root: Path) -> RegionSettings:
     """Read configs/regions.yaml; InputError names each wrong field."""
-    return read_model(root / "configs/regions.yaml", RegionSettings)
+    return read_model(root / SETTINGS, RegionSettings)

@@ -10,21 +10,29 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from replication.compare.agreement import load_differences
-from replication.design.config import load_study
+from replication.design.config import load_study, study_ids
 from replication.design.input_hashes import input_hashes, is_same
-from replication.design.study_check import check_quantities
+from replication.design.study_check import check_claim, study_points
 from replication.engines.model import Engine
 from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.modern_kernel import JUDGED
 from replication.explore.regions.exploration import Compared, Exploration, PointResult, Sampler
-from replication.explore.regions.region_model import DIGITS, load_region, load_settings, region_path
+from replication.explore.regions.region_model import (
+    DIGITS,
+    SETTINGS,
+    Region,
+    load_region,
+    load_settings,
+    region_path,
+)
 from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
 from replication.explore.regions.surface import CELLS, GRID, REACH, Surface, middles
-from replication.study.errors import InputError, check_known
+from replication.study.errors import InputError, Place, check_known
 from replication.study.files import read_json
+from replication.study.position import located, within
 from replication.study.study import REGIONS_TABLE, Study
 from replication.study.table import write_table
-from replication.study.variation import rounded
+from replication.study.variation import Variation, check_variation, rounded
 from replication.verdicts.wording import wording
 
 REGION_COLUMNS = (
@@ -174,30 +182,65 @@ def _mean(values: Sequence[float]) -> float | None:
 def check_region(root: Path, name: str) -> str:
     """Return a region in words; InputError names all that can be found before anything runs."""
     region, known = load_region(root, name), load_differences(root).by_id
-    base = load_study(root, region.study)
-    try:
-        # The claim is checked alone: the one that it repeats is not there.
-        claim = Space(region, base, "").claim.model_copy(update={"repeats": None})
-        document = base.model_dump() | {"claims": [claim.model_dump()], "tables": [], "changes": []}
-        study = Study.model_validate(document)
-        check_quantities(study)
-        Compared(claim)
-        check_known("traits", [trait.entry for trait in region.traits], known)
-        for engine in region.engines:
-            space = Space(region, base, engine)
-            if not all(space.runs(Point(panel, 0.5, 0.5)) for panel in space.panels):
-                raise InputError("keep: leaves no run that the claim is about")
-    except InputError as error:
-        raise InputError(f"{region_path(Path(), name)}: {error}") from None
+    with located(region_path(root, name)):
+        check_known("study", [region.study], study_ids(root), ("study",))
+        base = load_study(root, region.study)
+        for number, trait in enumerate(region.traits):
+            check_known("traits", [trait.entry], known, ("traits", number, "entry"))
+        _check_changes(region, base)
+        spaces = [Space(region, base, engine) for engine in region.engines]
+        claim = spaces[0].claim
+        of = "own_claim" if region.own_claim else "claim"
+        with within(of):
+            compared = {quantity.experiment for quantity in claim.quantities()}
+            own = [one for one in base.experiments if one.id in compared]
+            points = study_points(base.model_copy(update={"experiments": own}))
+            with within(words=f"claim {claim.id}"):
+                check_claim(base, claim, points)
+            Compared(claim)
+        for space in spaces:
+            _check_runs(space)
     x, y = region.axes
-    return f"{claim.id} of {region.study} over {x.id} and {y.id}, {len(space.panels)} panels"
+    return f"{claim.id} of {region.study} over {x.id} and {y.id}, {len(spaces[0].panels)} panels"
+
+
+def _check_changes(region: Region, base: Study) -> None:
+    """Raise InputError for what a region changes or keeps that the study does not have."""
+    for experiment, levels in region.keep.items():
+        with within("keep", experiment, words="keep"):
+            base.check_levels(experiment, levels)
+    changes: list[tuple[Place, Variation | None]] = [(("fixed",), region.fixed)]
+    for panel in region.panels:
+        changes += [(("panels", panel.id, "levels", v.key, "set"), v.set) for v in panel.levels]
+    for axis in region.axes:
+        changes.append((("axes", axis.id, "set"), axis.set))
+        if axis.of_bdp is not None:
+            takes = Variation(parameters={axis.of_bdp.parameter: 1})
+            changes.append((("axes", axis.id, "of_bdp", "parameter"), takes))
+    for place, variation in changes:
+        with within(*place):
+            if variation is not None:
+                check_variation(base, variation)
+
+
+def _check_runs(space: Space) -> None:
+    """Raise InputError unless each panel has runs, in its middle and at the ends of its axes."""
+    for panel in space.panels:
+        for x, y in ((0.5, 0.5), (0.0, 0.0), (1.0, 1.0)):
+            try:
+                space.runs(Point(panel, x, y))
+            except InputError as error:
+                # Places of the study are valid; with the axes' values they are not.
+                is_ours = error.place == ("keep",)
+                raise error if is_ours else InputError(f"axes: {error}", ("axes",)) from None
 
 
 def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Explore a region on an engine; write its result and scenarios; return the result's file."""
     check_region(root, name)
     region, settings = load_region(root, name), load_settings(root)
-    check_known("configs/regions.yaml: tiers", [tier], settings.tiers)
+    with located(root / SETTINGS):
+        check_known("tiers", [tier], settings.tiers, ("tiers",))
     spending, engine = settings.tiers[tier], machine.engine
     space = Space(region, load_study(root, region.study), engine.name, engine.version)
     # One thread: sums in another order would choose other points.

@@ -53,12 +53,12 @@ class Space:
         """The claim that is mapped: one of the study, a clause of it, or the region's own."""
         name, number = self.region.claim, self.region.test
         claims = {claim.id: claim for claim in self.base.claims}
-        check_known("claim", [name] if name else [], claims)
+        check_known("claim", [name] if name else [], claims, ("claim",))
         found = self.region.own_claim or claims[str(name)]
         if number is None:
             return found
         if number > len(tests := found.tests()):
-            raise InputError(f"test: claim {found.id} has {len(tests)}, not {number}")
+            raise InputError(f"test: claim {found.id} has {len(tests)}, not {number}", ("test",))
         return found.model_copy(update={"test": tests[number - 1]})
 
     @cached_property
@@ -114,7 +114,10 @@ class Space:
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
         compared = list(self.claim.quantities())
         runs = whole_runs(study, self.engine, self.ns3_version, replicate + 1)
-        return [run for run in runs if run.replicate == replicate and serves(run, compared)]
+        found = [run for run in runs if run.replicate == replicate and serves(run, compared)]
+        if not found:
+            raise InputError("keep: leaves no run that the claim is about", ("keep",))
+        return found
 
 
 def _amount(of: OfBdp, value: float, path: TcpPath) -> int:

@@ -1,0 +1,46 @@
+"""Check a study's findings, which rest on its claims, explanation and regions."""
+
+from pathlib import Path
+
+from replication.design.study_check import Points, check_test
+from replication.explore.regions.region_model import load_region, region_names
+from replication.study.claim_model import Fact, findings_path, load_findings
+from replication.study.errors import InputError, check_known
+from replication.study.position import located, within
+from replication.study.study import Study
+from replication.verdicts.cause import load_explanations
+
+
+def check_findings(root: Path, study: Study, points: Points) -> None:
+    """Raise InputError for what a study's findings name that is not there, or can never hold."""
+    with located(findings_path(root, study.id)):
+        for number, finding in enumerate(load_findings(root, study.id)):
+            with within("findings", number):
+                if finding.chart is not None:
+                    named, known = (
+                        finding.chart.partition("~")[0],
+                        {e.id for e in study.experiments},
+                    )
+                    check_known("chart: experiment", [named], known, ("chart",))
+                for name, fact in finding.facts.items():
+                    with within("facts", name, words=f"fact {name}"):
+                        _check_fact(root, study, fact, points)
+
+
+def _check_fact(root: Path, study: Study, fact: Fact, points: Points) -> None:
+    for key in ("ours", "paper"):
+        if (test := getattr(fact, key)) is not None:
+            with within(key):
+                check_test(study, test, points)
+    if fact.explanation or fact.cause:
+        key = "cause" if fact.cause else "explanation"
+        if (found := load_explanations(root, study.id)) is None:
+            text = (
+                f"{key}: there is no configs/explanations/{study.id}.yaml; write one, or remove it"
+            )
+            raise InputError(text, (key,))
+        check_known("cause", [fact.cause] if fact.cause else [], found.by_id, ("cause",))
+    if fact.region:
+        check_known("region", [fact.region], region_names(root), ("region",))
+        engines = load_region(root, fact.region).engines
+        check_known("engine of the region", [str(fact.engine)], engines, ("engine",))
