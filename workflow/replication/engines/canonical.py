@@ -3,7 +3,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,12 @@ def _digest_of_run(engine: Engine, program: Path, scenario: Scenario) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RunError(f"{program}: fails in a canonical scenario: {done.stderr.strip()}")
-        return digest_of(b"".join((work / name).read_bytes() for name in _TABLES))[:16]
+        return digest_of_tables({name: (work / name).read_bytes() for name in _TABLES})
+
+
+def digest_of_tables(tables: Mapping[str, bytes]) -> str:
+    """Return a hash of the flows and series of a run; run.json names the program's version."""
+    return digest_of(b"".join(tables[name] for name in _TABLES))[:16]
 
 
 def _scenario(document: dict[str, Any], entry: dict[str, Any], engine: Engine) -> Scenario | None:

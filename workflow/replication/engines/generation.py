@@ -44,6 +44,8 @@ class Generation(Document):
     """Version in results: that of the simulator, and of what was built."""
     canonical: dict[str, str]
     """Hash of the tables of each canonical scenario, by its id."""
+    runs: dict[str, str]
+    """The same of one run of each kind in the studies (`compare.sameness`)."""
     unexecuted: str
     """Hash of the lines of the sources that no canonical scenario executes."""
     sources: Annotated[list[Sources], Field(min_length=1)]

@@ -180,8 +180,7 @@ def _scenario(path: Path, name: str, texts: Mapping[str, str]) -> Scenario:
     return scenario
 
 
-def read_table(name: str, content: bytes, columns: Sequence[str] = ()) -> pa.Table:
-    """Return the table in the content of a file of a run; RunError if `columns` are missing."""
+def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
     try:
         # A stream takes a third of the time of `read_csv` for a small file.
         with pyarrow.csv.open_csv(pa.BufferReader(content), **_READING) as stream:
@@ -217,9 +216,9 @@ def check_run(work: Path, scenario: Scenario) -> RunTables:
         flow_numbers = (*flow_numbers, COMPLETION)
     if any(flow.socket_samples for flow in tcp):
         series_numbers = (*series_numbers, *SOCKET_NUMBERS)
-    flows = read_table("flows.csv", content["flows.csv"], ("flow", *flow_numbers))
+    flows = _read("flows.csv", content["flows.csv"], ("flow", *flow_numbers))
     _check_flows(flows, scenario)
-    series = read_table("series.csv", content["series.csv"], ("time_s", *series_numbers))
+    series = _read("series.csv", content["series.csv"], ("time_s", *series_numbers))
     samples = round(scenario.duration_s * _NS) // round(scenario.sampling_interval_s * _NS)
     rows = samples * (len(scenario.flows) + len(scenario.monitors))
     if len(series) != rows:
@@ -254,7 +253,7 @@ def read_runs(
         stored = store.tables(scenario_id)
         if stored is None:
             raise RunError(f"{store.entry(scenario_id)}: is damaged or missing; {REMEDY}")
-        found = read_table(table, stored[table], _NUMBERS[table])
+        found = _read(table, stored[table], _NUMBERS[table])
         names = {"scenario": scenario_id, "engine": engine, "engine_version": engine_version}
         for place, (name, value) in enumerate(names.items()):
             found = found.add_column(place, name, _repeated(value, len(found)))
