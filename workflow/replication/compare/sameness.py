@@ -145,7 +145,7 @@ def _kind(run: Run) -> str:
     parts: list[str] = []
     for flow in run.scenario.flows:
         if isinstance(flow, TcpFlow):
-            parts.append(flow.congestion_control)
+            parts.append(f"{flow.congestion_control}{' with SACK' if flow.sack else ''}")
     for link in run.scenario.links:
         parts += [link.queue_ab.kind, link.queue_ba.kind]
         parts += [f"{loss.kind} loss" for loss in (link.loss_ab, link.loss_ba) if loss]
