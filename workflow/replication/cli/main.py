@@ -57,7 +57,8 @@ def validate(studies: Studies = None) -> None:
 
     Example: replicate validate --studies saxena
     """
-    from replication.explore.modern_kernel import load_modern, plan_modern
+    from replication.explore.modern_kernel import plan_modern
+    from replication.explore.modern_model import load_modern
     from replication.explore.regions.region_model import load_settings, region_names
     from replication.explore.regions.region_result import check_region
 
@@ -162,7 +163,7 @@ def run(
 
     Example: replicate run 0123456789abcdef --engine ns3 --output /tmp/look
     """
-    from replication.design.pipeline import run_single
+    from replication.design.single_run import run_single
     from replication.simulate.store import TABLES
 
     found = find_scenario(data, scenario)
@@ -276,7 +277,7 @@ def fetch_traces(
     ] = None,
 ) -> None:
     """Download and verify the traces of the authors' GitHub repository, into data/traces."""
-    from replication.metrics.trace import fetch_traces as fetch
+    from replication.metrics.trace_source import fetch_traces as fetch
 
     print(fetch(ROOT, source))
 
