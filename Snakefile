@@ -27,7 +27,9 @@ from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
 from replication.engines.ns3 import WHEEL_VERSIONS, wheel_hash
 from replication.simulate.runtime import image_file
 from replication.simulate.store import write_totals
+from replication.design.input_hashes import value_hash
 from replication.design.pipeline import Pipeline
+from replication.explore import rule_inputs
 
 
 configfile: "configs/config.yaml"

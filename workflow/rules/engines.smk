@@ -55,6 +55,16 @@ rule unpack_ns3_wheel:
         "../scripts/unpack_ns3_wheel.py"
 
 
+BUILD_NS3 = (
+    'echo "compiling our program for the wheel of ns-3 {wildcards.version}" >&2; '
+    # Objects of an earlier build of the same ns-3 may exist.
+    "rm -rf {params.build}; "
+    "workflow/engines/compile_ns3 {params.build} NS3_PREFIX={params.prefix} --jobs {threads}"
+    " > {log} 2>&1"
+    " || {{ tail -n 20 {log} >&2; exit 1; }}"
+)
+
+
 # The programs' folders are named by the hash of their sources.
 rule build_ns3_program:
     input:
@@ -73,15 +83,20 @@ rule build_ns3_program:
     localrule: True
     threads: workflow.cores
     params:
+        command=value_hash(BUILD_NS3),
         build=lambda wildcards, output: Path(output.program).parent,
         prefix=lambda wildcards, input: Path(input.prefix).absolute(),
     shell:
-        'echo "compiling our program for the wheel of ns-3 {wildcards.version}" >&2; '
-        # Objects of an earlier build of the same ns-3 may exist.
-        "rm -rf {params.build}; "
-        "workflow/engines/compile_ns3 {params.build} NS3_PREFIX={params.prefix} --jobs {threads}"
-        " > {log} 2>&1"
-        " || {{ tail -n 20 {log} >&2; exit 1; }}"
+        BUILD_NS3
+
+
+BUILD_NS2 = (
+    'echo "laying out our ns-2 program" >&2; '
+    "make --silent --directory workflow/engines/ns2"
+    ' BUILD="$PWD/{params.build}" PYTHON="$(command -v python)"'
+    " > {log} 2>&1"
+    " || {{ tail -n 20 {log} >&2; exit 1; }}"
+)
 
 
 rule build_ns2_program:
@@ -95,13 +110,17 @@ rule build_ns2_program:
         f"{PATHS.data}/benchmarks/build_ns2_program/{{digest}}.tsv"
     localrule: True
     params:
+        command=value_hash(BUILD_NS2),
         build=lambda wildcards, output: Path(output.program).parent,
     shell:
-        'echo "laying out our ns-2 program" >&2; '
-        "make --silent --directory workflow/engines/ns2"
-        ' BUILD="$PWD/{params.build}" PYTHON="$(command -v python)"'
-        " > {log} 2>&1"
-        " || {{ tail -n 20 {log} >&2; exit 1; }}"
+        BUILD_NS2
+
+
+BUILD_LINUX = (
+    "workflow/engines/linux/build --output {params.build} --cache {params.cache}"
+    " --hz {params.hz} --jobs {threads}"
+    " 2> >(tee {log} >&2)"
+)
 
 
 rule build_linux_program:
@@ -120,10 +139,9 @@ rule build_linux_program:
     localrule: True
     threads: workflow.cores
     params:
+        command=value_hash(BUILD_LINUX),
         build=lambda wildcards, output: Path(output.program).parent,
         cache=linux_cache(Path()),
         hz=",".join(map(str, PIPE.plan.timer_hz())),
     shell:
-        "workflow/engines/linux/build --output {params.build} --cache {params.cache}"
-        " --hz {params.hz} --jobs {threads}"
-        " 2> >(tee {log} >&2)"
+        BUILD_LINUX

@@ -10,31 +10,18 @@ wildcard_constraints:
     region="[a-z0-9][a-z0-9_.-]*",
 
 
-# The functions import what no other target needs. An invalid file ends the workflow with exit code 2.
-@exit_with_error()
-def regions_to_explore(wildcards):
-    from replication.explore.regions.region_model import region_runs
-
-    return region_runs(REPO, PIPE.engines, PIPE.studies)
-
-
-@exit_with_error()
-def judged_on_modern_kernel(wildcards):
-    from replication.explore.modern_model import modern_studies
-
-    return modern_studies(REPO, PIPE.studies, PIPE.engines)
-
-
-def region_study_files(wildcards):
-    from replication.explore.regions.region_model import load_region
-
-    return PIPE.study_files(load_region(REPO, wildcards.region).study)
-
-
-def modern_engine(wildcards):
-    from replication.explore.modern_model import load_modern
-
-    return load_modern(REPO).engine
+# Every region of the chosen studies on each available engine, and the studies that are judged on a modern kernel.
+# An invalid file ends the workflow with exit code 2.
+regions_to_explore = lambda wildcards: exit_with_error()(rule_inputs.region_runs)(
+    REPO, PIPE.engines, PIPE.studies
+)
+judged_on_modern_kernel = lambda wildcards: exit_with_error()(
+    rule_inputs.modern_studies
+)(REPO, PIPE.studies, PIPE.engines)
+region_study_files = lambda wildcards: PIPE.study_files(
+    rule_inputs.region_study(REPO, wildcards.region)
+)
+modern_engine = lambda wildcards: rule_inputs.modern_engine(REPO)
 
 
 rule explore_region:
