@@ -12,39 +12,44 @@ import sys
 from pathlib import Path
 
 REPO = Path(workflow.basedir)
+# Snakemake would import it, for half a second, in case that a parameter is a table.
+sys.modules.setdefault("pandas", None)
 # Run the code of this folder, whichever environment is active.
 sys.path.insert(0, str(REPO / "workflow"))
 from replication.simulate.environment import enter_workflow
+from replication.simulate.lifetime import SHELL_PREFIX, handle_signals, remove_leftovers
 from replication.study.errors import exit_with_error
 
 with exit_with_error():
     enter_workflow(REPO)
 
 from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
-from replication.engines.ns3 import WHEEL_VERSIONS
+from replication.engines.ns3 import WHEEL_VERSIONS, wheel_hash
 from replication.simulate.runtime import image_file
 from replication.simulate.store import write_totals
+from replication.design.input_hashes import value_hash
 from replication.design.pipeline import Pipeline
-from replication.explore.regions.region_model import load_region, region_runs
-from replication.explore.modern_kernel import load_modern, modern_studies
+from replication.explore import rule_inputs
 
 
 configfile: "configs/config.yaml"
 
 
+shell.prefix(SHELL_PREFIX)
+
+
 # Under --quiet, as in make, show only Snakemake's warnings and errors and our own lines.
 if workflow.output_settings and workflow.output_settings.quiet:
     logging.getLogger("snakemake.logging").setLevel(logging.WARNING)
-# The rate of jobs needs no limit, which would cost a timer per job.
-if workflow.scheduling_settings:
-    workflow.scheduling_settings.max_jobs_per_timespan = None
 with exit_with_error():
     PIPE = Pipeline.load(REPO, config, workflow.deployment_settings.deployment_method)
 PATHS = PIPE.paths
 
 
-# Used only by `snakemake --sdm apptainer`, which runs every rule in this image.
-container: image_file(REPO)
+# `snakemake --sdm apptainer` runs every rule in this image, whose name takes a shell to find.
+if PIPE.inside is not None:
+
+    container: image_file(REPO)
 
 
 wildcard_constraints:
@@ -80,6 +85,9 @@ rule engines:
 
 
 onstart:
+    # Here, because Snakemake sets its own handlers when it has its jobs.
+    handle_signals()
+    remove_leftovers(REPO)
     # Only the report has a plan: the sensitivity analysis and the regions choose runs as they go, engines run none.
     if not {"engines", "explain", "regions"} & set(workflow.dag_settings.targets):
         write_totals(PATHS.totals, PIPE.plan.totals(PIPE.stores, *PIPE.studies))

@@ -108,3 +108,5 @@ def test_a_killed_run_resumes_to_the_same_bytes(kind, victim, undisturbed):
     victim.snakemake(TARGET, cores=3, **STUDY)
     assert results_of(victim) == results_of(whole), "other bytes"
     assert victim.finished_runs().items() >= finished.items(), "a finished run was run again"
+    left = list((victim.root / "data").rglob(".*@*"))
+    assert not left, "what a killed job left is there"

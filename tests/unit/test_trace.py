@@ -18,13 +18,8 @@ from replication.metrics.cwnd import (
     time_weighted_mean,
 )
 from replication.metrics.feature import FlowSeries, feature
-from replication.metrics.trace import (
-    FOLDER,
-    TABLE_PREFIX,
-    TRACE_SUFFIX,
-    read_flows,
-    read_trace,
-)
+from replication.metrics.trace import read_flows, read_trace
+from replication.metrics.trace_source import FOLDER, TABLE_PREFIX, TRACE_SUFFIX
 from replication.study.errors import InputError
 from replication.study.published import read_published
 

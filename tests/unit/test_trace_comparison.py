@@ -9,7 +9,7 @@ import pytest
 from replication.compare.trace_comparison import compare_traces, nearness
 from replication.design.config import load_study
 from replication.metrics.cwnd import FIGURES
-from replication.metrics.trace import FOLDER, SOURCES, fetch_traces
+from replication.metrics.trace_source import FOLDER, SOURCES, fetch_traces
 from replication.study.errors import InputError
 from replication.study.files import digest_of, write_text
 from replication.study.table import TRACE_COLUMNS

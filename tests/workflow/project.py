@@ -10,20 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.engines.catalogue import chosen_engine
-from replication.metrics.trace import fetch_traces
+from replication.metrics.trace_source import fetch_traces
 from replication.simulate.store import Store
 
 ROOT = Path(__file__).parents[2]
 #: The published traces, where a machine has them next to the project.
 TRACES = ROOT.parent / "shared" / "traces"
 COPIED = (
-    *("Snakefile", "workflow", "configs", "notebooks", "data/published", "data/README.md"),
-    *("data/conformance.csv", "data/engine_differences.csv"),
+    *("Snakefile", "profiles", "workflow", "configs", "notebooks"),
+    *("data/published", "data/README.md", "data/conformance.csv", "data/engine_differences.csv"),
     # Names of images depend on these.
     *("containers", "LICENSE", "requirements.lock", "requirements-dev.lock"),
 )
 BUILT = "data/reproduced/engines"
-BUILDERS = ("fetch_ns3_wheel", "build_ns3_program", "build_ns2_program", "build_linux_program")
+BUILDERS = (
+    *("fetch_ns3_wheel", "unpack_ns3_wheel"),
+    *("build_ns3_program", "build_ns2_program", "build_linux_program"),
+)
 #: What `make report ENGINES=ns3,ns2,linux TIER=quick` runs.
 QUICK = {"tier": "quick", "engines": "ns3,ns2,linux"}
 #: A tier of tests, with short runs in many batches.

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 
 import pandas as pd
 import pytest
@@ -113,6 +114,50 @@ def test_a_published_number_or_a_claims_wording_reruns_no_simulation(changed):
     jobs = changed(claims, "  - id: c01", "  # reworded\n  - id: c01")
     assert not SIMULATE & jobs.keys()
     assert (jobs["evaluate_study"], jobs["render_report"]) == (2, 1)
+
+
+def test_time_stamps_rerun_nothing(whole):
+    paths = [
+        path for path in whole.root.rglob("*") if not path.is_relative_to(whole.root / ".cache")
+    ]
+    now = time.time()
+    # Sources last, as if they were newer than all that was made of them.
+    paths.sort(key=lambda path: path.is_relative_to(whole.root / "workflow"))
+    for number, path in enumerate(path for path in paths if path.is_file()):
+        os.utime(path, (now + 1e-3 * number,) * 2)
+    assert whole.jobs("all", **QUICK) == {}
+
+
+#: A kind of source, a change of its content, and a rule that it reruns.
+CONTENTS = [
+    ("workflow/scripts/evaluate_study.py", "\nname, folder", "\n\nname, folder", "evaluate_study"),
+    ("workflow/scripts/simulate_batch.py", "\nwith job", "\n\nwith job", "simulate_batch"),
+    ("workflow/replication/verdicts/evaluate.py", '"""', '""" ', "merge_evaluations"),
+    ("configs/tiers/quick.yaml", "id: quick", "# changed\nid: quick", "design_study"),
+    (
+        "configs/studies/nishitha/study.yaml",
+        "id: nishitha",
+        "# x\nid: nishitha",
+        "execute_notebook",
+    ),
+    ("data/published/nishitha.csv", "Table", "The table", "judge_self_consistency"),
+    ("notebooks/homogeneous_dumbbell.ipynb", '"cells"', '"cells" ', "execute_notebook"),
+    ("configs/engine_differences.yaml", "\n", "\n# changed\n", "compare_engines"),
+    ("configs/studies/nishitha/findings.yaml", "\n", "\n# changed\n", "render_report"),
+]
+
+
+@pytest.mark.parametrize(("path", "old", "new", "rule"), CONTENTS)
+def test_changed_content_with_an_old_time_stamp_reruns_its_rule(whole, path, old, new, rule):
+    file = whole.root / path
+    content, stat = file.read_bytes(), file.stat()
+    try:
+        file.write_text(file.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        assert rule in whole.jobs("all", **QUICK)
+    finally:
+        file.write_bytes(content)
+        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
 def test_a_parameter_reruns_only_its_study(whole, changed):

@@ -3,14 +3,19 @@
 Make runs in a folder with the Makefile, the list of variables and a workflow of one rule.
 """
 
+import contextlib
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from unittest import mock
 
+import psutil
 import pytest
 from replication.report.provenance import commit_of
 from replication.simulate import environment
@@ -107,6 +112,94 @@ def test_a_folder_that_cannot_work_is_refused_at_once(sign, tmp_path):
     assert not (path / ".cache").exists()
     with pytest.raises(InputError, match="in its name"):
         environment.require_usable(path)
+
+
+def test_a_space_in_the_folders_name_is_called_a_space(tmp_path):
+    refused(run(["make", "report"], furnish(tmp_path / "a b")), "a space in its name")
+
+
+@pytest.mark.parametrize("flags", ["-i", "-k", "-ik", "--ignore-errors"])
+def test_makes_own_flags_never_turn_an_error_into_a_report(flags, folder):
+    (folder / "Snakefile").write_text('rule all:\n    output: "made"\n    shell: "false"\n')
+    done = make(folder, "report", MAKEFLAGS=flags)
+    assert done.returncode != 0 and "report:" not in done.stdout
+
+
+#: A workflow whose only job takes long, and its script.
+SLOW = """\
+from pathlib import Path
+from replication.simulate.environment import enter_workflow
+from replication.simulate.lifetime import SHELL_PREFIX, handle_signals
+enter_workflow(Path())
+shell.prefix(SHELL_PREFIX)
+onstart: handle_signals()
+rule all:
+    output: "made"
+    log: "log"
+    script: "slow.py"
+"""
+SCRIPT = """\
+import os, time
+from pathlib import Path
+from replication.cli.script import job
+with job(snakemake):
+    Path("started.new").write_text(str(os.getpid()))
+    Path("started.new").rename("started")
+    time.sleep(300)
+"""
+
+
+@pytest.fixture
+def started(folder):
+    """Start `make report` in a session of its own, as in a terminal, and wait for its job."""
+    (folder / "Snakefile").write_text(SLOW)
+    (folder / "slow.py").write_text(SCRIPT)
+    shutil.rmtree(folder / "workflow")
+    (folder / "workflow").symlink_to(ROOT / "workflow")
+    words = ["make", "-o", "setup", "report"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with psutil.Popen(words, cwd=folder, start_new_session=True, **pipes) as process:
+        while not (folder / "started").exists() and process.poll() is None:
+            time.sleep(0.05)
+        yield process
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def last_lines(errors):
+    """Return what follows Snakemake's last announcement, without make's line on its end."""
+    lines = [line for line in errors.splitlines() if not line.startswith("make: ***")]
+    announced = [
+        n for n, line in enumerate(lines) if re.match("Using|Building|Select|Execute", line)
+    ]
+    return lines[announced[-1] + 1 :]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_in_one_line_and_can_be_repeated(number, started, folder):
+    os.killpg(started.pid, number)
+    said, errors = started.communicate(timeout=60)
+    assert started.returncode == -number
+    assert (said, last_lines(errors)) == ("", ["interrupted; run the same command again"])
+    (folder / "Snakefile").write_text(SNAKEFILE)
+    assert make(folder, "report").returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
+def test_a_job_ends_with_its_workflow_however_that_ends(number, started, folder):
+    job = psutil.Process(int((folder / "started").read_text()))
+    (workflow,) = started.children()
+    workflow.send_signal(number)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        until = time.monotonic() + 20
+        while job.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < until, "the job goes on"
+            time.sleep(0.05)
+
+
+def test_a_second_run_in_a_folder_names_make_unlock_in_one_line(started, folder):
+    (line,) = last_lines(make(folder, "report").stderr)
+    assert line.startswith("error: ") and "make unlock" in line
 
 
 COMMITTED = """git init -q other; git init -q own; cd own; git add .

@@ -1,10 +1,13 @@
 # Evaluate: compare results with published numbers and claims.
 
 
+DIFFERENCES = "configs/engine_differences.yaml"
+
+
 rule evaluate_study:
     input:
-        study=lambda wildcards: PIPE.study_files(wildcards.study),
-        published=f"{PATHS.published}/{{study}}.csv",
+        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        published=ancient(f"{PATHS.published}/{{study}}.csv"),
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,
         flows=rules.collect_results.output.flows,
@@ -18,7 +21,8 @@ rule evaluate_study:
         f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "evaluate_study"),
+        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
     script:
         "../scripts/evaluate_study.py"
 
@@ -26,8 +30,8 @@ rule evaluate_study:
 # Apply the claims' tests to the paper's own numbers and traces, without any of our runs.
 rule judge_self_consistency:
     input:
-        study=lambda wildcards: PIPE.study_files(wildcards.study),
-        published=f"{PATHS.published}/{{study}}.csv",
+        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        published=ancient(f"{PATHS.published}/{{study}}.csv"),
     output:
         own=f"{PATHS.data}/evaluation/{{study}}/self_consistency.csv",
     log:
@@ -36,7 +40,8 @@ rule judge_self_consistency:
         f"{PATHS.data}/benchmarks/judge_self_consistency/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "judge_self_consistency"),
+        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
         # As in compare_traces.
         traces=lambda wildcards: PIPE.traces if wildcards.study in PIPE.traced else "",
     script:
@@ -62,7 +67,7 @@ rule merge_evaluations:
         f"{PATHS.data}/benchmarks/merge_evaluations.tsv"
     localrule: True
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "merge_evaluations"),
         studies=PIPE.studies,
     script:
         "../scripts/merge_evaluations.py"
@@ -70,8 +75,8 @@ rule merge_evaluations:
 
 rule compare_engines:
     input:
-        differences="configs/engine_differences.yaml",
-        studies=PIPE.study_files(*PIPE.studies),
+        differences=ancient(DIFFERENCES),
+        studies=ancient(PIPE.study_files(*PIPE.studies)),
         design=expand(rules.design_study.output.design, study=PIPE.studies),
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.studies),
         flows=expand(rules.collect_results.output.flows, study=PIPE.studies),
@@ -86,7 +91,8 @@ rule compare_engines:
         f"{PATHS.data}/benchmarks/compare_engines.tsv"
     localrule: True
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "compare_engines"),
+        sources=PIPE.content(DIFFERENCES, *PIPE.study_files(*PIPE.studies)),
         studies=PIPE.studies,
     script:
         "../scripts/compare_engines.py"
@@ -95,8 +101,8 @@ rule compare_engines:
 # Compare published congestion windows with ours.
 rule compare_traces:
     input:
-        studies=PIPE.study_files(*PIPE.traced),
-        published=expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.traced),
+        studies=ancient(PIPE.study_files(*PIPE.traced)),
+        published=ancient(expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.traced)),
         design=expand(rules.design_study.output.design, study=PIPE.traced),
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.traced),
         flows=expand(rules.collect_results.output.flows, study=PIPE.traced),
@@ -115,7 +121,8 @@ rule compare_traces:
         f"{PATHS.data}/benchmarks/compare_traces.tsv"
     localrule: True
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "compare_traces"),
+        sources=PIPE.study_hash(*PIPE.traced),
         # The raw traces are not part of the project and may be missing, so the rule depends on their hash.
         traces=PIPE.traces,
         studies=PIPE.traced,

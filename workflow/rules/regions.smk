@@ -12,21 +12,23 @@ wildcard_constraints:
 
 # Every region of the chosen studies on each available engine, and the studies that are judged on a modern kernel.
 # An invalid file ends the workflow with exit code 2.
-regions_to_explore = lambda wildcards: exit_with_error()(region_runs)(
+regions_to_explore = lambda wildcards: exit_with_error()(rule_inputs.region_runs)(
     REPO, PIPE.engines, PIPE.studies
 )
-judged_on_modern_kernel = lambda wildcards: exit_with_error()(modern_studies)(
-    REPO, PIPE.studies, PIPE.engines
+judged_on_modern_kernel = lambda wildcards: exit_with_error()(
+    rule_inputs.modern_studies
+)(REPO, PIPE.studies, PIPE.engines)
+region_study_files = lambda wildcards: PIPE.study_files(
+    rule_inputs.region_study(REPO, wildcards.region)
 )
+modern_engine = lambda wildcards: rule_inputs.modern_engine(REPO)
 
 
 rule explore_region:
     input:
-        region="configs/regions/{region}.yaml",
-        settings="configs/regions.yaml",
-        study=lambda wildcards: PIPE.study_files(
-            load_region(REPO, wildcards.region).study
-        ),
+        region=ancient("configs/regions/{region}.yaml"),
+        settings=ancient("configs/regions.yaml"),
+        study=lambda wildcards: ancient(region_study_files(wildcards)),
         program=lambda wildcards: PIPE.program_of(wildcards.engine),
     output:
         result=f"{REGION}/{{engine}}.json",
@@ -38,7 +40,12 @@ rule explore_region:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "explore_region"),
+        sources=lambda wildcards: PIPE.content(
+            f"configs/regions/{wildcards.region}.yaml",
+            "configs/regions.yaml",
+            *region_study_files(wildcards),
+        ),
         tier=PIPE.config.tier,
         machine=lambda wildcards: PIPE.machine(wildcards.engine),
     script:
@@ -47,9 +54,9 @@ rule explore_region:
 
 rule judge_modern_kernel:
     input:
-        modern="configs/modern_kernel.yaml",
-        study=lambda wildcards: PIPE.study_files(wildcards.study),
-        program=lambda wildcards: PIPE.program_of(load_modern(REPO).engine),
+        modern=ancient("configs/modern_kernel.yaml"),
+        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        program=lambda wildcards: PIPE.program_of(modern_engine(wildcards)),
     output:
         claims=f"{MODERN}.claims.json",
         scenarios=f"{MODERN}.claims.scenarios.json",
@@ -60,9 +67,12 @@ rule judge_modern_kernel:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "judge_modern_kernel"),
+        sources=lambda wildcards: PIPE.content(
+            "configs/modern_kernel.yaml", *PIPE.study_files(wildcards.study)
+        ),
         tier=PIPE.config.tier,
-        machine=lambda wildcards: PIPE.machine(load_modern(REPO).engine),
+        machine=lambda wildcards: PIPE.machine(modern_engine(wildcards)),
     script:
         "../scripts/judge_modern_kernel.py"
 
@@ -84,7 +94,7 @@ rule merge_regions:
         f"{PATHS.data}/benchmarks/merge_regions.tsv"
     localrule: True
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "merge_regions"),
     script:
         "../scripts/merge_regions.py"
 

@@ -3,9 +3,9 @@
 
 rule execute_notebook:
     input:
-        notebook=f"{PATHS.notebooks}/{{kind}}.ipynb",
-        study=lambda wildcards: PIPE.study_files(wildcards.study),
-        published=f"{PATHS.published}/{{study}}.csv",
+        notebook=ancient(f"{PATHS.notebooks}/{{kind}}.ipynb"),
+        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        published=ancient(f"{PATHS.published}/{{study}}.csv"),
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,
         flows=rules.collect_results.output.flows,
@@ -24,7 +24,11 @@ rule execute_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
     localrule: True
     params:
-        code=PIPE.code.report,
+        code=PIPE.code_of("report", "execute_notebook"),
+        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
+        notebook=lambda wildcards: PIPE.content(
+            f"{PATHS.notebooks}/{wildcards.kind}.ipynb"
+        ),
         live=PIPE.runs_live,
     script:
         "../scripts/execute_notebook.py"
@@ -47,6 +51,9 @@ TABLES = [
 ]
 
 
+FINDINGS = sorted(Path("configs/studies").glob("*/findings.yaml"))
+
+
 rule write_provenance:
     input:
         tables=TABLES,
@@ -61,7 +68,7 @@ rule write_provenance:
         f"{PATHS.data}/benchmarks/write_provenance.tsv"
     localrule: True
     params:
-        code=PIPE.code.report,
+        code=PIPE.code_of("report", "write_provenance"),
         settings=PIPE.settings,
     script:
         "../scripts/write_provenance.py"
@@ -72,7 +79,7 @@ rule render_report:
         tables=TABLES,
         provenance=rules.write_provenance.output.provenance,
         notebooks=PIPE.executed(),
-        findings=sorted(Path("configs/studies").glob("*/findings.yaml")),
+        findings=ancient(FINDINGS),
     output:
         index=f"{PATHS.html}/index.html",
     log:
@@ -83,7 +90,8 @@ rule render_report:
     # Pages are rendered in parallel.
     threads: workflow.cores
     params:
-        code=PIPE.code.report,
+        code=PIPE.code_of("report", "render_report"),
+        findings=PIPE.content(*FINDINGS),
         shown=PIPE.shown,
     script:
         "../scripts/render_report.py"

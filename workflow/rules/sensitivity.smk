@@ -3,6 +3,7 @@
 
 
 SENSITIVITY = f"{PATHS.sensitivity}/{{study}}"
+SETTINGS = "configs/sensitivity.yaml"
 ROBUSTNESS = ("claims", "effects")
 EXPLAINED = ("explanations", "explanation_causes", "explained_cells")
 
@@ -12,9 +13,9 @@ ruleorder: execute_sensitivity_notebook > execute_notebook
 
 rule explore_study:
     input:
-        study=lambda wildcards: PIPE.study_files(wildcards.study),
-        published=f"{PATHS.published}/{{study}}.csv",
-        settings="configs/sensitivity.yaml",
+        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        published=ancient(f"{PATHS.published}/{{study}}.csv"),
+        settings=ancient(SETTINGS),
         program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
         points=f"{SENSITIVITY}/points.csv",
@@ -28,7 +29,9 @@ rule explore_study:
         mem_mb=PIPE.memory_mb,
     params:
         # One long job, since most runs depend on earlier ones; all are in the store.
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "explore_study"),
+        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
+        settings=PIPE.content(SETTINGS),
         machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
     script:
         "../scripts/explore_study.py"
@@ -38,7 +41,7 @@ rule measure_robustness:
     input:
         points=rules.explore_study.output.points,
         verdicts=rules.explore_study.output.verdicts,
-        settings="configs/sensitivity.yaml",
+        settings=ancient(SETTINGS),
     output:
         tables=[f"{SENSITIVITY}/{part}.csv" for part in ROBUSTNESS],
         input_hashes=f"{SENSITIVITY}/input_hashes.json",
@@ -48,7 +51,8 @@ rule measure_robustness:
         f"{PATHS.data}/benchmarks/measure_robustness/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "measure_robustness"),
+        settings=PIPE.content(SETTINGS),
         ns3_version=PIPE.config.ns3_version,
         # Verdicts of the tier to compare with, if any.
         tier=PIPE.content(PATHS.data / "claims.csv"),
@@ -58,10 +62,10 @@ rule measure_robustness:
 
 rule explain_study:
     input:
-        study=lambda wildcards: PIPE.study_files(wildcards.study),
-        published=f"{PATHS.published}/{{study}}.csv",
-        causes="configs/explanations/{study}.yaml",
-        settings="configs/sensitivity.yaml",
+        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        published=ancient(f"{PATHS.published}/{{study}}.csv"),
+        causes=ancient("configs/explanations/{study}.yaml"),
+        settings=ancient(SETTINGS),
         program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
     output:
         explanation=f"{SENSITIVITY}/explanation.json",
@@ -75,7 +79,11 @@ rule explain_study:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "explain_study"),
+        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
+        settings=lambda wildcards: PIPE.content(
+            SETTINGS, f"configs/explanations/{wildcards.study}.yaml"
+        ),
         machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
     script:
         "../scripts/explain_study.py"
@@ -92,7 +100,7 @@ rule merge_sensitivity:
         f"{PATHS.data}/benchmarks/merge_sensitivity.tsv"
     localrule: True
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "merge_sensitivity"),
         explained=PIPE.explained,
     script:
         "../scripts/merge_sensitivity.py"
@@ -100,7 +108,7 @@ rule merge_sensitivity:
 
 rule execute_sensitivity_notebook:
     input:
-        notebook=f"{PATHS.notebooks}/sensitivity.ipynb",
+        notebook=ancient(f"{PATHS.notebooks}/sensitivity.ipynb"),
         input_hashes=rules.measure_robustness.output.input_hashes,
         explanation=rules.explain_study.output.explanation,
         program=PIPE.live_program,
@@ -112,7 +120,8 @@ rule execute_sensitivity_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.sensitivity.tsv"
     localrule: True
     params:
-        code=PIPE.code.report,
+        code=PIPE.code_of("report", "execute_notebook"),
+        notebook=PIPE.content(f"{PATHS.notebooks}/sensitivity.ipynb"),
         live=PIPE.runs_live,
     script:
         "../scripts/execute_notebook.py"

@@ -1,10 +1,13 @@
 # Simulate: from a study's YAML to points, scenarios and batches; one job per batch, one process per scenario.
 
 
+TIER = f"configs/tiers/{PIPE.config.tier}.yaml"
+
+
 rule design_study:
     input:
-        study=lambda wildcards: PIPE.study_files(wildcards.study),
-        tier=f"configs/tiers/{PIPE.config.tier}.yaml",
+        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        tier=ancient(TIER),
     output:
         design=f"{PATHS.data}/design/{{study}}.csv",
         scenarios=f"{PATHS.data}/design/scenarios/{{study}}.json",
@@ -14,7 +17,8 @@ rule design_study:
         f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code.simulate,
+        code=PIPE.code_of("simulate", "design_study"),
+        sources=lambda wildcards: PIPE.content(TIER, *PIPE.study_files(wildcards.study)),
         tier=PIPE.config.tier,
         # The engines, each with the fingerprint in its batches' names.
         named=PIPE.plan.named,
@@ -97,7 +101,7 @@ rule collect_results:
         f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code.judge,
+        code=PIPE.code_of("judge", "collect_results"),
         features=lambda wildcards: PIPE.features(wildcards.study),
     script:
         "../scripts/collect_results.py"

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from replication.compare.trace_comparison import TRANSCRIBED
 from replication.design.config import load_study
-from replication.metrics.trace import TABLE_PREFIX
+from replication.metrics.trace_source import TABLE_PREFIX
 from replication.study.table import write_table
 
 SUFFIX = ".sender-ss.txt.xz"

@@ -73,7 +73,8 @@ def validate(studies: Studies = None) -> None:
     Example: replicate validate --studies saxena
     """
     from replication.design.unread import check_all_read, check_folder
-    from replication.explore.modern_kernel import load_modern, plan_modern
+    from replication.explore.modern_kernel import plan_modern
+    from replication.explore.modern_model import load_modern
     from replication.explore.regions.region_model import load_region, region_names
     from replication.explore.regions.region_result import check_region
 
@@ -97,7 +98,7 @@ def _check_settings() -> None:
     """Check the documents that belong to no single study."""
     from replication.compare.agreement import load_differences
     from replication.explore.regions.region_model import load_settings
-    from replication.metrics.trace import load_sources
+    from replication.metrics.trace_source import load_sources
 
     load_config(CONFIG)
     for load in (load_sensitivity, load_settings, load_differences, load_sources, locked_packages):
@@ -202,7 +203,7 @@ def run(
 
     Example: replicate run 0123456789abcdef --engine ns3 --output /tmp/look
     """
-    from replication.design.pipeline import run_single
+    from replication.design.single_run import run_single
     from replication.simulate.store import TABLES
 
     found = find_scenario(data, scenario)
@@ -345,7 +346,7 @@ def fetch_traces(
     ] = None,
 ) -> None:
     """Download and verify the traces of the authors' GitHub repository, into data/traces."""
-    from replication.metrics.trace import fetch_traces as fetch
+    from replication.metrics.trace_source import fetch_traces as fetch
 
     print(fetch(ROOT, source))
 

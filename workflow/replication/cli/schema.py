@@ -1,15 +1,22 @@
 """JSON schemas of the documents that users write, from their models."""
 
+import ast
+import functools
+import inspect
+import itertools
 import json
+import textwrap
+from collections import ChainMap
 from typing import Any
 
 from pydantic import BaseModel
 
 from replication.compare.agreement import EngineDifferences
 from replication.design.config import Config, Sensitivity, Tier
-from replication.explore.modern_kernel import ModernKernel
+from replication.explore.modern_model import ModernKernel
 from replication.explore.regions.region_model import Region, RegionSettings
 from replication.study.claim_model import Findings
+from replication.study.model import Document
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.verdicts.cause import Explanations
@@ -32,11 +39,45 @@ MODELS: dict[str, type[BaseModel]] = {
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of `model`, with the meaning of each key."""
     schema = model.model_json_schema()
+    _describe(model.__name__, schema)
+    for name, definition in schema.get("$defs", {}).items():
+        _describe(name, definition)
     if model is Study:
         # Each of a study's files has some of the keys; `replicate validate` requires all.
         del schema["required"]
         _explain_templates(schema["$defs"])
     return schema
+
+
+def _describe(name: str, definition: dict[str, Any]) -> None:
+    """Add to a model's schema the meaning of each key: the text below the field."""
+    meanings = _meanings().get(name, {})
+    properties = definition.get("properties", {})
+    for key in meanings.keys() & properties.keys():
+        properties[key] = dict(sorted(({"description": meanings[key]} | properties[key]).items()))
+
+
+@functools.cache
+def _meanings() -> dict[str, dict[str, str]]:
+    """Return the texts below the fields of each model, by the model's name."""
+    meanings: dict[str, dict[str, str]] = {}
+    models = [Document]
+    for model in models:
+        models += model.__subclasses__()
+        inherited = [meanings.get(base.__name__, {}) for base in model.__bases__]
+        meanings[model.__name__] = dict(ChainMap(_texts(model), *inherited))
+    return meanings
+
+
+def _texts(model: type[BaseModel]) -> dict[str, str]:
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    assert isinstance(definition, ast.ClassDef)
+    texts: dict[str, str] = {}
+    for field, text in itertools.pairwise(definition.body):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(value=ast.Constant(str(value))):
+                texts[name] = inspect.cleandoc(value)
+    return texts
 
 
 def _explain_templates(definitions: dict[str, Any]) -> None:

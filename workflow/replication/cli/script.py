@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from replication.simulate.environment import enter
+from replication.simulate.lifetime import end_with_workflow
 from replication.study.errors import end_of
 
 #: The project's folder, which commands and rules start in.
@@ -42,6 +43,7 @@ def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
         sys.stderr = _Both(sys.stderr, terminal)
     try:
         enter(ROOT)
+        end_with_workflow()
         yield
     except Exception as error:
         code, line = end_of(error) or (1, "")

@@ -28,7 +28,8 @@ from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, CwndSeries
 from replication.metrics.metric import chosen_flows
 from replication.metrics.sampled import RUN, SampledResults, kept_samples, samples
 from replication.metrics.statistic import estimate
-from replication.metrics.trace import TABLE_PREFIX, read_flows, trace_files
+from replication.metrics.trace import read_flows
+from replication.metrics.trace_source import TABLE_PREFIX, trace_files
 from replication.study.claim_model import Quantity
 from replication.study.published import published_path, read_published
 from replication.study.scenario import Scenario

@@ -44,6 +44,12 @@ def _hash(rooms: tuple[str, ...]) -> str:
     return sha256_of(*(path for path in paths if path.suffix != ".pyc"))[:16]
 
 
+def rule_code(root: Path, rooms: str, script: str) -> str:
+    """Return the hash of a rule's code: the rooms that it uses (`Code`), and its script."""
+    path = root / "workflow" / "scripts" / f"{script}.py"
+    return value_hash([getattr(code(), rooms), sha256_of(path)])
+
+
 def value_hash(value: Any) -> str:
     """Return the hash of plain data."""
     return digest_of(canonical_json(value).encode())[:16]

@@ -2,8 +2,8 @@
 
 import functools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any, Self
@@ -22,25 +22,20 @@ from replication.design.config import (
     study_ids,
 )
 from replication.design.design import Batch
-from replication.design.input_hashes import Code, code
+from replication.design.input_hashes import rule_code
 from replication.design.plan import Plan, load_plan
 from replication.engines.catalogue import ENGINES, find_package, kernels_to_build, package_warning
-from replication.engines.input_file import write_inputs
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import wanted_quantities
-from replication.metrics.trace import has_traces, traces_hash
-from replication.simulate.process import Usage
-from replication.simulate.run import RunTables, check_run
+from replication.metrics.trace_source import has_traces, traces_hash
 from replication.simulate.runtime import (
     Launch,
     find_image,
     find_inside,
-    make_runtime,
     program_in_image,
 )
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
-from replication.study.scenario import Scenario
 from replication.study.study import CONFORMANCE, REGIONS_TABLE, Study
 
 #: Memory to gather the tables of a batch, in MiB.
@@ -87,9 +82,20 @@ class Start:
         """Whether programs are built here and run without a container."""
         return self.config.runtime == "native" and self.inside is None
 
+    @functools.cached_property
+    def _identity(self) -> Callable[[str], tuple[str, Path]]:
+        """A function that returns fingerprint and program of an engine; every job asks for it."""
+
+        @functools.cache
+        def identify(name: str) -> tuple[str, Path]:
+            engine = self.config.engine(name)
+            return engine.fingerprint(self.root), engine.program(self.root, self.paths.data)
+
+        return identify
+
     def fingerprint(self, engine: str) -> str:
         """Return the fingerprint of an engine's version and sources."""
-        return self.config.engine(engine).fingerprint(self.root)
+        return self._identity(engine)[0]
 
     def listed_version(self, engine: str) -> str:
         """Return the version in an engine's results, if its generation is listed."""
@@ -103,7 +109,7 @@ class Start:
         """Return the path of an engine's program."""
         if self.inside is not None:
             return program_in_image(engine)
-        return self.config.engine(engine).program(self.root, self.paths.data)
+        return self._identity(engine)[1]
 
     def program_of(self, engine: str) -> list[Path]:
         """Return the program that must be built for an engine; none if images contain it."""
@@ -151,8 +157,6 @@ class Pipeline(Start):
     documents: dict[str, Study]
     plan: Plan
     sensitivity: Sensitivity
-    #: Hashes of the code; a change of one reruns the rules that have it as parameter.
-    code: Code = field(default_factory=code)
 
     @classmethod
     def load(cls, root: Path, overrides: dict[str, Any], deployment: Iterable[Enum] = ()) -> Self:
@@ -172,12 +176,13 @@ class Pipeline(Start):
         documents = {name: load_study(root, name) for name in names}
         # A batch's name has the hash of the code that gathers its tables, because Snakemake ignores
         # changed parameters of a rule whose `ancient` input, the design, is made again.
+        gathers = rule_code(root, "simulate", "simulate_batch")
         named = {
-            engine: f"{start.fingerprint(engine)}+{code().simulate}{start.place(engine)}"
+            engine: f"{start.fingerprint(engine)}+{gathers}{start.place(engine)}"
             for engine in engines
         }
         return cls(
-            **vars(start),
+            **{field.name: getattr(start, field.name) for field in fields(start)},
             engines=engines,
             documents=documents,
             plan=load_plan(root, config, documents, named),
@@ -257,10 +262,19 @@ class Pipeline(Start):
         explored = [*self.paths.sensitivity.glob("*/*.csv"), *self.paths.regions.glob("*/*.json")]
         return self.content(*sorted([*explored, self.paths.data / REGIONS_TABLE, CONFORMANCE]))
 
+    def code_of(self, rooms: str, script: str) -> str:
+        """Return a rule's parameter that reruns it when its code changes."""
+        return rule_code(self.root, rooms, script)
+
     @staticmethod
-    def content(*paths: Path) -> str:
-        """Return a hash of the optional files that exist."""
-        return sha256_of(*paths)[:16]
+    def content(*paths: Path | str) -> str:
+        """Return a hash of those files that exist: a rule's parameter that reruns it."""
+        return sha256_of(*map(Path, paths))[:16]
+
+    def study_hash(self, *studies: str) -> str:
+        """Return a hash of the files of studies and of their published numbers."""
+        published = [self.paths.published / f"{study}.csv" for study in studies]
+        return self.content(*self.study_files(*studies), *published)
 
     @staticmethod
     def study_files(*studies: str) -> list[str]:
@@ -317,34 +331,3 @@ class Pipeline(Start):
                 costs[f"building the kernel of {hz} Hz"] = _KERNEL_COST_S
         parts = ", ".join(f"{what} ({cost_s / 60:.1f})" for what, cost_s in costs.items())
         return f"other work: about {sum(costs.values()) / 60:.1f} CPU minutes: {parts}"
-
-
-def run_single(
-    root: Path,
-    data: Path,
-    scenario: Scenario,
-    engine: str,
-    work: Path,
-    settings: dict[str, Any] | None = None,
-) -> tuple[Usage, RunTables]:
-    """Run a scenario in the new folder `work`; return its usage and tables.
-
-    `data` is the folder of results, which contains built engines; `settings` override keys of
-    config.yaml. InputError if the engine is not built or refuses the scenario, RunError if the run
-    failed.
-    """
-    config = load_config(root / "configs" / "config.yaml", settings)
-    start = Start(root, config, find_inside(root, ()), Paths(data=data))
-    program = root / start.program(engine)
-    if start.is_native:
-        config.engine(engine).require(root)
-        if not program.is_file():
-            raise InputError(f"engine {engine}: is not built; run `make engines ENGINES={engine}`")
-    launch = replace(Launch(**start.machine(engine)), program=str(program))
-    runtime = make_runtime(root, launch, work.parent)
-    try:
-        write_inputs(work, scenario, config.engine(engine))
-        used = runtime.run(work)
-        return used, check_run(work, scenario)
-    finally:
-        runtime.close()

@@ -24,7 +24,15 @@ from replication.engines.canonical import canonical_scenarios, digests_of_runs
 from replication.engines.generation import load_generation
 from replication.engines.model import Engine, OwnProgram
 from replication.study.errors import InputError, RunError
-from replication.study.files import digest_of, read_json, sha256_of, write_text
+from replication.study.files import (
+    digest_of,
+    file_sha256,
+    private_prefix,
+    read_json,
+    read_text,
+    sha256_of,
+    write_text,
+)
 
 #: A wheel's version, or the release of an installed ns-3.
 Ns3Version = Annotated[str, Field(pattern=r"^3\.\d+(\.post\d+)?$")]
@@ -54,18 +62,35 @@ _UNPACKED = (
 )
 
 
-def fetch_wheel(lock: Path, output: Path) -> None:
-    """Download the wheel that `lock` pins, and replace the folder `output` by its files."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".wheel.") as folder:
+def wheel_hash(lock: Path) -> str:
+    """Return the SHA-256 of the wheel that `lock` pins."""
+    pinned = re.search(r"--hash=sha256:([0-9a-f]{64})\b", read_text(lock))
+    if pinned is None:
+        raise InputError(f"{lock}: has no --hash=sha256:...; restore it (git checkout {lock})")
+    return pinned[1]
+
+
+def fetch_wheel(lock: Path, wheel: Path) -> None:
+    """Download the wheel that `lock` pins to `wheel`, verified by pip."""
+    wheel.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=wheel.parent, prefix=private_prefix("wheel")) as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *_TAGS]
         command += ["--require-hashes", "--dest", folder, "-r", str(lock)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or ["pip printed nothing"]
             raise RunError(f"{lock}: the wheel cannot be fetched: {lines[-1]}")
+        (downloaded,) = Path(folder).glob("*.whl")
+        downloaded.replace(wheel)
+
+
+def unpack_wheel(wheel: Path, output: Path) -> None:
+    """Replace the folder `output` by the files that we link of a wheel, which its hash names."""
+    if file_sha256(wheel) != wheel.name:
+        raise RunError(f"{wheel}: is damaged: remove it and run again")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=private_prefix("wheel")) as folder:
         work = Path(folder)
-        (wheel,) = work.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
             archive.extractall(work, [n for u in _UNPACKED for n in fnmatch.filter(names, u)])
@@ -171,7 +196,7 @@ def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
             file=sys.stderr,
         )
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".built.") as made:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=private_prefix("built")) as made:
             build = Path(made) / key
             compile_program(root, prefix, build)
             # Only the pinned release has a generation.

@@ -5,62 +5,26 @@ counted as the study's.
 """
 
 from collections import Counter
-from collections.abc import Collection
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field
-
-from replication.design.config import Extent, load_study
+from replication.design.config import load_study
 from replication.design.design import Run, design_study
 from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
 from replication.explore.machine import Costs, Machine, by_replicate, write_json
+from replication.explore.modern_model import CONFIG, load_modern, modern_studies
 from replication.study.errors import check_known
 from replication.study.files import read_json
-from replication.study.model import Document, EngineName, Identifier, Text
-from replication.study.position import located, read_model, within
+from replication.study.position import located, within
 from replication.study.study import Study
-from replication.study.variation import Variation, apply, check_variation
+from replication.study.variation import apply, check_variation
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
-CONFIG = Path("configs/modern_kernel.yaml")
 #: Ends of a study's two files: its verdicts, and its scenarios.
 JUDGED, SCENARIOS = ".claims.json", ".claims.scenarios.json"
-
-
-class Substituted(Document):
-    """The substitutions in one study."""
-
-    set: Variation | None = None
-    """A variation of the study; nothing is changed without it."""
-    reasons: Annotated[list[Text], Field(min_length=1)]
-    """List: what is substituted, and why."""
-
-
-class ModernKernel(Document):
-    """configs/modern_kernel.yaml."""
-
-    schema_version: Literal[1] = 1
-    engine: EngineName
-    """The engine with the modern stack."""
-    tiers: dict[str, Extent]
-    """Tier to how much it runs."""
-    studies: Annotated[dict[Identifier, Substituted], Field(min_length=1)]
-    """Study to its substitutions; only these studies are run."""
-
-
-def load_modern(root: Path) -> ModernKernel:
-    """Read configs/modern_kernel.yaml; InputError names each wrong field."""
-    return read_model(root / CONFIG, ModernKernel)
-
-
-def modern_studies(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
-    """Return the studies that are judged on the modern kernel, if its engine is in `engines`."""
-    modern = load_modern(root)
-    return sorted(set(modern.studies) & set(studies)) if modern.engine in engines else []
 
 
 def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:

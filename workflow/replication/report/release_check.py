@@ -8,7 +8,7 @@ from pathlib import Path
 from replication.compare.agreement import TABLES, Agreement, agreement_of, write_tables
 from replication.design.config import load_study
 from replication.metrics.results import Results
-from replication.metrics.trace import has_traces, trace_files
+from replication.metrics.trace_source import has_traces, trace_files
 from replication.report.manifest import NOTEBOOK_PAGES, PAGES, RELEASED, check_release, listing
 from replication.report.pages.source import Source
 from replication.report.release import JUDGED, released_results

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from replication.simulate.lifetime import be_workflow
 from replication.study.errors import InputError
 from replication.study.model import Document
 from replication.study.position import read_model
@@ -59,6 +60,7 @@ def enter_workflow(root: Path) -> None:
         )
     enter(root)
     require_usable(root)
+    be_workflow()
 
 
 def core() -> dict[str, str]:
@@ -124,8 +126,9 @@ def account(uid: int) -> str:
 def require_usable(root: Path) -> None:
     """Raise InputError if name, owner or modes of a folder prevent the workflow from running."""
     if found := re.search(r"[^\w/.+@=~-]", str(root)):
+        sign = {" ": "a space", "\t": "a tab", "\n": "a line end"}.get(found[0], repr(found[0]))
         raise InputError(
-            f"folder {str(root)!r}: {found[0]!r} in its name has a meaning for make or the shell; "
+            f"folder {str(root)!r}: {sign} in its name has a meaning for make or the shell; "
             "move the project to a folder of letters, digits and . _ -"
         )
     owner = root.stat().st_uid

@@ -151,7 +151,9 @@ def _be_program(command: list[str], limits: Limits, work: Path, main: _Main | No
 
 
 def _confine(limits: Limits) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # The jobs of a workflow ignore Ctrl-C, which ends them by SIGTERM.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     cpu_s = int(limits.time_s) + 1

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from replication.engines.input_file import INPUT_FILE, input_text
 from replication.engines.model import Engine
-from replication.study.files import atomic, write_text
+from replication.study.files import atomic, private_prefix, write_text
 from replication.study.scenario import Scenario
 
 TABLES = ("flows.csv", "series.csv", "run.json")
@@ -89,7 +89,7 @@ class Store:
         """Make a private working folder that holds the engine's input file."""
         text = input_text(scenario, engine)
         self.folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{scenario_id}.", dir=self.folder))
+        work = Path(tempfile.mkdtemp(prefix=private_prefix(scenario_id), dir=self.folder))
         (work / INPUT_FILE).write_text(text, encoding="utf-8")
         return work
 

@@ -208,11 +208,19 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}: is not JSON ({error}); {REMEDY}") from None
 
 
+def private_prefix(name: str) -> str:
+    """Return how the name of a temporary file or folder starts, which tells whose it is.
+
+    `simulate.lifetime` removes those of killed processes.
+    """
+    return f".{name[:100]}.{os.getpid()}@{os.uname().nodename}."
+
+
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary path, which is renamed to `path` only if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=private_prefix(path.name), dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:

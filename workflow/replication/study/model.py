@@ -83,9 +83,9 @@ Label = Annotated[str, Field(min_length=1, max_length=2000), LINE, _WORDS]
 class Document(BaseModel):
     """A frozen model that rejects unknown keys, NaN and infinities, and converts no types."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, strict=True, use_attribute_docstrings=True
-    )
+    # The texts below fields are for the schemas (`cli.schema`); pydantic would read all sources for
+    # them at each start.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
     def decisive(self, **options: Any) -> dict[str, Any]:
         """Return what the document says, without defaults, as plain data for a hash.

@@ -9,14 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from replication.study.errors import InputError
 from replication.study.files import REMEDY, atomic, read_text, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 #: A row of a CSV file, every field as text.
 Row = dict[str, str]
@@ -142,6 +140,8 @@ def written(value: object) -> str:
 
 def write_parquet(table: pa.Table, path: Path, level: int | None = None) -> None:
     """Write a table, compressed by zstd; equal tables give equal files."""
+    import pyarrow.parquet as pq  # slow to import, and a run with nothing to do needs no table
+
     plain = table.combine_chunks().replace_schema_metadata(None)
     how = {"compression": "zstd", "compression_level": level, "write_page_checksum": True}
     with atomic(path) as temporary:
@@ -150,6 +150,9 @@ def write_parquet(table: pa.Table, path: Path, level: int | None = None) -> None
 
 def read_parquet(path: Path, **options: Any) -> pa.Table:
     """Return the table in a file; InputError if it is missing or damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         return pq.read_table(path, page_checksum_verification=True, **options)
     except FileNotFoundError:

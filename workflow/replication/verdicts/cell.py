@@ -23,7 +23,7 @@ from replication.metrics.statistic import (
     estimate,
     relative_deviation,
 )
-from replication.metrics.trace import TABLE_PREFIX
+from replication.metrics.trace_source import TABLE_PREFIX
 from replication.study.model import reaches
 from replication.study.published import Tolerance
 from replication.study.verdict import ReasonCode, Verdict

@@ -26,7 +26,8 @@ from replication.design.config import load_study
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.metric_model import METRICS, MetricError, metric_label
 from replication.metrics.sampled import SampledResults
-from replication.metrics.trace import TABLE_PREFIX, has_traces, read_flows, trace_files
+from replication.metrics.trace import read_flows
+from replication.metrics.trace_source import TABLE_PREFIX, has_traces, trace_files
 from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, ValueTest, sides
 from replication.study.published import Table, published_path, read_published
 from replication.study.study import Study

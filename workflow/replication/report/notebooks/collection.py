@@ -17,7 +17,7 @@ from IPython.display import Markdown
 from pydantic import ValidationError
 
 from replication.design.config import STUDIES, load_study, study_ids
-from replication.design.pipeline import run_single
+from replication.design.single_run import run_single
 from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current as region_is_current
 from replication.explore.regions.region_result import region_results

@@ -1,0 +1,32 @@
+"""What the rules of regions depend on; models are imported late: no other target needs them."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+
+def region_runs(root: Path, engines: Collection[str], studies: Collection[str]) -> list[str]:
+    """Return the regions to explore, as `region_model.region_runs`."""
+    from replication.explore.regions.region_model import region_runs
+
+    return region_runs(root, engines, studies)
+
+
+def region_study(root: Path, region: str) -> str:
+    """Return the study of a region."""
+    from replication.explore.regions.region_model import load_region
+
+    return load_region(root, region).study
+
+
+def modern_studies(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
+    """Return the studies to judge on a modern kernel, as `modern_model.modern_studies`."""
+    from replication.explore.modern_model import modern_studies
+
+    return modern_studies(root, studies, engines)
+
+
+def modern_engine(root: Path) -> str:
+    """Return the engine with the modern kernel."""
+    from replication.explore.modern_model import load_modern
+
+    return load_modern(root).engine
