@@ -23,7 +23,14 @@ from replication.study.errors import exit_with_error
 with exit_with_error():
     enter_workflow(REPO)
 
-from replication.engines.catalogue import ENGINES, chosen_engine, linux_cache
+from replication.engines.catalogue import (
+    ENGINES,
+    ask_early,
+    chosen_engine,
+    linux_cache,
+)
+
+ask_early(REPO)
 from replication.engines.ns3 import WHEEL_VERSIONS, wheel_hash
 from replication.simulate.runtime import image_file
 from replication.simulate.store import write_totals

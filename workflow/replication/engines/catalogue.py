@@ -238,10 +238,26 @@ def kernels_to_build(root: Path, timer_hz: Iterable[int]) -> list[int]:
 
 
 @functools.cache
-def _ask_linux_build(root: Path, *question: str) -> str:
+def _linux_build(root: Path, *question: str) -> "subprocess.Popen[str]":
     script = root / "workflow/engines/linux/build"
     command = [str(script.absolute()), "--cache", str(linux_cache(root).absolute()), *question]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+
+
+@functools.cache
+def _ask_linux_build(root: Path, *question: str) -> str:
+    process = _linux_build(root, *question)
+    output, errors = process.communicate()
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, process.args, output, errors)
+    return output.strip()
+
+
+def ask_early(root: Path) -> None:
+    """Start to look at the tools of the engine linux, while this process does something else."""
+    for question in ("--missing", "--key"):
+        _linux_build(root, question)
 
 
 def _linux_key(root: Path) -> str:
