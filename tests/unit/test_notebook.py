@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from papermill import inspect_notebook
 from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
-from replication.design.pipeline import ANY_STUDY, SENSITIVITY, WRITTEN_FOR
+from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, WRITTEN_FOR
 from replication.report.notebooks import picture
 from replication.report.notebooks.collection import Collection, open_collection
 from replication.report.notebooks.notebook import execute, read_notebook, to_html

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from pathlib import Path
@@ -26,8 +26,7 @@ from replication.design.input_hashes import rule_code
 from replication.design.plan import Plan, load_plan
 from replication.engines.catalogue import ENGINES, find_package, kernels_to_build, package_warning
 from replication.engines.ns3 import NS3_VERSION
-from replication.metrics.metric_model import wanted_quantities
-from replication.metrics.trace_source import has_traces, traces_hash
+from replication.metrics.trace_source import traces_hash
 from replication.simulate.runtime import (
     Launch,
     find_image,
@@ -35,37 +34,13 @@ from replication.simulate.runtime import (
     program_in_image,
 )
 from replication.study.errors import InputError
-from replication.study.files import digest_of, sha256_of
+from replication.study.files import sha256_of
 from replication.study.study import CONFORMANCE, REGIONS_TABLE, Study
 
 #: Memory to gather the tables of a batch, in MiB.
 _GATHER_MB = 1024
 #: Measured CPU seconds: to judge and show a study, to compile ns-3's program, to build a kernel.
 _STUDY_COST_S, _NS3_PROGRAM_COST_S, _KERNEL_COST_S = 40.0, 25.0, 600.0
-
-#: Type of experiment to the study that its notebook was written for; others use `ANY_STUDY`.
-WRITTEN_FOR = {
-    "cbr_sweep": "liang_shen",
-    "pairwise_fairness": "liang_shen",
-    "queuing": "liang_shen",
-    "homogeneous_dumbbell": "nishitha",
-    "throughput_tables": "saxena",
-    "bdp_jain": "dzivhani",
-    "cwnd_traces": "kapadia",
-}
-ANY_STUDY = "any_study"
-#: The notebook that `make explain` executes.
-SENSITIVITY = "sensitivity"
-
-
-def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
-    """Return the names of a study's notebooks."""
-    types = dict.fromkeys(
-        experiment.type if WRITTEN_FOR.get(experiment.type) == study.id else ANY_STUDY
-        for experiment in study.experiments
-    )
-    further = {"engines": len(engines) > 1, "trace_comparison": has_traces(study)}
-    return [*types, *(name for name, is_included in further.items() if is_included)]
 
 
 @dataclass(frozen=True)
@@ -151,10 +126,9 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline(Start):
-    """Everything that the rules read; `documents` are the chosen studies by their ids."""
+    """Everything that the rules read."""
 
     engines: list[str]
-    documents: dict[str, Study]
     plan: Plan
     sensitivity: Sensitivity
 
@@ -173,7 +147,6 @@ class Pipeline(Start):
             )
         engines = chosen_engines(root, config, start.inside is not None)
         names = study_ids(root) if config.studies == "all" else sorted(config.studies)
-        documents = {name: load_study(root, name) for name in names}
         # A batch's name has the hash of the code that gathers its tables, because Snakemake ignores
         # changed parameters of a rule whose `ancient` input, the design, is made again.
         gathers = rule_code(root, "simulate", "simulate_batch")
@@ -184,15 +157,19 @@ class Pipeline(Start):
         return cls(
             **{field.name: getattr(start, field.name) for field in fields(start)},
             engines=engines,
-            documents=documents,
-            plan=load_plan(root, config, documents, named),
+            plan=load_plan(root, config, names, named),
             sensitivity=load_sensitivity(root),
         )
 
     @property
     def studies(self) -> list[str]:
         """Ids of the chosen studies."""
-        return list(self.documents)
+        return list(self.plan.studies)
+
+    @functools.cached_property
+    def documents(self) -> dict[str, Study]:
+        """The chosen studies by their ids, which take longer to read than the kept plan."""
+        return {name: load_study(self.root, name) for name in self.studies}
 
     @functools.cached_property
     def batches(self) -> dict[str, Batch]:
@@ -214,7 +191,7 @@ class Pipeline(Start):
 
     def explored_on(self, study: str) -> str:
         """Return the engine of a study's sensitivity analysis: the primary one if available."""
-        own = self.documents[study].original_system.engine
+        own = self.plan.studies[study].original_engine
         return own if own in self.engines else self.sensitivity.engine
 
     @property
@@ -224,13 +201,12 @@ class Pipeline(Start):
 
     def features(self, study: str) -> str:
         """Return a hash of the features that are computed when a study's runs are collected."""
-        quantities = wanted_quantities(self.documents[study])
-        return digest_of("".join(one.to_json() for one in quantities).encode())[:16]
+        return self.plan.studies[study].features
 
     @functools.cached_property
     def traced(self) -> list[str]:
         """Ids of the chosen studies with published traces."""
-        return [name for name, study in self.documents.items() if has_traces(study)]
+        return [name for name, study in self.plan.studies.items() if study.has_traces]
 
     @property
     def traces(self) -> str:
@@ -241,8 +217,8 @@ class Pipeline(Start):
         """Return the paths of the report's executed notebooks."""
         return [
             self.paths.executed / f"{name}.{notebook}.ipynb"
-            for name, study in self.documents.items()
-            for notebook in notebook_names(study, self.engines)
+            for name, study in self.plan.studies.items()
+            for notebook in study.notebooks
         ]
 
     @property

@@ -7,16 +7,18 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from replication.design.config import Config, load_tier, study_files
+from replication.design.config import Config, load_study, load_tier, study_files
 from replication.design.design import Batch, batch_cost, batch_runs, design_study, repeat_warnings
 from replication.design.input_hashes import code, value_hash
+from replication.design.notebook_names import notebook_names
 from replication.design.study_check import check_study
+from replication.metrics.metric_model import wanted_quantities
+from replication.metrics.trace_source import has_traces
 from replication.simulate.store import Totals, count_runs
-from replication.study.files import sha256_of, write_text
+from replication.study.files import digest_of, sha256_of, write_text
 from replication.study.position import located
 from replication.study.published import published_path
 from replication.study.scenario import Host
-from replication.study.study import Study
 
 #: The kept plan, below the project's folder.
 KEPT = Path("data/reproduced/plan.json")
@@ -24,8 +26,15 @@ KEPT = Path("data/reproduced/plan.json")
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """The runs of a study."""
+    """The runs of a study, and what else its rules depend on.
 
+    `features` is a hash of the features that are computed when its runs are collected.
+    """
+
+    original_engine: str
+    notebooks: list[str]
+    has_traces: bool
+    features: str
     points: int
     timer_hz: list[int]
     warnings: list[str]
@@ -75,20 +84,20 @@ class Plan:
 _FORMAT = TypeAdapter(Plan)
 
 
-def load_plan(
-    root: Path, config: Config, studies: Mapping[str, Study], named: dict[str, str]
-) -> Plan:
+def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str]) -> Plan:
     """Return the kept plan if its inputs are unchanged, else make and keep a new one."""
     inputs = [root / "configs" / "tiers" / f"{config.tier}.yaml"]
-    for name in studies:
+    for name in names:
         inputs += [*study_files(root, name), published_path(root, name)]
     settings = config.model_dump(mode="json")
-    key = value_hash([settings, named, code(), [sha256_of(path) for path in inputs]])
+    room = sha256_of(*Path(__file__).parent.glob("*.py"))
+    contents = [sha256_of(path) for path in inputs]
+    key = value_hash([settings, names, named, code(), room, contents])
     with contextlib.suppress(OSError, ValueError):
         kept = _FORMAT.validate_json((root / KEPT).read_bytes())
         if kept.key == key:
             return kept
-    tier = load_tier(root, config.tier)
+    tier, studies = load_tier(root, config.tier), {name: load_study(root, name) for name in names}
     runs = {}
     for name, study in studies.items():
         with located(*study_files(root, name)):
@@ -96,7 +105,13 @@ def load_plan(
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
     planned = {}
     for name, own in runs.items():
+        study = studies[name]
+        features = "".join(one.to_json() for one in wanted_quantities(study))
         planned[name] = StudyPlan(
+            original_engine=study.original_system.engine,
+            notebooks=notebook_names(study, list(named)),
+            has_traces=has_traces(study),
+            features=digest_of(features.encode())[:16],
             points=len({(run.experiment, run.point) for run in own}),
             timer_hz=sorted({run.scenario.host.timer_hz for run in own if not run.refusal}),
             warnings=list(repeat_warnings(own)),

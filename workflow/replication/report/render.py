@@ -18,7 +18,7 @@ from jinja2 import Environment
 
 from replication.compare.agreement import TABLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
-from replication.design.pipeline import ANY_STUDY, SENSITIVITY, notebook_names
+from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report import release
 from replication.report.charts.experiment import figures_of
