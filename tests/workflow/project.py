@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 #: The published traces, where a machine has them next to the project.
 TRACES = ROOT.parent / "shared" / "traces"
 COPIED = (
-    *("Snakefile", "profiles", "workflow", "configs", "notebooks"),
+    *("Snakefile", "workflow", "configs", "notebooks"),
     *("data/published", "data/README.md", "data/conformance.csv", "data/engine_differences.csv"),
     # Names of images depend on these.
     *("containers", "LICENSE", "requirements.lock", "requirements-dev.lock"),

@@ -116,8 +116,8 @@ ns3::Ptr<ns3::QueueDisc> MakeFqCoDel(std::uint32_t packets, Statement& settings)
 ns3::Ptr<ns3::QueueDisc> MakePie(std::uint32_t packets, Statement& settings, std::int64_t stream)
 {
     auto pie = ns3::CreateObjectWithAttributes<ns3::PieQueueDisc>(
-        "MaxSize", Packets(packets), "QueueDelayReference", Duration(settings, "target_ns"), "Tupdate",
-        Duration(settings, "update_interval_ns"), "MeanPktSize",
+        "MaxSize", Packets(packets), "QueueDelayReference", Duration(settings, "target_ns"),
+        "Tupdate", Duration(settings, "update_interval_ns"), "MeanPktSize",
         UintegerValue(settings.Value<std::uint32_t>("mean_packet_bytes")), "A", DoubleValue(0.125),
         "B", DoubleValue(1.25), "MaxBurstAllowance", TimeValue(ns3::NanoSeconds(150'000'000)));
     pie->SetAttribute("UseDequeueRateEstimator", BooleanValue(false));
