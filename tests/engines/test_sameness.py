@@ -44,7 +44,7 @@ def project(ns2_program, tmp_path):
     document = read_yaml(tmp_path / CANONICAL)
     document["scenarios"] = document["scenarios"][:1]
     (tmp_path / CANONICAL).write_text(yaml.safe_dump(document))
-    write_generation(tmp_path, "ns2", sameness(tmp_path).new_generation(""))
+    write_generation(tmp_path, "ns2", sameness(tmp_path).new_generation())
     return tmp_path
 
 
@@ -94,6 +94,6 @@ def test_a_change_that_could_move_a_result_outdates_all_runs(project, change, me
 def test_a_change_that_only_runs_of_studies_show_outdates_all_runs(project):
     before = load_generation(project, "ns2")
     plant(project, OTHER)
-    unnoticed = sameness(project).new_generation("").model_copy(update={"runs": before.runs})
+    unnoticed = sameness(project).new_generation().model_copy(update={"runs": before.runs})
     with pytest.raises(InputError, match=r"scenario .* \(nishitha, homogeneous, .*\) has other"):
         sameness(project).extended(unnoticed)

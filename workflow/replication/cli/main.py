@@ -422,7 +422,6 @@ def engines(
 def _list_sources(engine: Engine, *, same: bool) -> None:
     """Add an engine's sources to the current generation, or begin a new one."""
     from replication.compare.sameness import Sameness
-    from replication.simulate.process import written_version
 
     generation = engine.generation(ROOT)
     if generation is not None:
@@ -437,7 +436,7 @@ def _list_sources(engine: Engine, *, same: bool) -> None:
     if same and current is not None:
         generation = sameness.extended(current)
     else:
-        generation = sameness.new_generation(written_version(program))
+        generation = sameness.new_generation()
     write_generation(ROOT, engine.name, generation)
     print(
         f"{engine.name}: its sources belong to generation {generation.name} now; "

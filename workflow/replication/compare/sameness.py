@@ -18,6 +18,7 @@ from replication.engines.canonical import (
 from replication.engines.executed_lines import unexecuted_lines
 from replication.engines.generation import Generation, Sources, today
 from replication.engines.model import Engine
+from replication.simulate.process import written_version
 from replication.simulate.store import Store
 from replication.study.errors import InputError
 from replication.study.files import digest_of
@@ -61,7 +62,7 @@ class Sameness:
                     "other results"
                 )
         reason = f"Equal in {len(canonical)} canonical scenarios and {len(runs)} runs of studies."
-        sources = Sources(digest=self._digest(), added=today(), reason=reason)
+        sources = self._present(reason)
         update = {
             "canonical": canonical,
             "runs": runs,
@@ -69,20 +70,27 @@ class Sameness:
         }
         return generation.model_copy(update=update)
 
-    def new_generation(self, written: str) -> Generation:
-        """Return a generation of the present sources alone; `written` is the program's version."""
+    def new_generation(self) -> Generation:
+        """Return a generation of the present sources alone."""
         cheapest = [_cheapest(runs) for runs in self._kinds().values()]
-        sources = Sources(digest=self._digest(), added=today(), reason="A new generation.")
+        sources = self._present("A new generation.")
+        version = self.engine.exact_version("", self.engine.build_key(self.root))
         return Generation(
-            version=self.engine.exact_version(written, self.engine.build_key(self.root)),
+            version=sources.built or version,
             canonical=self._canonical(),
             runs=digests_of_runs(self.engine, self._program, [run.scenario for run in cheapest]),
             unexecuted=self._unexecuted(),
             sources=[sources],
         )
 
-    def _digest(self) -> str:
-        return self.engine.build_key(self.root).partition("-")[0]
+    def _present(self, reason: str) -> Sources:
+        key, written = self.engine.build_key(self.root), written_version(self._program)
+        return Sources(
+            digest=key.partition("-")[0],
+            built=self.engine.exact_version(written, key) if written else "",
+            added=today(),
+            reason=reason,
+        )
 
     def _differs(self, what: str) -> InputError:
         name = self.engine.name

@@ -31,6 +31,9 @@ class Sources(Document):
 
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
     """Start of the hash of sources and machine, as in the name of the program's folder."""
+    built: str = ""
+    """Version that the build wrote, with hashes of its files, if it writes one. It identifies a
+    program in an image, where the build's sources are not."""
     added: str
     """Date, as 2026-11-27."""
     reason: Text
@@ -57,7 +60,11 @@ class Generation(Document):
 
     def has(self, digest: str) -> bool:
         """Return whether these sources belong to the generation."""
-        return any(version.digest == digest for version in self.sources)
+        return any(sources.digest == digest for sources in self.sources)
+
+    def has_built(self, version: str) -> bool:
+        """Return whether a build of these sources wrote this version."""
+        return any(sources.built == version for sources in self.sources)
 
 
 @functools.cache
@@ -69,7 +76,7 @@ def load_generation(root: Path, engine: str) -> Generation | None:
 
 def write_generation(root: Path, engine: str, generation: Generation) -> None:
     """Write the current generation of an engine."""
-    text = yaml.safe_dump(generation.model_dump(), sort_keys=False, width=120)
+    text = yaml.safe_dump(generation.model_dump(exclude_defaults=True), sort_keys=False, width=120)
     write_text(root / FOLDER / f"{engine}.yaml", _HEAD.format(name=engine) + text)
     load_generation.cache_clear()
 

@@ -20,6 +20,7 @@ import pyarrow.csv
 from pydantic import ValidationError
 
 from replication.engines.catalogue import ENGINES
+from replication.engines.generation import Generation, load_generation
 from replication.engines.ns3 import NS3_VERSION
 from replication.simulate.runtime import Launch, Runtime, make_runtime
 from replication.simulate.store import TABLES, Progress, Store
@@ -60,7 +61,8 @@ _READING = {
 class Job:
     """The scenarios of a batch, their runtime and their store.
 
-    `options` are those of `replicate run` that choose the same version and runtime.
+    `options` are those of `replicate run` that choose the same version and runtime; `generation` is
+    the engine's current one, if it has any.
     """
 
     engine: str
@@ -68,6 +70,7 @@ class Job:
     scenarios: dict[str, Scenario]
     store: Store
     options: str = ""
+    generation: Generation | None = None
 
 
 def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
@@ -79,7 +82,14 @@ def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
         options += f" --ns3-version {launch.ns3_version}"
     if launch.runtime != "native":
         options += f" --runtime {launch.runtime}"
-    return Job(launch.engine, make_runtime(root, launch, store), scenarios, Store(store), options)
+    return Job(
+        launch.engine,
+        make_runtime(root, launch, store),
+        scenarios,
+        Store(store),
+        options,
+        load_generation(root, launch.engine),
+    )
 
 
 def run_batch(
@@ -92,10 +102,12 @@ def run_batch(
 ) -> None:
     """Run what is not in the store; write its usage, and `tables` (flows, series) as Parquet.
 
-    `listed_version` is that of the engine's generation, empty if it is not listed.
+    `listed_version` is that of the engine's generation if its sources here are listed, else empty.
     """
-    engine = ENGINES[job.engine]
-    version = listed_version or engine.exact_version(job.runtime.written_version(), fingerprint)
+    exact = ENGINES[job.engine].exact_version(job.runtime.written_version(), fingerprint)
+    if job.generation is not None and job.generation.has_built(exact):
+        listed_version = job.generation.version
+    version = listed_version or exact
     started = time.time()
     finished = run_job(job, progress.tick)
     for path, name in zip(tables, _NUMBERS, strict=True):
