@@ -11,8 +11,6 @@ import re
 import sys
 from pathlib import Path
 
-from snakemake.settings.enums import RerunTrigger
-
 REPO = Path(workflow.basedir)
 # Snakemake would import it, for half a second, in case that a parameter is a table.
 sys.modules.setdefault("pandas", None)
@@ -47,13 +45,6 @@ configfile: "configs/config.yaml"
 shell.prefix(SHELL_PREFIX)
 
 
-# Content decides what is outdated, not time stamps: an input with the recorded checksum is unchanged, whatever its size.
-# Sources and scripts enter rules by hashes among the parameters (the trigger `code` looks at a script's time stamp).
-if workflow.dag_settings:
-    workflow.dag_settings.max_checksum_file_size = 10**12
-    workflow.dag_settings.rerun_triggers = frozenset(
-        trigger for trigger in RerunTrigger.all() if trigger != RerunTrigger.CODE
-    )
 # Under --quiet, as in make, show only Snakemake's warnings and errors and our own lines.
 if workflow.output_settings and workflow.output_settings.quiet:
     logging.getLogger("snakemake.logging").setLevel(logging.WARNING)

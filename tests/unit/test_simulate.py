@@ -70,7 +70,7 @@ ID = "0123456789abcdef"
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "ns3-x")
+    return Store(tmp_path / "store", "ns3")
 
 
 def finish(store, text="1\n", name=ID, scenario=ID, engine="ns3"):

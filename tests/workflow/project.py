@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 #: The published traces, where a machine has them next to the project.
 TRACES = ROOT.parent / "shared" / "traces"
 COPIED = (
-    *("Snakefile", "workflow", "configs", "notebooks"),
+    *("Snakefile", "profiles", "workflow", "configs", "notebooks"),
     *("data/published", "data/README.md", "data/conformance.csv", "data/engine_differences.csv"),
     # Names of images depend on these.
     *("containers", "LICENSE", "requirements.lock", "requirements-dev.lock"),
@@ -91,7 +91,8 @@ class Project:
     def stores(self):
         """The stores of finished runs, by engine."""
         folders = (self.root / "data/reproduced/store").glob("*")
-        return {folder.name.split("-")[0]: Store(folder) for folder in folders}
+        names = ((folder.name.split("-")[0], folder) for folder in folders)
+        return {name: Store(folder, name) for name, folder in names}
 
     def finished_runs(self):
         """Return the usage of finished runs by engine and scenario; a rerun has a different one."""

@@ -117,7 +117,7 @@ class Sameness:
     def _known_runs(self, generation: Generation) -> list[tuple[Run, str]]:
         """Return a run of each kind, with the digest that is listed, or of the stored tables."""
         folder = f"{self.engine.name}-{generation.name}-{self.engine.version}"
-        store = Store(self.data / "store" / folder)
+        store = Store(self.data / "store" / folder, self.engine.name)
         finished = store.finished()
         known = []
         for kind, runs in self._kinds().items():

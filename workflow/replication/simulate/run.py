@@ -86,7 +86,7 @@ def open_job(root: Path, launch: Launch, scenarios: dict[str, Scenario]) -> Job:
         launch.engine,
         make_runtime(root, launch, store),
         scenarios,
-        Store(store),
+        Store(store, launch.engine),
         options,
         load_generation(root, launch.engine),
     )

@@ -38,14 +38,10 @@ _DAMAGED = (
 
 @dataclass(frozen=True)
 class Store:
-    """The finished runs of one generation of an engine, in a folder <engine>-<generation>."""
+    """The finished runs of one generation of an engine; `engine` is needed to read them."""
 
     folder: Path
-
-    @property
-    def engine(self) -> str:
-        """Name of the engine."""
-        return self.folder.name.partition("-")[0]
+    engine: str = ""
 
     def entry(self, scenario_id: str) -> Path:
         """Return the archive of a run."""
