@@ -38,7 +38,7 @@ from replication.simulate.store import Progress
 engine, scenarios = designed_batch(Path("design.csv"), "bench")
 launch = Launch("native", engine, sys.argv[1], store=f"{engine}-bench")
 job = open_job(Path(), launch, scenarios)
-run_batch(job, "bench", Path("usage"), (Path("flows"), Path("series")), Progress())
+run_batch(job, "bench", "", Path("usage"), (Path("flows"), Path("series")), Progress())
 """
 
 
