@@ -74,7 +74,7 @@ def replaced_by_a_link(path):
     path.symlink_to(path.parents[3] / "elsewhere")
 
 
-#: What is done to a file or folder of a release, and how it is told.
+#: A change to a file or folder of a release, and its message.
 ALTERED = {
     "data/release/cells.csv": (lambda path: write_text(path, "study\n"), "changed"),
     "data/release/results/synthetic/features.parquet": (Path.unlink, "missing"),

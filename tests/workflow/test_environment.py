@@ -151,7 +151,7 @@ with job(snakemake):
 
 @pytest.fixture
 def started(folder):
-    """Start `make report` in a session of its own, as in a terminal, and wait for its job."""
+    """Start `make report` in a new session, as in a terminal, and wait for its job."""
     (folder / "Snakefile").write_text(SLOW)
     (folder / "slow.py").write_text(SCRIPT)
     shutil.rmtree(folder / "workflow")

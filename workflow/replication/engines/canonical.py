@@ -47,7 +47,7 @@ def _digest_of_run(engine: Engine, program: Path, scenario: Scenario) -> str:
         command = [str(program), "--input", str(work / INPUT_FILE), "--output", str(work)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise RunError(f"{program}: fails in a canonical scenario: {done.stderr.strip()}")
+            raise RunError(f"{program}: fails in scenario {scenario.id}: {done.stderr.strip()}")
         return digest_of_tables({name: (work / name).read_bytes() for name in _TABLES})
 
 
@@ -78,7 +78,7 @@ def _scenario(document: dict[str, Any], entry: dict[str, Any], engine: Engine) -
 def _flows(
     document: dict[str, Any], entry: dict[str, Any], engine: Engine
 ) -> Iterator[dict[str, Any]]:
-    """Yield the flows of a scenario; `all` stands for the engine's congestion controls."""
+    """Yield the flows of a scenario; `all` means each of the engine's congestion controls."""
     own = document["engines"][engine.name]
     tcp = document["tcp"] | own["tcp"]
     number = 0

@@ -5,7 +5,6 @@ scripts, Tcl, the kernel's patches and settings) count as not executed.
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -19,7 +18,7 @@ from types import CodeType
 from replication.engines.catalogue import linux_cache
 from replication.engines.input_file import INPUT_FILE, input_text, write_inputs
 from replication.engines.model import INPUT_FILE_SOURCES, Engine
-from replication.engines.ns3 import Prefix, installed
+from replication.engines.ns3 import Prefix, compile_program, installed
 from replication.engines.source_lines import C_SUFFIXES, source_lines
 from replication.engines.trace_program import trace_into
 from replication.study.errors import RunError
@@ -94,17 +93,12 @@ def _measure_ns3(
 ) -> FileCounts:
     wheel = root / "data/reproduced/engines" / f"ns3-wheel-{engine.version}" / "ns3"
     prefix = installed(engine.version) or Prefix.find(wheel)
-    names = [path.name.removeprefix("lib").removesuffix(".so") for path in prefix.libraries]
     # The last of contradicting options counts.
     compiler = work / "compiler"
     compiler.write_text('#!/bin/sh\nexec g++ "$@" --coverage -O0\n', encoding="utf-8")
     compiler.chmod(0o755)
     build = work / "build"
-    command = [str(root / "workflow/engines/compile_ns3"), str(build)]
-    command += [f"--jobs={os.cpu_count() or 1}", f"NS3_PREFIX={prefix.folder}", f"CXX={compiler}"]
-    command += [f"CORE={prefix.core}", f"RELEASE={prefix.release}"]
-    command += [f"LDLIBS={' '.join(f'-l{name}' for name in names)}"]
-    _call(command, "our ns-3 program cannot be compiled with counters")
+    compile_program(root, prefix, build, f"CXX={compiler}")
     _run_all([str(build / "replicate-ns3")], engine, scenarios, work)
     return _count_c(build)
 

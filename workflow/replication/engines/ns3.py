@@ -214,13 +214,13 @@ def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
     return OwnProgram(own, prefix.build, as_pinned)
 
 
-def compile_program(root: Path, prefix: Prefix, build: Path) -> None:
-    """Compile our program on an installed ns-3 into the folder `build`."""
+def compile_program(root: Path, prefix: Prefix, build: Path, *variables: str) -> None:
+    """Compile our program on an installed ns-3 into the folder `build`, with make's `variables`."""
     names = [path.name.removeprefix("lib").removesuffix(".so") for path in prefix.libraries]
     command = [str(root / "workflow/engines/compile_ns3"), str(build)]
     command += [f"--jobs={os.cpu_count() or 1}", f"NS3_PREFIX={prefix.folder}"]
     command += [f"CORE={prefix.core}", f"RELEASE={prefix.release}"]
-    command += [f"LDLIBS={' '.join(f'-l{name}' for name in names)}"]
+    command += [f"LDLIBS={' '.join(f'-l{name}' for name in names)}", *variables]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])

@@ -82,7 +82,7 @@ def commit_of(root: Path) -> str | None:
     """Return the commit and which files differ; None if the project is no repository itself.
 
     Contents are compared here, since git's settings can hide a file: what it ignores, and what it
-    is told to assume unchanged. Also, `git status` runs programs that the repository names.
+    must assume unchanged. Also, `git status` runs programs that the repository names.
     """
     try:
         if not Path(_git(root, "rev-parse", "--show-toplevel").rstrip("\n")).samefile(root):

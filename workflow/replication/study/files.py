@@ -209,7 +209,7 @@ def read_json(path: Path) -> Any:
 
 
 def private_prefix(name: str) -> str:
-    """Return how the name of a temporary file or folder starts, which tells whose it is.
+    """Return how the name of a temporary file or folder starts; it names the owner.
 
     `simulate.lifetime` removes those of killed processes.
     """
