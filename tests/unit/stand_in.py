@@ -47,5 +47,5 @@ def make_job(folder, more="", first="", limits=LIMITS):
     for seed in (1, 2, 3):
         scenario = Scenario.model_validate(minimal_scenario() | {"seed": seed})
         scenarios[scenario.id] = scenario
-    store = Store(folder / "store", "ns3")
+    store = Store(folder / "store/ns3", "ns3")
     return Job("ns3", native(program, limits), scenarios, store)
