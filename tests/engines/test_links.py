@@ -113,6 +113,15 @@ def test_both_directions_have_their_own(bench):
     assert [result.number(flow, "packets_received") for flow in ("c", "back")] == [12, 33]
 
 
+def test_a_monitor_counts_packets_that_are_lost_at_the_far_end(bench):
+    loss = {"kind": "random", "probability": 0.5}
+    result = bench.run(wire([cbr("c", RATE_BPS / 2)], loss_ab=loss) | {"duration_s": 1})
+    # Packets of 8 ms, one each 16 ms: an interval of 10 ms ends at most one transmission.
+    carried = sum(result.samples("throughput_bps", link="wire:ab")) * 0.01
+    assert carried == pytest.approx(RATE_BPS / 2, abs=8 * PACKET)
+    assert result.number("c", "packets_dropped") > 10
+
+
 DELAY_S, JITTER_S, PACKETS = 0.02, 0.01, 2000
 #: 1000 bytes and PPP's 2 at 1 Gbit/s, and the error of a clock.
 PASSING_S = 1.3e-5
@@ -124,7 +133,6 @@ def jittered(scenario):
     return scenario
 
 
-@SHAPED
 def test_delays_are_drawn_by_the_seed_uniformly_up_to_the_jitter(bench):
     # 50 packets per second, so far apart that none waits, and one per sample.
     run = {"rate_bps": 1e9, "duration_s": PACKETS / 50, "sampling_interval_s": 0.02}
@@ -144,7 +152,6 @@ def test_delays_are_drawn_by_the_seed_uniformly_up_to_the_jitter(bench):
         assert count == pytest.approx(PACKETS / 4, abs=4 * (PACKETS * 3 / 16) ** 0.5)
 
 
-@SHAPED
 def test_no_packet_overtakes_another(bench):
     # Jitter of many packets: were their order not kept, duplicates would be taken for losses.
     flow = bench.tcp("t", sack=True, maximum_window_bytes=50_000)

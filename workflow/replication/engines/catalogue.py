@@ -102,7 +102,6 @@ def _ns2_refuses_queue(queue: Queue) -> Refusals:
 _NS2_LACKS = {
     "link.shaper_ab": "shaper",
     "link.shaper_ba": "shaper",
-    "link.jitter_s": "jitter",
     "link.frame_bytes": "frame_bytes",
 }
 

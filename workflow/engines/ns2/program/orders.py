@@ -35,8 +35,10 @@ def make_orders(scenario: Scenario) -> str:
     watched = [monitor.hop for monitor in scenario.monitors]
     used = sorted({i for there, back in paths for i in (*there, *back)} | set(watched))
     lines += [_link(i, scenario.links[i // 2]) for i in used]
-    lines += [f"monitor {n} {i}" for n, i in enumerate(watched)]
+    # Each part of a link is put at its beginning: losses strike last, and monitors count first.
     lines += _losses(scenario, used, paths)
+    lines += _jitter(scenario, used)
+    lines += [f"monitor {n} {i}" for n, i in enumerate(watched)]
     lines += _routes(scenario, paths)
     for i, flow in enumerate(scenario.flows):
         lines += _tcp(i, flow) if isinstance(flow, Tcp) else _cbr(i, flow)
@@ -102,6 +104,13 @@ def _losses(scenario: Scenario, used: list[int], paths: Paths) -> Iterator[str]:
             first = 1 if has_syn(scenario.flows[loss.flow]) else 0
             numbers = " ".join(str(n - 1 + first) for n in loss.data_packets)
             yield f"listed {i} {loss.flow} {{{numbers}}}"
+
+
+def _jitter(scenario: Scenario, used: list[int]) -> Iterator[str]:
+    for i in used:
+        link = scenario.links[i // 2]
+        if link.jitter_ns:
+            yield f"jitter {i} {_seconds(link.jitter_ns)} {link.rate_bps:.6f}"
 
 
 def has_syn(flow: Flow) -> bool:
@@ -213,7 +222,7 @@ def longest_transit_ns(scenario: Scenario, paths: Paths) -> int:
         for i in there:
             link = scenario.links[i // 2]
             waiting = _most_bytes(link.queues[i % 2], largest) + 2 * largest
-            total += link.delay_ns + int(waiting * 8e9 / link.rate_bps) + 1
+            total += link.delay_ns + link.jitter_ns + int(waiting * 8e9 / link.rate_bps) + 1
         longest = max(longest, total)
     return longest
 
