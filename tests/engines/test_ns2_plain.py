@@ -20,6 +20,7 @@ from tests.workflow.project import ROOT
 
 HERE = Path(__file__).parent
 README = ROOT / "workflow/engines/ns2/README.md"
+TEMPLATE = ROOT / "configs/templates/ns2.yaml"
 #: Senders of ns-2 and sinks, by the name of what they do.
 AGENTS = {
     "tahoe": ("TCP", "TCPSink"),
@@ -33,6 +34,8 @@ AGENTS = {
 WRAPPER = """#!/bin/sh
 {ns} {probe} "$KEPT/values" "$VALUES_AT" "$1" "$2" "$KEPT/events" "$4" && cat "$KEPT/events" > "$3"
 """
+#: The window of a script that sets none, in packets.
+DEFAULT_WINDOW = 20
 #: Settings of the scripts that differ from a scenario: flow ids, and UDP's largest packet.
 NAMES = {"fid_", "class_"}
 KEYS = {("Agent/UDP", "packetSize_"): ("1000", "210")}  # packet_bytes
@@ -71,8 +74,8 @@ class Experiment(NamedTuple):
     duration_s: float = 6
     #: When to write the variables; 0 means the end.
     values_at_s: float = 0
-    #: Whether keys that may be left out are.
-    bare: bool = False
+    #: Keys that are left out.
+    left_out: tuple[str, ...] = ()
     delayed: bool = False
 
     def words(self, trace, values, at_s):
@@ -80,7 +83,7 @@ class Experiment(NamedTuple):
         agent, sink = AGENTS[self.agent]
         return [
             *(trace, values, at_s, "7", agent, sink + ("/DelAck" if self.delayed else "")),
-            "" if self.bare else f"window_ {self.window}",
+            "" if self.window == DEFAULT_WINDOW else f"window_ {self.window}",
             *(self.queue.kind, self.queue.settings, str(self.cbr_mbps), str(self.duration_s)),
         ]
 
@@ -93,13 +96,17 @@ class Experiment(NamedTuple):
         flow |= {"initial_window_segments": 2, "minimum_rto_s": 0.2}
         flow |= {"delayed_ack_segments": 2} if self.delayed else {}
         flow |= {"sack": True} if "Sack1" in AGENTS[self.agent][1] else {}
-        if self.bare:
-            return flow
+        flow |= {"delayed_ack_timeout_s": 0.1} if self.delayed else {}
         window = self.window * segment
         flow |= {"maximum_window_bytes": window, "initial_ssthresh_bytes": window}
         flow |= {"clock_granularity_s": 0.01, "limited_transmit": True}
         vegas = {"alpha": 1, "beta": 3, "gamma": 1}
-        return flow | {f"vegas_{name}_packets": value for name, value in vegas.items()}
+        flow |= {f"vegas_{name}_packets": value for name, value in vegas.items()}
+        return self.without(flow)
+
+    def without(self, part):
+        """Return a part of the scenario without the keys that are left out."""
+        return {key: value for key, value in part.items() if key not in self.left_out}
 
     def scenario(self):
         """Return the same in the terms of a scenario."""
@@ -108,10 +115,7 @@ class Experiment(NamedTuple):
             load = [cbr("c", self.cbr_mbps * 1e6, source="n2", destination="n3", packet_bytes=210)]
         back = RED if self.queue.kind == "RED" else DROPTAIL
         queues = {"queue_ab": self.queue.scenario, "queue_ba": back.scenario}
-        if self.bare:
-            left = ("gentle", "wait", "byte_mode")
-            for way, queue in queues.items():
-                queues[way] = {key: value for key, value in queue.items() if key not in left}
+        queues = {way: self.without(queue) for way, queue in queues.items()}
         access = {"queue_ab": droptail(49), "queue_ba": droptail(49)}
         links = [
             link("n2_n3", "n2", "n3", 1e7, 0.01, **queues),
@@ -204,25 +208,29 @@ def one_form(text=""):
         return text
 
 
-def listed_changes(both, *headings):
-    """Return class, variable, ns-2's value and ours from the README's tables under `headings`."""
-    rows = []
-    for heading, first in headings:
-        text = README.read_text().partition("### Defaults")[2].partition(heading)[2]
-        table = re.match(r"[^|]*((?:\|.*\n)+)", text)
-        assert table, f"the README has no table under {heading!r}"
-        for line in table[1].splitlines()[2:]:
-            cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-            rows.append(cells[first : first + 4])
-    return {
-        (name, variable): (one_form(theirs), one_form(ours))
-        for kind, variable, theirs, ours in rows
-        for name in {name for name, _ in both.adapted_values}
-        if name == kind or name.startswith((f"{kind}/", f"{kind}:"))
-    }
+def read_table(heading):
+    """Return the cells of the README's first table after a heading below its defaults."""
+    text = README.read_text().partition("### Defaults")[2].partition(heading)[2]
+    table = re.match(r"[^|]*((?:\|.*\n)+)", text)
+    assert table, f"the README has no table under {heading!r}"
+    lines = [line.strip("|").split("|") for line in table[1].splitlines()[2:]]
+    return [[cell.strip().strip("`") for cell in cells] for cells in lines]
 
 
-ALWAYS, LEFT_OUT = ("two differ", 0), ("left out", 1)
+def changes_of(both, rows):
+    """Return what rows of class, variable, ns-2's value and ours say of the objects of a run."""
+    changes = {}
+    for kind, variable, theirs, ours in rows:
+        for name in {name for name, _ in both.adapted_values}:
+            if name == kind or name.startswith((f"{kind}/", f"{kind}:")):
+                # A value may be that of another variable.
+                value = both.plain_values.get((name, theirs), one_form(theirs))
+                changes[name, variable] = value, one_form(ours)
+    return changes
+
+
+ALWAYS = [row[:4] for row in read_table("two differ")]
+BY_KEY = read_table("left out")
 
 
 def check_equal(both):
@@ -236,11 +244,11 @@ def check_values(both):
     """Check that at the end every variable is ns-2's, except those that the README lists."""
     changed = both.changed().items()
     found = {key: pair for key, pair in changed if key[1] not in NAMES and KEYS.get(key) != pair}
-    assert found == listed_changes(both, ALWAYS)
+    assert found == changes_of(both, ALWAYS)
 
 
 #: Every agent alone and with a load that makes it lose packets, through either queue.
-NETWORKS = [{"window": 20}, {"cbr_mbps": 8}, {"cbr_mbps": 8, "queue": RED}]
+NETWORKS = [{"window": DEFAULT_WINDOW}, {"cbr_mbps": 8}, {"cbr_mbps": 8, "queue": RED}]
 DEFAULTS = [
     Experiment(agent, **network) for agent in AGENTS if agent != "cubic" for network in NETWORKS
 ]
@@ -262,12 +270,29 @@ def test_an_agent_does_what_it_does_by_default(run_both, experiment):
     assert both.result.number("t", "throughput_bps") == pytest.approx(bits / seconds, rel=1e-12)
 
 
-@pytest.mark.parametrize("agent", ["newreno", "vegas"])
-@pytest.mark.parametrize("delayed", [False, True])
-def test_keys_left_out_change_what_the_readme_says(run_both, agent, delayed):
-    both = run_both(Experiment(agent, bare=True, delayed=delayed, queue=RED, values_at_s=1.000001))
-    found = {key: pair for key, pair in both.changed().items() if key[1] not in DERIVED}
-    assert found == listed_changes(both, ALWAYS, LEFT_OUT)
+@pytest.mark.parametrize("keys", [{row[0]} for row in BY_KEY], ids=str)
+def test_a_key_left_out_changes_what_the_readme_says(run_both, keys):
+    at_start = {"queue": RED, "values_at_s": 1.000001, "duration_s": 1.1}
+    bare = Experiment("vegas", DEFAULT_WINDOW, delayed=True, left_out=tuple(keys), **at_start)
+    both = run_both(bare)
+    changed = {key: pair for key, pair in both.changed().items() if key[1] not in DERIVED}
+    rows = [row[1:] for row in BY_KEY if row[0] in keys]
+    assert changed == changes_of(both, ALWAYS + rows)
+
+
+def test_the_template_has_the_defaults_of_ns2(tmp_path):
+    line = r"^ +(\w+): (\S+) # (Agent/\S+) (\w+_)$"
+    rows = re.findall(line, TEMPLATE.read_text(), re.MULTILINE)
+    script = tmp_path / "defaults.tcl"
+    shown = [f"puts [[new {kind}] set {name}]\n" for _, _, kind, name in rows]
+    script.write_text("new Simulator\n" + "".join(shown))
+    values = subprocess.check_output(["ns", script], text=True).split()
+    stated = [one_form(value) for _, value, _, _ in rows]
+    assert stated == [one_form(value) for value in values]
+    # It has every key whose default is not ns-2's; windows and RED are explained there.
+    flow_keys = {row[0] for row in BY_KEY if row[1].startswith("Agent")}
+    explained = {"maximum_window_bytes", "initial_ssthresh_bytes"}
+    assert flow_keys - explained <= {key for key, *_ in rows}
 
 
 def test_a_linux_agent_has_a_first_window_of_data(run_both):
