@@ -1,9 +1,9 @@
-"""Checks for ns-2 only: when a monitor counts, and a lost SYN."""
+"""Checks for ns-2 only: when a monitor counts, and a SYN sent again."""
 
 import pytest
 
 from tests.engines.engine_bench import write_input
-from tests.engines.engine_scenarios import cbr, droptail, listed, single_link, tcp
+from tests.engines.engine_scenarios import SEGMENT, cbr, droptail, listed, single_link, tcp
 
 
 def test_throughput_of_a_monitor_ends_with_the_transmission(ns2):
@@ -24,3 +24,18 @@ def test_listed_losses_need_the_syn_to_pass(ns2, tmp_path):
     assert done.returncode == 2
     assert "link wire" in done.stderr and "SYN" in done.stderr
     assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_syn_that_is_sent_again_is_a_timeout_with_its_consequences(ns2, late):
+    # The round trip is 0.1 ms shorter than the SYN's timer, or longer.
+    flow = tcp("t", "newreno", initial_rto_s=1, start_s=0.25)
+    delay_s = 0.50005 if late else 0.49995 - 2 * 40 * 8 / 1e7
+    scenario = single_link([flow], rate_bps=1e7, delay_s=delay_s, duration_s=8)
+    result = ns2.run(scenario, trace=True)
+    timeouts = [(event.time_s, event.ssthresh) for event in result.events("timeout")]
+    assert timeouts == ([(1.25, 2 * SEGMENT)] if late else [])
+    assert result.number("t", "timeouts") == len(timeouts)
+    assert any("SYN" in trait for trait in result.run["traits"]) == late
+    # Slow start doubles the window in each of the six round trips after that of the SYN.
+    assert (max(result.samples("cwnd_bytes", flow="t")) >= 2**6 * SEGMENT) != late

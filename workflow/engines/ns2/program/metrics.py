@@ -175,9 +175,9 @@ class FlowCount:
             self.rtt_samples += 1
 
     def stop(self, timeouts: int) -> None:
-        """Note that the flow is silent from now on; the SYN's timeouts do not count."""
+        """Note that the flow is silent from now on."""
         self.active = False
-        self.timeouts = timeouts - self.syns_again
+        self.timeouts = timeouts
 
     @property
     def delivered_packets(self) -> int:

@@ -155,14 +155,14 @@ class Reader:
         flow, spec = self.flows[index], self._plan.flows[index]
         segment = spec.payload_bytes
         number = int(line[10]) - flow.first_data
-        if line[0] == b"+" and number < 0:
-            return
         ssthresh = float(state[3])
         tail = f",{round(float(state[2]) * segment)},{flow.bytes_or_empty(ssthresh, segment)}"
         time = f"{float(line[1]):.6f},{spec.id}"
-        while flow.timeouts_seen < int(state[4]) - flow.syns_again:
+        while flow.timeouts_seen < int(state[4]):
             flow.timeouts_seen += 1
-            trace.append(f"{time},timeout,{number * segment}{tail}")
+            trace.append(f"{time},timeout,{max(0, number) * segment}{tail}")
+        if line[0] == b"+" and number < 0:
+            return
         if line[0] == b"h":
             trace.append(f"{time},ack,{max(0, number + 1) * segment}{tail}")
         else:

@@ -132,7 +132,7 @@ def run_json(scenario: Scenario, reader: Reader) -> str:
         "duration_s": scenario.run.duration_ns / 1e9,
         "seed": scenario.run.seed,
         "agents": {f.id: agent_of(f).title for f in scenario.flows if isinstance(f, Tcp)},
-        "traits": _traits(scenario),
+        "traits": _traits(scenario, flows),
         "data_packets_sent": sum(flow.sent for flow in flows),
         "data_packets_received": sum(flow.received for flow in flows),
         "data_packets_dropped": sum(flow.dropped for flow in flows),
@@ -142,9 +142,11 @@ def run_json(scenario: Scenario, reader: Reader) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _traits(scenario: Scenario) -> list[str]:
+def _traits(scenario: Scenario, flows: list[FlowCount]) -> list[str]:
     """Return where ns-2's agents and queues differ from the scenario's words."""
     traits = set()
+    if any(flow.syns_again for flow in flows):
+        traits.add("a SYN sent again lowers ssthresh to two segments and counts as a timeout")
     for flow in scenario.flows:
         if isinstance(flow, Cbr):
             continue
