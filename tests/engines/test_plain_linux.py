@@ -204,3 +204,60 @@ def test_the_readme_states_sysctls_as_they_are(machine):
     for name, value in own.items():
         numbers = value.partition(" (")[0].split()
         assert shown[name].split()[: len(numbers)] == numbers, name
+
+
+def readme_cells(column):
+    """Return a column of the table by name: its cell has a value for each name, or one for all."""
+    section = (ENGINE / "README.md").read_text().partition("## Defaults that are changed\n")[2]
+    cells = {}
+    for line in re.findall(r"^\| `.*", section, re.MULTILINE):
+        row = line.strip("|").split("|")
+        names = re.findall(r"`([^`]+)`", row[0])
+        values = row[column].strip().split(", ")
+        if len(values) != len(names):
+            values = [row[column].strip()] * len(names)
+        cells |= dict(zip(names, values, strict=True))
+    return cells
+
+
+def test_the_readme_states_the_numbers_and_keys_that_the_guest_sets():
+    code = "".join(path.read_text() for path in (ENGINE / "guest").glob("*.c"))
+    request = r"request_put_u32\(&?request, ((?:TCA|IFLA|RTAX)_\w+), (\d+|UINT32_MAX)\)"
+    numbers = dict(re.findall(request, code))
+    numbers |= dict(re.findall(r'write_text\("/proc/sys/([^"]+)", "([\d ]+)"\)', code))
+    numbers |= dict(re.findall(r"\bset\([^,]+, \w+, (TCP_NODELAY), (\d+)", code))
+    numbers = {name: text.replace("UINT32_MAX", str(2**32 - 1)) for name, text in numbers.items()}
+    keys = dict(re.findall(r'\bput\(request, (TCA_\w+), queue, "(\w+)"\)', code))
+    # The guest counts in microseconds.
+    keys = {name: f"`{re.sub('_us$', '_s', key)}`" for name, key in keys.items()}
+    here = {name: re.split(" with | after ", cell)[0] for name, cell in readme_cells(2).items()}
+    assert {name: x for name, x in here.items() if x.replace(" ", "").isdigit()} == numbers
+    assert {name: x for name, x in here.items() if x.startswith("`")} == keys
+
+
+def test_the_readme_states_the_defaults_of_links_and_disciplines(machine):
+    kinds = ("codel", "fq_codel", "pie", "fq_pie", "cake")
+    commands = ["ip netns add x", "ip -n x link add v type veth peer name w"]
+    commands.append("ip -n x -d link show v")
+    for kind in kinds:
+        commands.append(f"tc -n x qdisc add dev v root handle 1: {kind}")
+        commands += ["tc -n x -d qdisc show dev v", "tc -n x qdisc delete dev v root"]
+    text = machine(commands)
+    shown = {"IFLA_": re.search(r"^\d+: v@(?:.*\n){3}", text, re.MULTILINE)[0]}
+    for kind in kinds:
+        shown[f"TCA_{kind.upper()}_"] = re.search(rf"^qdisc {kind} .*", text, re.MULTILINE)[0]
+    own = readme_cells(1)
+    # `ip` and `tc` do not show these.
+    for name in ("IFLA_ADDRESS", "TCA_CAKE_MEMORY", "TCA_CAKE_TARGET"):
+        del own[name]
+    for prefix, line in shown.items():
+        for name in (name for name in own if name.startswith(prefix)):
+            word = name.removeprefix(prefix).lower()
+            word = word.replace("split_gso", "split-gso")
+            stated = own[name].partition(" (")[0]
+            if stated in ("on", "off"):
+                assert (word in line.split()) == (stated == "on"), name
+            else:
+                value = re.search(rf"\b{word} (\d+)(ms|Mb)?", line)
+                unit = {"ms": " ms", "Mb": " MiB", None: ""}[value[2]]
+                assert value[1] + unit == stated, name
