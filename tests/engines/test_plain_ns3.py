@@ -179,10 +179,47 @@ def readme_section():
     return text.partition("## Defaults that are changed\n")[2].partition("\n## ")[0]
 
 
-def test_the_readme_states_defaults_as_they_are(plain_program):
-    rows = re.findall(r"^\| `(\w+::\w+)` \| ([^|]+) \|", readme_section(), re.MULTILINE)
-    types = sorted({f"ns3::{name.partition('::')[0]}" for name, _ in rows})
+def printed_defaults(plain_program, types):
+    """Return ns-3's own defaults of these types: pairs of type::attribute and value."""
     printed = subprocess.check_output([plain_program, "--defaults", *types], text=True)
-    defaults = dict(line.removeprefix("ns3::").split(" ", 1) for line in printed.splitlines())
+    return [tuple(line.removeprefix("ns3::").split(" ", 1)) for line in printed.splitlines()]
+
+
+def source_text():
+    """Return our sources, each run of white space as one space."""
+    return " ".join(" ".join(p.read_text().split()) for p in (SOURCES / "src").glob("*.?pp"))
+
+
+def test_the_readme_states_changed_defaults_as_they_are(plain_program):
+    rows = re.findall(r"^\| `(\w+::\w+)` \|(.*)\|$", readme_section(), re.MULTILINE)
     assert len(rows) >= 9
-    assert dict(rows) == {name: defaults[name] for name, _ in rows}
+    types = sorted({f"ns3::{name.partition('::')[0]}" for name, _ in rows})
+    defaults, sources = dict(printed_defaults(plain_program, types)), source_text()
+    for name, cells in rows:
+        default, here, _, code = (cell.strip() for cell in cells.split(" | "))
+        assert default == defaults[name], name
+        assert code.strip("`") in sources, name
+        # A number is that of the sources, or follows from a name there.
+        digits = code.replace("'", "")
+        if here.isdigit() and re.search(r"\d{2}", digits.replace("int32_t", "")):
+            assert re.search(rf"\b{here}\b", digits), name
+
+
+def test_the_readme_lists_whatever_else_our_sources_set(plain_program):
+    section, sources = readme_section(), source_text()
+    value = r'"([A-Z]\w*)", (?:ns3::)?(?:\w+Value|Packets|Duration)\('
+    assert set(re.findall(value, sources)) <= set(re.findall(r"\w+", section))
+    _, _, lists = section.partition("Left at ns-3's default")
+    left, by_key = (set(re.findall(r"`(\w+)`", part)) for part in lists.split("By a key"))
+    assert all(re.search(rf"\b{name}\b", sources) for name in left | by_key)
+    # What is left at a default is set to a constant, which is ns-3's; a key's value is none.
+    kinds = ("RedQueueDisc", "CoDelQueueDisc", "FqCoDelQueueDisc", "PieQueueDisc", "TcpCubic")
+    kinds += ("RttMeanDeviation",)
+    defaults = printed_defaults(plain_program, [f"ns3::{kind}" for kind in kinds])
+    for name, constant in re.findall(rf"{value}(true|false|[\d.]+)\)", sources):
+        if name in left:
+            own = {value for attribute, value in defaults if attribute.endswith(f"::{name}")}
+            assert constant in own, name
+    constants = rf"{value}(?:ns3::\w+\()?(?:true|false|[\d.']+)\)"
+    quoted = set(re.findall(value, sources))
+    assert left & quoted == set(re.findall(constants, sources)) - {"DefaultTtl"}
