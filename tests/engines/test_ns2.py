@@ -1,9 +1,15 @@
-"""Checks for ns-2 only: when a monitor counts, and a SYN sent again."""
+"""Checks for ns-2 only: its agents, when a monitor counts, and a SYN sent again."""
+
+import itertools
+import re
 
 import pytest
+from replication.engines.catalogue import ENGINES
+from replication.study.scenario import CONGESTION_CONTROLS, Scenario
 
 from tests.engines.engine_bench import write_input
 from tests.engines.engine_scenarios import SEGMENT, cbr, droptail, listed, single_link, tcp
+from tests.workflow.project import ROOT
 
 
 def test_throughput_of_a_monitor_ends_with_the_transmission(ns2):
@@ -39,3 +45,22 @@ def test_a_syn_that_is_sent_again_is_a_timeout_with_its_consequences(ns2, late):
     assert any("SYN" in trait for trait in result.run["traits"]) == late
     # Slow start doubles the window in each of the six round trips after that of the SYN.
     assert (max(result.samples("cwnd_bytes", flow="t")) >= 2**6 * SEGMENT) != late
+
+
+def test_the_readme_names_the_agent_of_each_flow(ns2):
+    readme = (ROOT / "workflow/engines/ns2/README.md").read_text()
+    text = readme.partition("## TCP agents\n")[2].partition("\n\n-")[0]
+    stated = {}
+    for names, cell in re.findall(r"^\| (`.*) \| (Agent.*) \|$", text, re.MULTILINE):
+        sacks = {"without, with SACK": (False, True), " with SACK": (True,)}
+        sack = next((value for words, value in sacks.items() if words in names), (False,))
+        flows = list(itertools.product(re.findall(r"`(\w+)`", names), sack))
+        agents = re.findall(r"Agent/[\w/]+", cell)
+        stated |= dict(zip(flows, agents * (len(flows) // len(agents)), strict=True))
+    flows = {}
+    for control, sack in itertools.product(CONGESTION_CONTROLS, (False, True)):
+        flow = ns2.tcp(f"f{len(flows)}", control, sack=sack)
+        if not ENGINES["ns2"].refusal(Scenario.model_validate(single_link([flow]))):
+            flows[control, sack] = flow
+    agents = ns2.run(single_link(list(flows.values()), duration_s=0.1)).run["agents"]
+    assert stated == {key: agents[flow["id"]].split()[0] for key, flow in flows.items()}
