@@ -1,8 +1,9 @@
 """Links of a scenario: rates, delays, queues, losses and shapers."""
 
-from typing import Annotated, Literal, Self
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from replication.study.model import (
     WHOLE,
@@ -174,6 +175,63 @@ class TokenBucketFilter(TokenBucket):
     kind: Literal["tbf"]  # type: ignore[assignment]
 
 
+def _in_order(milliseconds: list[int]) -> list[int]:
+    for before, after in pairwise(milliseconds):
+        if after < before:
+            raise ValueError(f"{after} follows {before}; the times must not decrease")
+    if milliseconds[-1] == 0:
+        raise ValueError("the last time must be above 0, since the series starts again then")
+    return milliseconds
+
+
+#: Most chances of a series.
+MOST_CHANCES = 1_000_000
+_Milliseconds = Annotated[int, Field(ge=0, le=1_000_000_000)]
+#: Times of chances to send, as in the trace files of Mahimahi's mm-link(1).
+Chances = Annotated[
+    list[_Milliseconds],
+    Field(min_length=1, max_length=MOST_CHANCES),
+    AfterValidator(_in_order),
+]
+
+
+class SeriesFile(Document):
+    """Series of chances in a file (`study/series.py`), and the file's hash."""
+
+    file: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,254}$")]
+    """Path below the project's folder, of a text or of one that xz compressed."""
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """Hash of the file, as `sha256sum` prints it."""
+
+
+def _series_form(series: Any) -> str:
+    return "chances" if isinstance(series, list) else "file"
+
+
+Series = Annotated[
+    Annotated[Chances, Tag("chances")] | Annotated[SeriesFile, Tag("file")],
+    Discriminator(_series_form),
+]
+
+
+class LinkChange(Document):
+    """New values of a link from a time on, for packets sent or queued then; null: as before."""
+
+    at_s: PositiveSeconds
+    rate_bps: Annotated[Rate, Field(ge=1)] | None = None
+    delay_s: Seconds | None = None
+    loss_ab: Probability | None = None
+    """Probability of random loss."""
+    loss_ba: Probability | None = None
+    """Probability of random loss from b to a."""
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if not self.model_dump(exclude={"at_s"}, exclude_none=True):
+            raise ValueError("changes nothing: give rate_bps, delay_s, loss_ab or loss_ba")
+        return self
+
+
 Shaper = Annotated[TokenBucket | TokenBucketFilter, Field(discriminator="kind")]
 
 
@@ -206,10 +264,23 @@ class Link(Document):
     sent at `rate_bps`."""
     shaper_ba: Shaper | None = None
     """Shaper from b to a."""
+    changes: list[LinkChange] = []
+    """`{at_s, rate_bps, delay_s, loss_ab, loss_ba}` each: values that the link takes at a time."""
+    opportunities_ab: Series | None = None
+    """Chances to send, in Mahimahi's format: times in whole milliseconds, at each of which packets
+    of 1500 bytes together may leave. After the last the series starts again. A list, or `{file,
+    sha256}` for a file with a line each. It replaces `rate_bps`, which still decides what a run is
+    expected to cost."""
+    opportunities_ba: Series | None = None
+    """Chances to send from b to a."""
 
     def shaper(self, direction: str) -> Shaper | None:
         """Return the shaper of a direction, ab or ba."""
         return self.shaper_ab if direction == "ab" else self.shaper_ba
+
+    def opportunities(self, direction: str) -> list[int] | SeriesFile | None:
+        """Return the chances to send in a direction, ab or ba."""
+        return self.opportunities_ab if direction == "ab" else self.opportunities_ba
 
     def random_loss(self, direction: str) -> float:
         """Return the probability of random loss in a direction, ab or ba."""
@@ -234,4 +305,22 @@ class Link(Document):
                 )
             if not isinstance(queue, DropTail) and queue.device_queue_packets != 1:
                 raise ValueError(f"link {self.id}: a shaped queue has no device_queue_packets")
+        return self
+
+    @model_validator(mode="after")
+    def _can_change(self) -> Self:
+        for before, after in pairwise(self.changes):
+            if after.at_s <= before.at_s:
+                raise ValueError(f"link {self.id}: changes must be in the order of their at_s")
+        changed = {key for change in self.changes for key, value in change if value is not None}
+        for way in ("ab", "ba"):
+            series, shaper = self.opportunities(way), self.shaper(way)
+            if series and shaper:
+                raise ValueError(f"link {self.id}: shaper_{way} has no use for opportunities_{way}")
+            if "rate_bps" in changed and (series or shaper):
+                key = f"opportunities_{way}" if series else f"shaper_{way}"
+                raise ValueError(f"link {self.id}: rate_bps cannot change, since it has {key}")
+            loss = self.loss_ab if way == "ab" else self.loss_ba
+            if f"loss_{way}" in changed and isinstance(loss, ListedLoss):
+                raise ValueError(f"link {self.id}: loss_{way} cannot change, since it is listed")
         return self

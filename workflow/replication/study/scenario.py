@@ -196,7 +196,7 @@ class Scenario(Document):
         return self
 
     def parts(self) -> Iterator[tuple[str, Document]]:
-        """Yield host, links, their queues, losses and shapers, and flows, each with its kind."""
+        """Yield host, links, their queues, losses, shapers, changes, and flows with their kinds."""
         yield "host", self.host
         for link in self.links:
             yield "link", link
@@ -205,6 +205,8 @@ class Scenario(Document):
             for part in (link.loss_ab, link.loss_ba, link.shaper_ab, link.shaper_ba):
                 if part is not None:
                     yield part.kind, part
+            for change in link.changes:
+                yield "change", change
         for flow in self.flows:
             yield flow.kind, flow
 
