@@ -287,7 +287,7 @@ def ns3(version: str) -> Engine:
         refuse_flow=functools.partial(_ns3_refuses_flow, version),
         refuse_queue=lambda queue: {},
         refuse_scenario=_ns3_refuses_scenario,
-        lacks=_OF_KERNELS | _CHANGING,
+        lacks=_OF_KERNELS,
         reads_json=False,
         cost=(0.08, 4.2e-6),
         nominal_cost=(0.05, 4e-6),

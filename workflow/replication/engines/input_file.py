@@ -50,7 +50,7 @@ from replication.study.files import write_text
 from replication.study.link import Link
 from replication.study.model import Document
 from replication.study.scenario import Flow, Scenario, TcpFlow
-from replication.study.series import chances
+from replication.study.series import read_series
 
 #: Version of the grammar.
 VERSION = 2
@@ -147,8 +147,9 @@ class _Writer:
         for key, value in document:
             if f"{part}.{key}" in self._engine.lacks:
                 continue
-            if key.endswith("_s") and value is not None:
-                members[f"{key[:-2]}_ns"] = _nanoseconds(key, value)
+            if key.endswith("_s"):
+                ns = None if value is None else _nanoseconds(key, value)
+                members[f"{key[:-2]}_ns"] = ns
             elif hasattr(value, "kind"):
                 members[key] = self._members(value.kind, value)
             else:
@@ -165,7 +166,7 @@ class _Writer:
                 loss["data_packets"] = sorted(set(loss["data_packets"]))
             key = f"opportunities_{way}"
             if (series := members.get(key)) is not None:
-                members[key] = chances(series, self._root)
+                members[key] = read_series(series, self._root)
         if "changes" in members:
             members["changes"] = [self._members("change", change) for change in link.changes]
         return members

@@ -184,38 +184,44 @@ def _in_order(milliseconds: list[int]) -> list[int]:
     return milliseconds
 
 
-#: Most chances of a series.
-MOST_CHANCES = 1_000_000
+#: IP bytes that may leave at an opportunity.
+OPPORTUNITY_BYTES = 1500
+#: Most opportunities of a series.
+MOST_OPPORTUNITIES = 1_000_000
 _Milliseconds = Annotated[int, Field(ge=0, le=1_000_000_000)]
-#: Times of chances to send, as in the trace files of Mahimahi's mm-link(1).
-Chances = Annotated[
+#: Times of opportunities to send, as in the trace files of Mahimahi's mm-link(1).
+Opportunities = Annotated[
     list[_Milliseconds],
-    Field(min_length=1, max_length=MOST_CHANCES),
+    Field(min_length=1, max_length=MOST_OPPORTUNITIES),
     AfterValidator(_in_order),
 ]
 
 
-class SeriesFile(Document):
-    """Series of chances in a file (`study/series.py`), and the file's hash."""
+#: A path without `..` or hidden folders.
+_PATH = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)*$"
 
-    file: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]{0,254}$")]
+
+class SeriesFile(Document):
+    """Series of opportunities in a file (`study/series.py`), and the file's hash."""
+
+    file: Annotated[str, Field(max_length=255, pattern=_PATH)]
     """Path below the project's folder, of a text or of one that xz compressed."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     """Hash of the file, as `sha256sum` prints it."""
 
 
 def _series_form(series: Any) -> str:
-    return "chances" if isinstance(series, list) else "file"
+    return "list" if isinstance(series, list) else "file"
 
 
 Series = Annotated[
-    Annotated[Chances, Tag("chances")] | Annotated[SeriesFile, Tag("file")],
+    Annotated[Opportunities, Tag("list")] | Annotated[SeriesFile, Tag("file")],
     Discriminator(_series_form),
 ]
 
 
 class LinkChange(Document):
-    """New values of a link from a time on, for packets sent or queued then; null: as before."""
+    """New values of a link from a time on; null: as before."""
 
     at_s: PositiveSeconds
     rate_bps: Annotated[Rate, Field(ge=1)] | None = None
@@ -267,19 +273,18 @@ class Link(Document):
     changes: list[LinkChange] = []
     """`{at_s, rate_bps, delay_s, loss_ab, loss_ba}` each: values that the link takes at a time."""
     opportunities_ab: Series | None = None
-    """Chances to send, in Mahimahi's format: times in whole milliseconds, at each of which packets
-    of 1500 bytes together may leave. After the last the series starts again. A list, or `{file,
-    sha256}` for a file with a line each. It replaces `rate_bps`, which still decides what a run is
-    expected to cost."""
+    """Opportunities to send, in Mahimahi's format: times in whole milliseconds, at each of which
+    1500 bytes may leave. After the last the series starts again. A list, or `{file, sha256}` of a
+    file with one a line. It replaces `rate_bps`, by which costs are still estimated."""
     opportunities_ba: Series | None = None
-    """Chances to send from b to a."""
+    """Opportunities to send from b to a."""
 
     def shaper(self, direction: str) -> Shaper | None:
         """Return the shaper of a direction, ab or ba."""
         return self.shaper_ab if direction == "ab" else self.shaper_ba
 
     def opportunities(self, direction: str) -> list[int] | SeriesFile | None:
-        """Return the chances to send in a direction, ab or ba."""
+        """Return the opportunities to send in a direction, ab or ba."""
         return self.opportunities_ab if direction == "ab" else self.opportunities_ba
 
     def random_loss(self, direction: str) -> float:
@@ -294,7 +299,13 @@ class Link(Document):
 
     @model_validator(mode="after")
     def _shapes_something(self) -> Self:
-        for shaper, queue in ((self.shaper_ab, self.queue_ab), (self.shaper_ba, self.queue_ba)):
+        for way, queue in (("ab", self.queue_ab), ("ba", self.queue_ba)):
+            shaper = self.shaper(way)
+            if shaper is None and self.opportunities(way) is None:
+                continue
+            if not isinstance(queue, DropTail) and queue.device_queue_packets != 1:
+                kind = "a shaped queue" if shaper else "a queue with opportunities"
+                raise ValueError(f"link {self.id}: {kind} has no device_queue_packets")
             if shaper is None:
                 continue
             if shaper.line_rate_bps < self.rate_bps:
@@ -303,8 +314,6 @@ class Link(Document):
                 raise ValueError(
                     f"link {self.id}: burst_bytes exceed {_MOST_BURST_S:g} s of rate_bps"
                 )
-            if not isinstance(queue, DropTail) and queue.device_queue_packets != 1:
-                raise ValueError(f"link {self.id}: a shaped queue has no device_queue_packets")
         return self
 
     @model_validator(mode="after")
@@ -315,8 +324,9 @@ class Link(Document):
         changed = {key for change in self.changes for key, value in change if value is not None}
         for way in ("ab", "ba"):
             series, shaper = self.opportunities(way), self.shaper(way)
-            if series and shaper:
-                raise ValueError(f"link {self.id}: shaper_{way} has no use for opportunities_{way}")
+            if series and (shaper or self.frame_bytes):
+                key = f"shaper_{way}" if shaper else "frame_bytes"
+                raise ValueError(f"link {self.id}: opportunities_{way} make no use of {key}")
             if "rate_bps" in changed and (series or shaper):
                 key = f"opportunities_{way}" if series else f"shaper_{way}"
                 raise ValueError(f"link {self.id}: rate_bps cannot change, since it has {key}")

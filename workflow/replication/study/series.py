@@ -1,4 +1,4 @@
-"""Files with series of chances to send, in Mahimahi's format.
+"""Files with series of opportunities to send, in Mahimahi's format.
 
 A line is a time in whole milliseconds at which packets of 1500 bytes together may leave. Times do
 not decrease. After the last the series starts again.
@@ -12,14 +12,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from replication.study.errors import InputError, quoted
 from replication.study.files import digest_of
-from replication.study.link import MOST_CHANCES, Chances, SeriesFile
+from replication.study.link import MOST_OPPORTUNITIES, Opportunities, SeriesFile
 
-_CHANCES: TypeAdapter[list[int]] = TypeAdapter(Chances)
+_LIST: TypeAdapter[list[int]] = TypeAdapter(Opportunities)
 #: Most bytes of a file's text.
-_MOST_BYTES = 11 * MOST_CHANCES
+_MOST_BYTES = 11 * MOST_OPPORTUNITIES
 
 
-def chances(series: list[int] | SeriesFile, root: Path) -> list[int]:
+def read_series(series: list[int] | SeriesFile, root: Path) -> list[int]:
     """Return a series, read from its file below `root` if it is in one.
 
     Raises
@@ -56,7 +56,7 @@ def _read(path: Path, sha256: str) -> tuple[int, ...]:
             raise InputError(f"{where}: {int(line)} follows {numbers[-1]}; times must not decrease")
         numbers.append(int(line))
     try:
-        return tuple(_CHANCES.validate_python(numbers, strict=True))
+        return tuple(_LIST.validate_python(numbers, strict=True))
     except ValidationError as error:
         raise InputError(f"{path}: {error.errors()[0]['msg']}; correct the series") from None
 
@@ -66,7 +66,7 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         reason = error.strerror
-        raise InputError(f"{path}: {reason}; give the path of a series of chances") from None
+        raise InputError(f"{path}: {reason}; give the path of a series of opportunities") from None
 
 
 def _text(content: bytes) -> bytes:
