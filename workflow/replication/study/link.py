@@ -1,5 +1,6 @@
 """Links of a scenario: rates, delays, queues, losses and shapers."""
 
+import math
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
@@ -292,10 +293,31 @@ class Link(Document):
         loss = self.loss_ab if direction == "ab" else self.loss_ba
         return loss.probability if isinstance(loss, RandomLoss) else 0.0
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether rate and delay stay as they are, and there are no opportunities."""
+        return not (self.changes or self.opportunities_ab or self.opportunities_ba)
+
+    @property
+    def peak_bps(self) -> float:
+        """The highest rate that the link takes."""
+        return max([self.rate_bps, *(c.rate_bps for c in self.changes if c.rate_bps is not None)])
+
+    @property
+    def delay_range_s(self) -> tuple[float, float]:
+        """The least and the longest propagation delay that the link takes, without jitter."""
+        delays_s = [c.delay_s for c in self.changes if c.delay_s is not None]
+        return min([self.delay_s, *delays_s]), max([self.delay_s, *delays_s])
+
     def passing_bps(self, direction: str) -> float:
-        """Return the rate at which packets are sent in a direction, ab or ba."""
+        """Return the highest rate at which packets are sent in a direction, ab or ba.
+
+        It is infinite with opportunities, where packets leave at once.
+        """
+        if self.opportunities(direction) is not None:
+            return math.inf
         shaper = self.shaper(direction)
-        return self.rate_bps if shaper is None else shaper.line_rate_bps
+        return self.peak_bps if shaper is None else shaper.line_rate_bps
 
     @model_validator(mode="after")
     def _shapes_something(self) -> Self:

@@ -38,7 +38,8 @@ def _read(path: Path, sha256: str) -> tuple[int, ...]:
     if (digest := digest_of(content)) != sha256:
         raise InputError(
             f"{path}: its sha256 is {digest}, not {sha256}; restore the file, or write its hash "
-            "where the series is named"
+            "where the series is named",
+            (),
         )
     try:
         text = _text(content) if path.suffix == ".xz" else content
@@ -66,7 +67,9 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         reason = error.strerror
-        raise InputError(f"{path}: {reason}; give the path of a series of opportunities") from None
+        raise InputError(
+            f"{path}: {reason}; give the path of a series of opportunities", ()
+        ) from None
 
 
 def _text(content: bytes) -> bytes:
