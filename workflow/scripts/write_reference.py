@@ -76,7 +76,7 @@ def _engines() -> Iterator[str]:
         for kind, model in _kinds(link["properties"][f"{key}_ab"])
     ]
     rows += [(_key_value(k, v), [{"link": {k: v}}]) for k, v in _probes(link, _LINK) if k in _LINK]
-    rows += [(f"`{key}`", [{"link": {key: value}}]) for key, value in _BASE["lists"].items()]
+    rows += [(f"link: `{key}`", [{"link": {key: value}}]) for key, value in _BASE["lists"].items()]
     for key, value in _probes(host, _HOST):
         clock = {"clock_granularity_s": 1 / value} if key == "timer_hz" else {}
         rows.append((f"host: {_key_value(key, value)}", [{"host": {key: value}, "flow": clock}]))

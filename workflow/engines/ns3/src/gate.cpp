@@ -106,9 +106,8 @@ public:
 private:
     ns3::Ptr<ns3::QueueDiscItem> DoDequeue() override
     {
-        if (m_bytes == 0 || Child()->GetNPackets() == 0)
-            return nullptr;
-        const auto packet = Child()->Peek();
+        const bool may_send = m_bytes > 0 && Child()->GetNPackets() > 0;
+        const auto packet = may_send ? Child()->Peek() : nullptr;
         if (!packet)
             return nullptr;
         const auto rest = packet->GetSize() - m_sent_bytes;
