@@ -1,5 +1,7 @@
 """Links: token buckets, framing, and jitter."""
 
+import random
+
 import pytest
 
 from tests.engines.engine_bench import mean
@@ -158,3 +160,123 @@ def test_no_packet_overtakes_another(bench):
     result = bench.run(jittered(dumbbell([flow], rate_bps=1e7)))
     assert result.number("t", "retransmissions") == 0
     assert result.number("t", "packets_received") > 1000
+
+
+#: The engines with links that change, or that have opportunities.
+CHANGING = pytest.mark.parametrize("bench", ["ns3"], indirect=True)
+
+
+def changing(flows, *changes, **run):
+    """Return one link of 2 Mbit/s and 20 ms that changes."""
+    scenario = single_link(flows, **run)
+    scenario["links"][0]["changes"] = list(changes)
+    return scenario
+
+
+@CHANGING
+def test_throughput_follows_the_rate(bench):
+    flows = [cbr("there", 1e7), cbr("back", 1e7, source="d0", destination="s0")]
+    changes = {"at_s": 3, "rate_bps": 6e6}, {"at_s": 6, "rate_bps": 1e6}
+    scenario = changing(flows, *changes, duration_s=9)
+    scenario["monitors"].append({"link": "wire", "direction": "ba"})
+    result = bench.run(scenario)
+    for flow, link_id in (("there", "wire:ab"), ("back", "wire:ba")):
+        arrived = result.samples("throughput_bps", flow=flow)
+        passed = result.samples("throughput_bps", link=link_id)
+        for first_s, rate_bps in ((0, 2e6), (3, 6e6), (6, 1e6)):
+            seconds = slice(round(10 * first_s) + 5, round(10 * first_s) + 30)
+            assert mean(arrived[seconds]) == pytest.approx(rate_bps, rel=0.01)
+            assert mean(passed[seconds]) == pytest.approx(rate_bps, rel=0.01)
+
+
+@CHANGING
+def test_round_trips_follow_the_delay(bench):
+    flow = bench.tcp("t", maximum_window_bytes=20 * SEGMENT)
+    changes = {"at_s": 3, "delay_s": 0.05}, {"at_s": 6, "delay_s": 0.01}
+    result = bench.run(changing([flow], *changes, rate_bps=1e9, duration_s=9))
+    for first_s, delay_s in ((0, 0.02), (3, 0.05), (6, 0.01)):
+        samples = result.samples("rtt_s", flow="t", after_s=first_s + 0.5)[:20]
+        assert samples == pytest.approx([2 * delay_s] * 20, abs=0.001)
+
+
+@CHANGING
+def test_no_packet_overtakes_another_when_the_delay_falls(bench):
+    flow = bench.tcp("t", sack=True, maximum_window_bytes=50_000)
+    result = bench.run(changing([flow], {"at_s": 2, "delay_s": 0.001}, delay_s=0.05, duration_s=4))
+    assert result.number("t", "packets_received") > 500
+    assert result.number("t", "retransmissions") == 0
+
+
+@CHANGING
+def test_a_shorter_delay_shows_on_a_busy_link(bench):
+    # Packets that follow each other at once arrive after the earlier, and then with the new delay.
+    result = bench.run(changing([cbr("c", 1.98e6)], {"at_s": 2, "delay_s": 0.005}, duration_s=4))
+    passing_s = bench.serialisation_s(PACKET, 2e6)
+    delays = result.samples("delay_s", flow="c")
+    assert mean(delays[10:19]) == pytest.approx(0.02 + passing_s, abs=5e-4)
+    assert mean(delays[21:]) == pytest.approx(0.005 + passing_s, abs=5e-4)
+
+
+@CHANGING
+@pytest.mark.parametrize("loss", [None, {"kind": "random", "probability": 0.5}])
+def test_the_share_of_lost_packets_follows_the_probability(bench, loss):
+    changes = {"at_s": 4, "loss_ab": 0.2}, {"at_s": 8, "loss_ab": 0, "loss_ba": 0.2}
+    flows = [cbr(name, 4e6) for name in ("there", "back")]
+    flows[1] |= {"source": "d0", "destination": "s0"}
+    run = {"loss": loss, "rate_bps": 1e7, "duration_s": 12, "sampling_interval_s": 1}
+    result = bench.run(changing(flows, *changes, **run))
+    drops = {flow: result.samples("drops", flow=flow) for flow in ("there", "back")}
+    before = 0.5 if loss else 0
+    # 2000 packets in 4 s; the second of a change has some of both.
+    for flow, shares in (("there", (before, 0.2, 0)), ("back", (0, 0, 0.2))):
+        for first_s, share in zip((0, 4, 8), shares, strict=True):
+            lost, sent = sum(drops[flow][first_s + 1 : first_s + 4]), 1500
+            assert lost == pytest.approx(sent * share, abs=4 * (sent * share * (1 - share)) ** 0.5)
+
+
+def with_series(flows, *milliseconds, **run):
+    """Return one link whose direction there has opportunities."""
+    scenario = single_link(flows, **run)
+    scenario["links"][0]["opportunities_ab"] = list(milliseconds)
+    return scenario
+
+
+def departures_s(series, arrivals, duration_s):
+    """Return when packets leave, as link_queue.cc of Mahimahi: arrivals are (time, bytes)."""
+    waiting, left = list(arrivals), 0
+    for round_number in range(round(1e3 * duration_s / series[-1])):
+        for milliseconds in series:
+            at_s = (round_number * series[-1] + milliseconds) / 1e3
+            room = 1500
+            while room and waiting and waiting[0][0] < at_s:
+                left = left or waiting[0][1]
+                used = min(room, left)
+                room, left = room - used, left - used
+                if not left:
+                    yield at_s - waiting.pop(0)[0]
+
+
+@CHANGING
+@pytest.mark.parametrize("packet_bytes", [1500, 1000, 400])
+def test_packets_leave_at_opportunities_as_from_mahimahi(bench, packet_bytes):
+    # Bursts and gaps: 302 opportunities in 0.8 s carry 4.5 Mbit/s.
+    series = [*sorted(random.Random(1).choices(range(400), k=300)), 400, 800]
+    rate_bps, start_s, duration_s = 3e6, 0.0003, 4.0
+    gap_s = 8 * packet_bytes / rate_bps
+    arrivals = [(start_s + k * gap_s, packet_bytes) for k in range(int(duration_s / gap_s))]
+    expected = list(departures_s(series, arrivals, duration_s))
+    flow = cbr("c", rate_bps, packet_bytes=packet_bytes, start_s=start_s, stop_s=duration_s - 1)
+    result = bench.run(with_series([flow], *series, duration_s=duration_s))
+    expected = expected[: int(result.number("c", "packets_sent"))]
+    assert result.number("c", "packets_received") == len(expected)
+    delay_s = result.number("c", "delay_mean_s")
+    assert delay_s == pytest.approx(0.02 + mean(expected), abs=bench.traits.tick_s)
+
+
+@CHANGING
+def test_an_opportunity_each_millisecond_carries_12_mbits(bench):
+    flow = bench.tcp("t", segment_bytes=1460, maximum_window_bytes=100_000)
+    result = bench.run(with_series([flow], 1, delay_s=0.01, duration_s=3))
+    for which in ({"flow": "t"}, {"link": "wire:ab"}):
+        rates = result.samples("throughput_bps", **which, after_s=1)
+        assert mean(rates) == pytest.approx(1.2e7, rel=1e-3)

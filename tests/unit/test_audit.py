@@ -1,5 +1,7 @@
 """Audit: planted impossible numbers are found, possible ones are not accused."""
 
+import math
+
 import pytest
 from replication.design.config import load_study
 from replication.metrics.cell_map import map_cells
@@ -250,6 +252,21 @@ def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
     # 125000 bytes of tokens, the burst, and one packet on credit.
     assert point.rate_bps(flow, strict=True) == pytest.approx(8 * (125_000 + 2000 + 500))
     assert point.total_rate_bps([flow], strict=False) == point.rate_bps(flow, strict=True)
+
+
+def test_a_link_that_changes_bounds_by_its_best_values():
+    document = minimal_scenario()
+    changes = [{"at_s": 0.5, "rate_bps": 3e6, "delay_s": 0.05}, {"at_s": 0.7, "delay_s": 0.004}]
+    for more, rate_bps, sending_s in (
+        ({"changes": changes}, 3e6, 8 * 500 / 3e6),
+        ({"changes": changes[1:], "opportunities_ab": [1]}, math.inf, 0),
+    ):
+        document["links"][0] |= {"changes": []} | more
+        scenario = Scenario.model_validate(document)
+        point = StatedPoint(scenario, {("ab", "rate_bps"), ("ab", "delay_s")})
+        flow = scenario.flows[0]
+        assert point.delay_s(flow, strict=False) == pytest.approx(0.004 + sending_s)
+        assert point.rate_bps(flow, strict=True) == rate_bps
 
 
 #: Table, column and check of what is impossible in a paper: the delays of Vegas, a sum of rates.

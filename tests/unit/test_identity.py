@@ -44,6 +44,8 @@ PARTS: dict[str, type[BaseModel]] = {
     "listed": link.ListedLoss,
     "token_bucket": link.TokenBucket,
     "tbf": link.TokenBucketFilter,
+    "change": link.LinkChange,
+    "series_file": link.SeriesFile,
 }
 QUEUES = {
     "droptail": droptail(20),
@@ -66,6 +68,9 @@ VALUES = {
     "loss_ba": RANDOM,
     "shaper_ab": {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9},
     "shaper_ba": {"kind": "tbf", "burst_bytes": 3000, "line_rate_bps": 1e9},
+    "changes": [{"at_s": 1, "rate_bps": 2e6, "delay_s": 0.02, "loss_ab": 0.1, "loss_ba": 0.2}],
+    "opportunities_ab": [0, 0, 3],
+    "opportunities_ba": [1, 2],
     "timer_hz": 1000,
     "limit_packets": 30,
     "limit_bytes": 30000,
@@ -156,6 +161,8 @@ def probe(engine: str, part: str, name: str) -> Scenario:
         flow |= changed | ({"congestion_control": control} if control else {})
         if control == "cubic" and engine == "ns2":
             flow |= {"sack": True, "limited_transmit": True} | changed
+    elif part == "change":
+        path["changes"] = [{"at_s": 1, "rate_bps": 2e6, name: 1}]
     elif part in QUEUES:
         queue = QUEUES[part] | changed
         if name == "limit_bytes":

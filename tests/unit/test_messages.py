@@ -70,6 +70,8 @@ engines: [ns2]
 cpu_budget_s: 100.0
 """,
 }
+SERIES = f"opportunities_ab: {{file: data/published/lte.xz, sha256: {'0' * 64}}}"
+NO_FILE = "link bottleneck: opportunities_ab: data/published/lte.xz: No such file .*give the path"
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +152,7 @@ def test_a_document_that_is_no_mapping_is_refused(validate, file, content):
         (STUDY, "[source, sink]", "[source, sink, alone]", "node 'alone' has no link"),
         (STUDY, "times: 0.001", "times: 1.0e+308", "a number is too large"),
         (STUDY, "quick: [10, 100]", "quick: [20, 100]", "quick: 20 is none of the values"),
+        (STUDY, "          a: so", f"          {SERIES}\n          a: so", NO_FILE),
         # References from one part of a document to another, and between documents.
         (STUDY, "metric: throughput_bps\n", "metric: throughput\n", "'throughput' .*nearest: thr"),
         (STUDY, "{experiment: delays,", "{experiment: dellays,", "'dellays' is unknown"),

@@ -11,6 +11,7 @@ from tests.engines.engine_scenarios import (
     codel,
     droptail,
     dumbbell,
+    link,
     linux_red,
     linux_tcp,
     listed,
@@ -109,6 +110,12 @@ def refusal(engine, document):
 
 
 BYTES = {"kind": "droptail", "limit_bytes": 9000}
+FASTER, LOSSY = {"at_s": 1, "rate_bps": 3e6}, {"at_s": 1, "loss_ab": 0.1}
+DEEP = pfifo(20) | {"device_queue_packets": 5}
+
+
+def wire(**changes):
+    return link("wire", "s0", "d0", 2e6, 0.02, **changes)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -156,6 +163,8 @@ def test_a_queue_that_an_engine_lacks_is_refused(engine, queue, words):
     [
         ("ns2", droptail(), {"shaper_ab": SHAPER}, "shaper"),
         ("ns2", droptail(), {"frame_bytes": 14}, "frame_bytes"),
+        ("ns2", droptail(), {"changes": [FASTER]}, "link that changes"),
+        ("ns2", droptail(), {"opportunities_ba": [1]}, "link with opportunities"),
         ("ns3", droptail(), {"shaper_ba": SHAPER | {"kind": "tbf"}}, "shaper 'tbf'"),
         ("linux", droptail(), {"shaper_ab": SHAPER | {"kind": "tbf", "burst_bytes": 1053}}, "1054"),
         ("linux", droptail(), {"jitter_s": 4.5}, "jitter above 4 s"),
@@ -210,6 +219,16 @@ def test_red_is_refused_with_merged_packets():
     [
         (["links", 0, "shaper_ab"], SHAPER | {"line_rate_bps": 1e5}, "line_rate_bps is below"),
         (["links", 0, "shaper_ba"], SHAPER | {"burst_bytes": 15_000_001}, "exceed 60 s"),
+        (["links", 0, "changes"], [FASTER, FASTER], "changes must be in the order of their at_s"),
+        (["links", 0, "changes"], [{"at_s": 1}], "changes nothing: give rate_bps"),
+        (["links", 0], wire(changes=[FASTER], opportunities_ba=[1]), "it has opportunities_ba"),
+        (["links", 0], wire(changes=[FASTER], shaper_ab=SHAPER), "it has shaper_ab"),
+        (["links", 0], wire(changes=[LOSSY], loss_ab=listed(3)), "since it is listed"),
+        (["links", 0], wire(opportunities_ab=[1], frame_bytes=14), "make no use of frame_bytes"),
+        (["links", 0, "opportunities_ab"], [0, 5, 3], "3 follows 5"),
+        (["links", 0, "opportunities_ab"], [0, 0], "the last time must be above 0"),
+        (["links", 0, "opportunities_ab"], {"file": "../x", "sha256": "0" * 64}, "file.file"),
+        (["links", 0], wire(opportunities_ab=[1], queue_ab=DEEP), "has no device_queue_packets"),
         (["flows", 0, "connect_s"], 0.5, "connect_s must not be after start_s"),
         (["links", 0, "queue_ab"], droptail() | {"limit_bytes": 1}, "exactly one"),
         (["links", 0, "queue_ab"], red(20, 10), "minimum_threshold_packets"),
@@ -231,3 +250,12 @@ def test_a_bad_value_is_refused_by_its_field(place, value, word):
     with pytest.raises(ValidationError) as caught:
         Scenario.model_validate(document)
     assert word in str(caught.value)
+
+
+def test_a_packet_that_no_opportunity_carries_is_refused():
+    document = single_link([tcp("t", "newreno", segment_bytes=1461)])
+    document["links"][0]["opportunities_ab"] = [1]
+    with pytest.raises(ValidationError, match="t: segment_bytes gives packets of 1501 bytes"):
+        Scenario.model_validate(document)
+    document["flows"][0]["segment_bytes"] = 1460
+    Scenario.model_validate(document)

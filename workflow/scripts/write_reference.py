@@ -33,14 +33,15 @@ of each file with its form, default and meaning (* required).
 `yes`, or the engine's refusal. All engines support what has no row.
 """
 Keys = Mapping[str, Any]
-#: A link, a flow and hosts that all engines support; and required keys of queues, losses and
-#: shapers.
+#: A link, a flow and hosts that all engines support; lists of a link; and required keys of queues,
+#: losses and shapers.
 _BASE = parse_yaml("""
 link: {id: l, a: a, b: b, rate_bps: 1e7, delay_s: 0.01, jitter_s: 0, frame_bytes: 0,
   queue_ab: {kind: droptail, limit_packets: 100}, queue_ba: {kind: droptail, limit_packets: 100}}
 flow: {id: f, kind: tcp, source: a, destination: b, start_s: 1.0, stop_s: 9.0, segment_bytes: 1448,
   initial_window_segments: 10, initial_rto_s: 1.0, delayed_ack_segments: 2,
   delayed_ack_timeout_s: 0.04, minimum_rto_s: 0.2, clock_granularity_s: 0.004}
+lists: {changes: [{at_s: 5.0, rate_bps: 2e7}], opportunities_ab: [1]}
 host: {segmentation_offload: false, timer_hz: 250}
 given: {limit_packets: 100, target_s: 0.005, interval_s: 0.1, update_interval_s: 0.015,
   minimum_threshold_packets: 5, maximum_threshold_packets: 50, queue_weight: 0.001953125,
@@ -75,6 +76,7 @@ def _engines() -> Iterator[str]:
         for kind, model in _kinds(link["properties"][f"{key}_ab"])
     ]
     rows += [(_key_value(k, v), [{"link": {k: v}}]) for k, v in _probes(link, _LINK) if k in _LINK]
+    rows += [(f"link: `{key}`", [{"link": {key: value}}]) for key, value in _BASE["lists"].items()]
     for key, value in _probes(host, _HOST):
         clock = {"clock_granularity_s": 1 / value} if key == "timer_hz" else {}
         rows.append((f"host: {_key_value(key, value)}", [{"host": {key: value}, "flow": clock}]))

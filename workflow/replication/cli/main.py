@@ -156,7 +156,7 @@ def plan(
 def _judgeable(study: Study, tiers: Sequence[str], engines: list[str]) -> Iterator[str]:
     """Check a study and its possible causes; yield what tiers can judge of it on each engine."""
     from replication.design.design import design_study
-    from replication.design.study_check import check_study
+    from replication.design.study_check import check_series, check_study
     from replication.study.published import published_path
     from replication.verdicts.cause import check_explanations, load_explanations
     from replication.verdicts.evaluate import judgeable
@@ -167,6 +167,7 @@ def _judgeable(study: Study, tiers: Sequence[str], engines: list[str]) -> Iterat
             check_explanations(explanations, study, cells)
     for tier in tiers:
         runs = design_study(study, load_tier(ROOT, tier), engines, first_alone=True)
+        check_series(runs, ROOT)
         for sentence in judgeable(study, cells, runs):
             yield f"{study.id}, tier {tier}: {sentence}"
 

@@ -267,8 +267,8 @@ def _empty_rtt(flow: OurFlow) -> tuple[float, float]:
     """Return the shortest and longest round trip (s) of a small packet without queueing."""
     ends = flow.document["source"], flow.document["destination"]
     path = [link for link, _ in FlowPaths(Scenario.model_validate(flow.scenario)).links(*ends)]
-    least = 2 * sum(link.delay_s for link in path)
-    return least, least + 2 * sum(link.jitter_s for link in path)
+    least = 2 * sum(link.delay_range_s[0] for link in path)
+    return least, 2 * sum(link.delay_range_s[1] + link.jitter_s for link in path)
 
 
 def _comparison_rows(

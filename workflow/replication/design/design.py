@@ -329,7 +329,8 @@ def _repeat(scenarios: list[Scenario]) -> bool:
     if any(getattr(flow, "congestion_control", "") == _RANDOM_CONTROL for flow in first.flows):
         return False
     for link in first.links:
-        drawn_from = link.jitter_s, link.random_loss("ab"), link.random_loss("ba")
+        drawn_from = [link.jitter_s, link.random_loss("ab"), link.random_loss("ba")]
+        drawn_from += [change.loss_ab or change.loss_ba or 0.0 for change in link.changes]
         if any(drawn_from) or {link.queue_ab.kind, link.queue_ba.kind} & _RANDOM_QUEUES:
             return False
     same = first.model_copy(update={"seed": 1})

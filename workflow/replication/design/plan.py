@@ -11,7 +11,7 @@ from replication.design.config import Config, load_study, load_tier, study_files
 from replication.design.design import Batch, batch_cost, batch_runs, design_study, repeat_warnings
 from replication.design.input_hashes import code, value_hash
 from replication.design.notebook_names import notebook_names
-from replication.design.study_check import check_study
+from replication.design.study_check import check_series, check_study
 from replication.metrics.metric_model import wanted_quantities
 from replication.metrics.trace_source import has_traces
 from replication.simulate.store import Totals, count_runs
@@ -102,6 +102,7 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
     for name, study in studies.items():
         with located(*study_files(root, name)):
             runs[name] = design_study(study, tier, list(named), config.ns3_version)
+            check_series(runs[name], root)
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
     planned = {}
     for name, own in runs.items():

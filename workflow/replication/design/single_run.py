@@ -38,7 +38,7 @@ def run_single(
     launch = replace(Launch(**start.machine(engine)), program=str(program))
     runtime = make_runtime(root, launch, work.parent)
     try:
-        write_inputs(work, scenario, config.engine(engine))
+        write_inputs(work, scenario, config.engine(engine), root)
         used = runtime.run(work)
         return used, check_run(work, scenario)
     finally:

@@ -1,10 +1,10 @@
 """Checks of a study and its published numbers before anything runs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from replication.design.design import combinations, scenario_at
+from replication.design.design import Run, combinations, scenario_at
 from replication.engines.routing import Routes
 from replication.metrics.cell_map import MappedCell, check_complete, map_cells
 from replication.metrics.metric_model import check_metric, is_total, largest
@@ -25,6 +25,7 @@ from replication.study.errors import InputError, check_known
 from replication.study.position import within
 from replication.study.published import read_published
 from replication.study.scenario import Scenario
+from replication.study.series import read_series
 from replication.study.study import Experiment, Study
 from replication.study.table import COMPLETION, SOCKET_NUMBERS
 from replication.study.variation import check_parameters_used
@@ -42,6 +43,18 @@ def check_study(study: Study, published: Path) -> list[MappedCell]:
     check_complete(study, cells, str(published))
     check_quantities(study, cells)
     return cells
+
+
+def check_series(runs: Iterable[Run], root: Path) -> None:
+    """Raise InputError for a series of opportunities whose file is missing or wrong."""
+    for run in runs:
+        for link in run.scenario.links:
+            for way in ("ab", "ba"):
+                key = f"opportunities_{way}"
+                place = "experiments", run.experiment, "topology", "links", link.id, key
+                if (series := link.opportunities(way)) is not None:
+                    with within(*place, words=f"link {link.id}: {key}"):
+                        read_series(series, root)
 
 
 def check_quantities(study: Study, cells: Sequence[MappedCell] = ()) -> None:

@@ -99,6 +99,12 @@ def _ns2_refuses_queue(queue: Queue) -> Refusals:
     }
 
 
+#: Settings of links that change while a scenario runs.
+_CHANGING = {
+    "link.changes": "link that changes",
+    "link.opportunities_ab": "link with opportunities",
+    "link.opportunities_ba": "link with opportunities",
+}
 _NS2_LACKS = {
     "link.shaper_ab": "shaper",
     "link.shaper_ba": "shaper",
@@ -300,7 +306,7 @@ NS2 = Engine(
     refuse_flow=_ns2_refuses_flow,
     refuse_queue=_ns2_refuses_queue,
     refuse_scenario=lambda scenario: {},
-    lacks=_OF_KERNELS | _NS2_LACKS,
+    lacks=_OF_KERNELS | _CHANGING | _NS2_LACKS,
     cubic_beta=_NS2_CUBIC_BETA,
     cubic_hystart=False,
     cost=(0.13, 1.3e-6),
@@ -327,6 +333,7 @@ LINUX = Engine(
     refuse_scenario=_linux_refuses_scenario,
     # Linux's default time to live is 64.
     most_hops=60,
+    lacks=_CHANGING,
     shared=True,
     missing=lambda root: _ask_linux_build(root, "--missing").split(),
     built=lambda root: (linux_cache(root) / _linux_key(root) / "linux").is_file(),

@@ -11,7 +11,9 @@ The programs of ns-2 and Linux read it as JSON:
      "run": {"duration_ns": ..., "sampling_interval_ns": ..., "seed": 1}, "host": {...},
      "nodes": [{"id": "s0"}, ...],
      "links": [{"id": "wire", "a": 0, "b": 1, "rate_bps": 2000000.0, ..., "queue_ab": {...},
-                "queue_ba": {...}, "loss_ab": null, "loss_ba": {...}, ...}],
+                "queue_ba": {...}, "loss_ab": null, "loss_ba": {...}, ...,
+                "changes": [{"at_ns": 5000000000, "rate_bps": 1000000.0, "delay_ns": null, ...}],
+                "opportunities_ab": null, "opportunities_ba": [0, 0, 1, 2]}],
      "flows": [{"id": "c", "kind": "cbr", "source": 0, ...}],
      "monitors": [{"link": 0, "direction": "ab"}],
      "routes": [{"link": 0, "direction": "ab", "to": 1}]}
@@ -24,6 +26,8 @@ That of ns-3 reads the same as lines: a word, then names and values. A link's pa
     link id wire a 0 b 1 rate_bps 2000000.0 delay_ns 20000000 jitter_ns 0 frame_bytes 0
     queue_ab kind droptail limit_packets 50 limit_bytes none
     loss_ab kind random probability 0.01
+    opportunities_ba at_ms 0,0,1,2
+    change at_ns 5000000000 rate_bps 1000000.0 delay_ns none loss_ab 0.02 loss_ba none
     flow id c kind cbr source 0 destination 1 ...
     end
 
@@ -46,6 +50,7 @@ from replication.study.files import write_text
 from replication.study.link import Link
 from replication.study.model import Document
 from replication.study.scenario import Flow, Scenario, TcpFlow
+from replication.study.series import read_series
 
 #: Version of the grammar.
 VERSION = 2
@@ -58,35 +63,38 @@ _MAY_BE_ZERO = ("connect_s", "start_s", "delay_s", "jitter_s")
 _LINES = ("run", "host")
 _LISTS = {"nodes": "node", "links": "link", "flows": "flow", "monitors": "monitor"}
 _LISTS["routes"] = "route"
-_PARTS = ("queue_", "loss_", "shaper_")
+_PARTS = ("queue_", "loss_", "shaper_", "opportunities_", "changes")
 
 Members = dict[str, Any]
 
 
-def write_inputs(folder: Path, scenario: Scenario, engine: Engine) -> None:
+def write_inputs(folder: Path, scenario: Scenario, engine: Engine, root: Path = Path()) -> None:
     """Write the scenario and its input file for `engine` into a new `folder`.
+
+    `root` is the project's folder, in which a scenario's files are.
 
     Raises
     ------
     InputError
         As `input_text` does; nothing is written.
     """
-    text = input_text(scenario, engine)
+    text = input_text(scenario, engine, root)
     write_text(folder / SCENARIO_FILE, scenario.to_json() + "\n")
     write_text(folder / INPUT_FILE, text)
 
 
-def input_text(scenario: Scenario, engine: Engine) -> str:
+def input_text(scenario: Scenario, engine: Engine, root: Path = Path()) -> str:
     """Return the text of a scenario's input file for `engine`.
 
     Raises
     ------
     InputError
-        The engine lacks a feature of the scenario, or a flow has no path; the message names it.
+        The engine lacks a feature of the scenario, a flow has no path, or a file of the scenario is
+        missing or wrong; the message names it.
     """
     if refused := engine.refusal(scenario):
         raise InputError(f"scenario {scenario.id}: {refused}")
-    document = _Writer(scenario, engine).document()
+    document = _Writer(scenario, engine, root).document()
     if engine.reads_json:
         return json.dumps(document, allow_nan=False) + "\n"
     return "\n".join(_lines(document)) + "\n"
@@ -100,8 +108,8 @@ def nanoseconds(seconds: float) -> int:
 class _Writer:
     """Makes the document of one scenario for one engine."""
 
-    def __init__(self, scenario: Scenario, engine: Engine) -> None:
-        self._scenario, self._engine = scenario, engine
+    def __init__(self, scenario: Scenario, engine: Engine, root: Path) -> None:
+        self._scenario, self._engine, self._root = scenario, engine, root
         self._nodes = _places(scenario.nodes)
         self._links = _places([link.id for link in scenario.links])
         self._flows = _places([flow.id for flow in scenario.flows])
@@ -139,10 +147,11 @@ class _Writer:
         for key, value in document:
             if f"{part}.{key}" in self._engine.lacks:
                 continue
-            if key.endswith("_s") and value is not None:
-                members[f"{key[:-2]}_ns"] = _nanoseconds(key, value)
-            elif isinstance(value, Document):
-                members[key] = self._members(value.kind, value)  # type: ignore[attr-defined]
+            if key.endswith("_s"):
+                ns = None if value is None else _nanoseconds(key, value)
+                members[f"{key[:-2]}_ns"] = ns
+            elif hasattr(value, "kind"):
+                members[key] = self._members(value.kind, value)
             else:
                 members[key] = value
         return members
@@ -155,6 +164,11 @@ class _Writer:
             if loss is not None and loss["kind"] == "listed":
                 loss["flow"] = self._flows[loss["flow"]]
                 loss["data_packets"] = sorted(set(loss["data_packets"]))
+            key = f"opportunities_{way}"
+            if (series := members.get(key)) is not None:
+                members[key] = read_series(series, self._root)
+        if "changes" in members:
+            members["changes"] = [self._members("change", change) for change in link.changes]
         return members
 
     def _flow(self, flow: Flow) -> Members:
@@ -228,6 +242,10 @@ def _entry(word: str, entry: Members) -> Iterator[str]:
     for name, value in entry.items():
         if not name.startswith(_PARTS):
             members[name] = value
+        elif name == "changes":
+            parts += [_line("change", change) for change in value]
+        elif isinstance(value, list):
+            parts.append(_line(name, {"at_ms": value}))
         elif value is not None:
             parts.append(_line(name, value))
     yield _line(word, members)

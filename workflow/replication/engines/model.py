@@ -258,7 +258,7 @@ def link_crossings(scenario: Scenario) -> float:
         if isinstance(flow, CbrFlow):
             used, bps = cbr_bps, flow.rate_bps * share
         else:
-            slowest_bps = min((link.rate_bps for link, _ in path), default=0.0)
+            slowest_bps = min((link.peak_bps for link, _ in path), default=0.0)
             rtt_s = max(2 * sum(link.delay_s for link, _ in path), _LEAST_RTT_S)
             bps = _tcp_bps(scenario, flow, random_loss(path), slowest_bps, rtt_s) * share
             used, bps = tcp_bps, min(bps, _transfer_bps(scenario, flow))
@@ -269,11 +269,11 @@ def link_crossings(scenario: Scenario) -> float:
     for flow, path, bps in sent:
         if isinstance(flow, CbrFlow):
             for link, _ in path:
-                bps = min(bps, link.rate_bps)  # what a link cannot carry ends there
+                bps = min(bps, link.peak_bps)  # what a link cannot carry ends there
                 crossings += bps * scenario.duration_s / (8 * flow.packet_bytes)
             continue
         shares = [
-            max(link.rate_bps - cbr_bps[link.id, way], _LEAST_SHARE * link.rate_bps)
+            max(link.peak_bps - cbr_bps[link.id, way], _LEAST_SHARE * link.peak_bps)
             / tcp_bps[link.id, way]
             for link, way in path
         ]
@@ -337,7 +337,7 @@ def nominal_crossings(scenario: Scenario) -> float:
     to 10 s.
     """
     routes = FlowPaths(scenario)
-    slowest_bps = min(link.rate_bps for link in scenario.links)
+    slowest_bps = min(link.peak_bps for link in scenario.links)
     hops = min(len(scenario.links), 3)
     delays_s = sorted((link.delay_s for link in scenario.links), reverse=True)
     rtt_s = max(2 * sum(delays_s[:3]), _LEAST_RTT_S)

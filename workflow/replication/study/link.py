@@ -1,8 +1,10 @@
 """Links of a scenario: rates, delays, queues, losses and shapers."""
 
-from typing import Annotated, Literal, Self
+import math
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from replication.study.model import (
     WHOLE,
@@ -174,6 +176,69 @@ class TokenBucketFilter(TokenBucket):
     kind: Literal["tbf"]  # type: ignore[assignment]
 
 
+def _in_order(milliseconds: list[int]) -> list[int]:
+    for before, after in pairwise(milliseconds):
+        if after < before:
+            raise ValueError(f"{after} follows {before}; the times must not decrease")
+    if milliseconds[-1] == 0:
+        raise ValueError("the last time must be above 0, since the series starts again then")
+    return milliseconds
+
+
+#: IP bytes that may leave at an opportunity.
+OPPORTUNITY_BYTES = 1500
+#: Most opportunities of a series.
+MOST_OPPORTUNITIES = 1_000_000
+_Milliseconds = Annotated[int, Field(ge=0, le=1_000_000_000)]
+#: Times of opportunities to send, as in the trace files of Mahimahi's mm-link(1).
+Opportunities = Annotated[
+    list[_Milliseconds],
+    Field(min_length=1, max_length=MOST_OPPORTUNITIES),
+    AfterValidator(_in_order),
+]
+
+
+#: A path without `..` or hidden folders.
+_PATH = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)*$"
+
+
+class SeriesFile(Document):
+    """Series of opportunities in a file (`study/series.py`), and the file's hash."""
+
+    file: Annotated[str, Field(max_length=255, pattern=_PATH)]
+    """Path below the project's folder, of a text or of one that xz compressed."""
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """Hash of the file, as `sha256sum` prints it."""
+
+
+def _series_form(series: Any) -> str:
+    return "list" if isinstance(series, list) else "file"
+
+
+Series = Annotated[
+    Annotated[Opportunities, Tag("list")] | Annotated[SeriesFile, Tag("file")],
+    Discriminator(_series_form),
+]
+
+
+class LinkChange(Document):
+    """New values of a link from a time on; null: as before."""
+
+    at_s: PositiveSeconds
+    rate_bps: Annotated[Rate, Field(ge=1)] | None = None
+    delay_s: Seconds | None = None
+    loss_ab: Probability | None = None
+    """Probability of random loss."""
+    loss_ba: Probability | None = None
+    """Probability of random loss from b to a."""
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if not self.model_dump(exclude={"at_s"}, exclude_none=True):
+            raise ValueError("changes nothing: give rate_bps, delay_s, loss_ab or loss_ba")
+        return self
+
+
 Shaper = Annotated[TokenBucket | TokenBucketFilter, Field(discriminator="kind")]
 
 
@@ -206,24 +271,63 @@ class Link(Document):
     sent at `rate_bps`."""
     shaper_ba: Shaper | None = None
     """Shaper from b to a."""
+    changes: list[LinkChange] = []
+    """`{at_s, rate_bps, delay_s, loss_ab, loss_ba}` each: values that the link takes at a time."""
+    opportunities_ab: Series | None = None
+    """Opportunities to send, in Mahimahi's format: times in whole milliseconds, at each of which
+    1500 bytes may leave. After the last the series starts again. A list, or `{file, sha256}` of a
+    file with one a line. It replaces `rate_bps`, by which costs are still estimated."""
+    opportunities_ba: Series | None = None
+    """Opportunities to send from b to a."""
 
     def shaper(self, direction: str) -> Shaper | None:
         """Return the shaper of a direction, ab or ba."""
         return self.shaper_ab if direction == "ab" else self.shaper_ba
+
+    def opportunities(self, direction: str) -> list[int] | SeriesFile | None:
+        """Return the opportunities to send in a direction, ab or ba."""
+        return self.opportunities_ab if direction == "ab" else self.opportunities_ba
 
     def random_loss(self, direction: str) -> float:
         """Return the probability of random loss in a direction, ab or ba."""
         loss = self.loss_ab if direction == "ab" else self.loss_ba
         return loss.probability if isinstance(loss, RandomLoss) else 0.0
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether rate and delay stay as they are, and there are no opportunities."""
+        return not (self.changes or self.opportunities_ab or self.opportunities_ba)
+
+    @property
+    def peak_bps(self) -> float:
+        """The highest rate that the link takes."""
+        return max([self.rate_bps, *(c.rate_bps for c in self.changes if c.rate_bps is not None)])
+
+    @property
+    def delay_range_s(self) -> tuple[float, float]:
+        """The least and the longest propagation delay that the link takes, without jitter."""
+        delays_s = [c.delay_s for c in self.changes if c.delay_s is not None]
+        return min([self.delay_s, *delays_s]), max([self.delay_s, *delays_s])
+
     def passing_bps(self, direction: str) -> float:
-        """Return the rate at which packets are sent in a direction, ab or ba."""
+        """Return the highest rate at which packets are sent in a direction, ab or ba.
+
+        It is infinite with opportunities, where packets leave at once.
+        """
+        if self.opportunities(direction) is not None:
+            return math.inf
         shaper = self.shaper(direction)
-        return self.rate_bps if shaper is None else shaper.line_rate_bps
+        return self.peak_bps if shaper is None else shaper.line_rate_bps
 
     @model_validator(mode="after")
     def _shapes_something(self) -> Self:
-        for shaper, queue in ((self.shaper_ab, self.queue_ab), (self.shaper_ba, self.queue_ba)):
+        for way, queue in (("ab", self.queue_ab), ("ba", self.queue_ba)):
+            shaper = self.shaper(way)
+            if shaper is None and self.opportunities(way) is None:
+                continue
+            if not isinstance(queue, DropTail) and queue.device_queue_packets != 1:
+                kind = "a shaped queue" if shaper else "a queue with opportunities"
+                raise ValueError(f"link {self.id}: {kind} has no device_queue_packets")
             if shaper is None:
                 continue
             if shaper.line_rate_bps < self.rate_bps:
@@ -232,6 +336,23 @@ class Link(Document):
                 raise ValueError(
                     f"link {self.id}: burst_bytes exceed {_MOST_BURST_S:g} s of rate_bps"
                 )
-            if not isinstance(queue, DropTail) and queue.device_queue_packets != 1:
-                raise ValueError(f"link {self.id}: a shaped queue has no device_queue_packets")
+        return self
+
+    @model_validator(mode="after")
+    def _can_change(self) -> Self:
+        for before, after in pairwise(self.changes):
+            if after.at_s <= before.at_s:
+                raise ValueError(f"link {self.id}: changes must be in the order of their at_s")
+        changed = {key for change in self.changes for key, value in change if value is not None}
+        for way in ("ab", "ba"):
+            series, shaper = self.opportunities(way), self.shaper(way)
+            if series and (shaper or self.frame_bytes):
+                key = f"shaper_{way}" if shaper else "frame_bytes"
+                raise ValueError(f"link {self.id}: opportunities_{way} make no use of {key}")
+            if "rate_bps" in changed and (series or shaper):
+                key = f"opportunities_{way}" if series else f"shaper_{way}"
+                raise ValueError(f"link {self.id}: rate_bps cannot change, since it has {key}")
+            loss = self.loss_ab if way == "ab" else self.loss_ba
+            if f"loss_{way}" in changed and isinstance(loss, ListedLoss):
+                raise ValueError(f"link {self.id}: loss_{way} cannot change, since it is listed")
         return self

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from replication.study.errors import InputError, check_known
 from replication.study.files import digest_of
-from replication.study.link import Link, ListedLoss
+from replication.study.link import OPPORTUNITY_BYTES, Link, ListedLoss
 from replication.study.model import (
     WHOLE,
     Count,
@@ -181,6 +181,7 @@ class Scenario(Document):
             for loss in (link.loss_ab, link.loss_ba):
                 if isinstance(loss, ListedLoss):
                     check_known(f"link {link.id}: flow", [loss.flow], flows, at)
+        is_series = any(link.opportunities(way) for link in self.links for way in ("ab", "ba"))
         for flow in self.flows:
             for end in ("source", "destination"):
                 place = "flows", flow.id, end
@@ -188,6 +189,13 @@ class Scenario(Document):
             if flow.start_s >= self.duration_s:
                 text = f"flow {flow.id}: start_s is not before duration_s"
                 raise InputError(text, ("flows", flow.id, "start_s"))
+            if is_series and flow.packet_bytes > OPPORTUNITY_BYTES:
+                size = "packet_bytes" if isinstance(flow, CbrFlow) else "segment_bytes"
+                text = (
+                    f"flow {flow.id}: {size} gives packets of {flow.packet_bytes} bytes, but an "
+                    f"opportunity of a link carries {OPPORTUNITY_BYTES}"
+                )
+                raise InputError(text, ("flows", flow.id, size))
         check_known("monitors: link", (m.link for m in self.monitors), links, ("monitors",))
         if self.sampling_interval_s > self.duration_s:
             raise ValueError("sampling_interval_s is longer than duration_s")
@@ -196,7 +204,7 @@ class Scenario(Document):
         return self
 
     def parts(self) -> Iterator[tuple[str, Document]]:
-        """Yield host, links, their queues, losses and shapers, and flows, each with its kind."""
+        """Yield host, links, their queues, losses, shapers, changes, and flows with their kinds."""
         yield "host", self.host
         for link in self.links:
             yield "link", link
@@ -205,6 +213,8 @@ class Scenario(Document):
             for part in (link.loss_ab, link.loss_ba, link.shaper_ab, link.shaper_ba):
                 if part is not None:
                     yield part.kind, part
+            for change in link.changes:
+                yield "change", change
         for flow in self.flows:
             yield flow.kind, flow
 

@@ -50,6 +50,7 @@ class StatedPoint:
     def signature(self) -> tuple[Any, ...]:
         """What points have in common that differ only in the order of links along the path."""
         alike = {"rate_bps", "delay_s", "jitter_s", "frame_bytes", "shaper_ab", "shaper_ba"}
+        alike |= {"changes", "opportunities_ab", "opportunities_ba"}
         links = sorted(link.model_dump_json(include=alike) for link in self.scenario.links)
         dropped = {"id", "source", "destination"}
         flows = sorted(flow.model_dump_json(exclude=dropped) for flow in self.scenario.flows)
@@ -84,11 +85,17 @@ class StatedPoint:
         if strict:
             return self._propagation_s(flow, strict)
         bits = 8 * least_packet_bytes(flow)
-        return sum(link.delay_s + bits / link.passing_bps(way) for link, way in self.path(flow))
+        return sum(
+            link.delay_range_s[0] + bits / link.passing_bps(way) for link, way in self.path(flow)
+        )
 
     def _propagation_s(self, flow: Flow, strict: bool) -> float:
         links = [link for link, _ in self.path(flow)]
-        return sum(one.delay_s for one in links if not strict or (one.id, "delay_s") in self.stated)
+        return sum(
+            link.delay_range_s[0]
+            for link in links
+            if not strict or (link.id, "delay_s") in self.stated
+        )
 
     def rtt_s(self, flow: Flow, strict: bool) -> float:
         """Return the least round-trip time of a data packet and its acknowledgement."""
@@ -117,7 +124,7 @@ class StatedPoint:
             return math.inf
         shaper = link.shaper(direction)
         if shaper is None:
-            return link.rate_bps
+            return link.passing_bps(direction)
         # A shaper also passes its burst, and one packet on credit.
         more_bytes = shaper.burst_bytes + max(least_packet_bytes(flow) for flow in flows)
         return link.rate_bps + 8 * more_bytes / _span_s(flows)

@@ -6,7 +6,8 @@ points. Where replicates have two outcomes the mean represents neither; the reas
 A compared flow is *starved* if it gets less than a tenth of its fair share: the least, along its
 path, of a link's rate over the number of flows that cross it. A comparison with such a flow means
 little: its delay meets no queue, its loss rate rests on few packets. The verdict stays, and its
-reason says so.
+reason says so. Behind a link that changes or has opportunities no flow counts as starved, since its
+fair share is not a link's rate.
 """
 
 import functools
@@ -292,6 +293,8 @@ def _fair_shares(scenario_id: str, document: Mapping[str, Any]) -> dict[str, flo
         crossing = Counter((link.id, way) for path in paths.values() for link, way in path)
         _SHARES[scenario_id] = {
             flow: min(link.rate_bps / crossing[link.id, way] for link, way in path)
+            if all(link.is_constant for link, _ in path)
+            else math.nan
             for flow, path in paths.items()
         }
     return _SHARES[scenario_id]

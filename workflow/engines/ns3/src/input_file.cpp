@@ -1,5 +1,6 @@
 #include "input_file.hpp"
 
+#include <algorithm>
 #include <fstream>
 
 namespace replicate
@@ -91,6 +92,29 @@ ShaperSpec ReadShaper(Statement line)
     return shaper;
 }
 
+LinkChange ReadChange(Statement line)
+{
+    LinkChange change;
+    change.at_ns = line.Value<std::int64_t>("at_ns");
+    if (const auto rate_bps = line.Optional<double>("rate_bps"))
+        change.rate_bps = static_cast<std::uint64_t>(std::llround(*rate_bps));
+    change.delay_ns = line.Optional<std::int64_t>("delay_ns");
+    change.loss[0] = line.Optional<double>("loss_ab");
+    change.loss[1] = line.Optional<double>("loss_ba");
+    line.End();
+    return change;
+}
+
+std::vector<std::uint64_t> ReadOpportunities(Statement line)
+{
+    const auto times_ms = line.List("at_ms");
+    line.End();
+    if (times_ms.empty() || times_ms.back() == 0 ||
+        !std::is_sorted(times_ms.begin(), times_ms.end()))
+        throw InputError(line.Word() + ".at_ms: not a series");
+    return times_ms;
+}
+
 LinkSpec ReadLink(Statement& line, const Scenario& scenario)
 {
     LinkSpec link;
@@ -105,9 +129,13 @@ LinkSpec ReadLink(Statement& line, const Scenario& scenario)
     return link;
 }
 
-/// Read a line that belongs to a link, in one of its directions; false for any other line.
+/// Read a line that belongs to a link; false for any other line.
 bool ReadPart(const Statement& line, LinkSpec& link)
 {
+    if (line.Word() == "change") {
+        link.changes.push_back(ReadChange(line));
+        return true;
+    }
     for (const int way : {0, 1}) {
         const std::string suffix = way == 0 ? "_ab" : "_ba";
         if (line.Word() == "queue" + suffix)
@@ -116,6 +144,8 @@ bool ReadPart(const Statement& line, LinkSpec& link)
             link.loss[way] = ReadLoss(line);
         else if (line.Word() == "shaper" + suffix)
             link.shaper[way] = ReadShaper(line);
+        else if (line.Word() == "opportunities" + suffix)
+            link.opportunities_ms[way] = ReadOpportunities(line);
         else
             continue;
         return true;

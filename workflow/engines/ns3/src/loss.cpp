@@ -20,6 +20,8 @@ public:
         m_uniform->SetStream(stream);
     }
 
+    void Change(double probability) { m_probability = probability; }
+
 private:
     bool DoCorrupt(ns3::Ptr<ns3::Packet>) override { return m_uniform->GetValue() < m_probability; }
     void DoReset() override {}
@@ -60,6 +62,11 @@ ns3::Ptr<ns3::ErrorModel> MakeLoss(const LossSpec& spec, std::int64_t stream)
     if (spec.random)
         return ns3::Create<RandomLoss>(spec.probability, stream);
     return ns3::Create<ListedLoss>(spec);
+}
+
+void ChangeLoss(const ns3::Ptr<ns3::ErrorModel>& loss, double probability)
+{
+    ns3::DynamicCast<RandomLoss>(loss)->Change(probability);
 }
 
 } // namespace replicate

@@ -11,4 +11,7 @@ namespace replicate
 /// Loss model of one link direction; `stream` is its random stream.
 ns3::Ptr<ns3::ErrorModel> MakeLoss(const LossSpec& spec, std::int64_t stream);
 
+/// Give a random loss another probability.
+void ChangeLoss(const ns3::Ptr<ns3::ErrorModel>& loss, double probability);
+
 } // namespace replicate

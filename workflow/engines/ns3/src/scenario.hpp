@@ -36,6 +36,14 @@ struct ShaperSpec {
     std::uint64_t line_rate_bps = 0;
 };
 
+/// New values of a link from a time on; none: as before.
+struct LinkChange {
+    std::int64_t at_ns = 0;
+    std::optional<std::uint64_t> rate_bps;
+    std::optional<std::int64_t> delay_ns;
+    std::optional<double> loss[2]; ///< probabilities of random loss
+};
+
 /// Duplex link; index 0 of the pairs is the direction a to b, index 1 is b to a.
 struct LinkSpec {
     std::string id;
@@ -47,6 +55,8 @@ struct LinkSpec {
     std::uint32_t frame_bytes = 0; ///< beyond IP; 0 leaves the framing to the device
     std::optional<LossSpec> loss[2];
     std::optional<ShaperSpec> shaper[2];
+    std::vector<std::uint64_t> opportunities_ms[2]; ///< none: it sends at its rate
+    std::vector<LinkChange> changes;                ///< in the order of their times
 };
 
 /// How a sender recovers from losses; `Ns3Prr` is ns-3's own PRR, `Prr` that of RFC 6937.

@@ -1,9 +1,9 @@
 #include "topology.hpp"
 
+#include "gate.hpp"
 #include "loss.hpp"
 #include "queues.hpp"
 #include "routing.hpp"
-#include "shaper.hpp"
 #include "wire.hpp"
 
 #include <ns3/internet-stack-helper.h>
@@ -71,6 +71,15 @@ void WakeWhenStopped(ns3::NetDeviceQueue* tx, DeviceQueue* queue, ns3::Ptr<const
     });
 }
 
+/// The losses of a direction; none for now if they only come with a change.
+std::optional<LossSpec> LossOf(const LinkSpec& link, int direction)
+{
+    for (const auto& change : link.changes)
+        if (change.loss[direction] && !link.loss[direction])
+            return LossSpec();
+    return link.loss[direction];
+}
+
 } // namespace
 
 std::uint32_t Egress::Waiting() const
@@ -78,7 +87,8 @@ std::uint32_t Egress::Waiting() const
     return queue->GetNPackets() + (disc ? disc->GetNPackets() : 0);
 }
 
-Topology::Topology(const Scenario& scenario, Metrics& metrics) : m_egress(2 * scenario.links.size())
+Topology::Topology(const Scenario& scenario, Metrics& metrics)
+    : m_links(scenario.links), m_egress(2 * scenario.links.size())
 {
     m_nodes.Create(static_cast<std::uint32_t>(scenario.nodes.size()));
     for (std::uint32_t i = 0; i < scenario.links.size(); ++i)
@@ -91,6 +101,9 @@ Topology::Topology(const Scenario& scenario, Metrics& metrics) : m_egress(2 * sc
     for (std::uint32_t i = 0; i < scenario.links.size(); ++i) {
         MakeQueues(scenario, i);
         MakeHooks(scenario, metrics, i);
+        for (const auto& change : scenario.links[i].changes)
+            ns3::Simulator::Schedule(ns3::NanoSeconds(change.at_ns), &Topology::Change, this, i,
+                                     change);
     }
     MakeRoutes(scenario);
 }
@@ -102,7 +115,7 @@ void Topology::MakeLink(const Scenario& scenario, std::uint32_t link)
     auto channel = MakeChannel(spec, streams);
     for (int i = 0; i < 2; ++i) {
         auto& egress = m_egress[2 * link + i];
-        egress.queue = spec.shaper[i] ? MakeLineQueue() : MakeDeviceQueue(spec.queue[i]);
+        egress.queue = HasGate(spec, i) ? MakeLineQueue() : MakeDeviceQueue(spec.queue[i]);
         egress.device = ns3::CreateObject<ns3::PointToPointNetDevice>();
         egress.device->SetAddress(ns3::Mac48Address::Allocate());
         egress.device->SetMtu(kMtu);
@@ -142,11 +155,12 @@ void Topology::MakeQueues(const Scenario& scenario, std::uint32_t link)
         auto& egress = m_egress[2 * link + i];
         const auto stream = StreamOf(link, i);
         egress.disc = MakeQueueDisc(spec.queue[i], spec, stream + 1);
-        if (spec.shaper[i] && !egress.disc)
+        if (HasGate(spec, i) && !egress.disc)
             egress.disc = MakeFifo(spec.queue[i]);
-        if (spec.loss[i])
-            m_egress[2 * link + 1 - i].device->SetReceiveErrorModel(
-                MakeLoss(*spec.loss[i], stream));
+        if (const auto loss = LossOf(spec, i)) {
+            egress.loss = MakeLoss(*loss, stream);
+            m_egress[2 * link + 1 - i].device->SetReceiveErrorModel(egress.loss);
+        }
         if (!egress.disc)
             continue;
         auto interface = ns3::CreateObject<ns3::NetDeviceQueueInterface>();
@@ -159,7 +173,7 @@ void Topology::MakeQueues(const Scenario& scenario, std::uint32_t link)
             "Dequeue", ns3::MakeBoundCallback(&WakeWhenStopped, tx, device_queue));
         auto layer = egress.device->GetNode()->GetObject<ns3::TrafficControlLayer>();
         layer->SetRootQueueDiscOnDevice(
-            egress.device, spec.shaper[i] ? MakeShaper(spec, i, egress.disc) : egress.disc);
+            egress.device, HasGate(spec, i) ? MakeGate(spec, i, egress.disc) : egress.disc);
     }
 }
 
@@ -193,6 +207,23 @@ void Topology::MakeRoutes(const Scenario& scenario)
         const auto& device = m_egress[2 * route.by.link + route.by.direction].device;
         RoutingOf(device->GetNode())->AddRoute(NodeAddress(route.to), device);
     }
+}
+
+/// A packet that is being transmitted ends at the old rate.
+void Topology::Change(std::uint32_t link, const LinkChange& change)
+{
+    auto& spec = m_links[link];
+    spec.rate_bps = change.rate_bps.value_or(spec.rate_bps);
+    spec.delay_ns = change.delay_ns.value_or(spec.delay_ns);
+    for (int i = 0; i < 2; ++i) {
+        const auto& egress = m_egress[2 * link + i];
+        egress.device->SetDataRate(ns3::DataRate(LineRate(spec, i)));
+        egress.device->SetInterframeGap(FrameTime(spec, i));
+        if (change.loss[i])
+            ChangeLoss(egress.loss, *change.loss[i]);
+    }
+    const auto channel = m_egress[2 * link].device->GetChannel();
+    ChangeChannel(ns3::DynamicCast<ns3::PointToPointChannel>(channel), spec);
 }
 
 void Topology::Drain(Metrics& metrics)

@@ -5,6 +5,7 @@
 #include "scenario.hpp"
 
 #include <ns3/drop-tail-queue.h>
+#include <ns3/error-model.h>
 #include <ns3/node-container.h>
 #include <ns3/packet.h>
 #include <ns3/point-to-point-net-device.h>
@@ -19,7 +20,8 @@ namespace replicate
 struct Egress {
     ns3::Ptr<ns3::PointToPointNetDevice> device;
     ns3::Ptr<ns3::Queue<ns3::Packet>> queue;
-    ns3::Ptr<ns3::QueueDisc> disc; ///< null for kind droptail without a shaper
+    ns3::Ptr<ns3::QueueDisc> disc;  ///< null for kind droptail without a shaper or opportunities
+    ns3::Ptr<ns3::ErrorModel> loss; ///< at the other end; may be null
 
     /// Packets that wait; the one being transmitted has left the queue.
     std::uint32_t Waiting() const;
@@ -45,8 +47,10 @@ private:
     void MakeQueues(const Scenario& scenario, std::uint32_t link);
     void MakeHooks(const Scenario& scenario, Metrics& metrics, std::uint32_t link);
     void MakeRoutes(const Scenario& scenario);
+    void Change(std::uint32_t link, const LinkChange& change);
 
     ns3::NodeContainer m_nodes;
+    std::vector<LinkSpec> m_links; ///< as they are now
     std::vector<Egress> m_egress;
 };
 

@@ -15,4 +15,7 @@ ns3::Time FrameTime(const LinkSpec& link, int direction);
 /// The channel of a link; `streams` are the random streams of its directions.
 ns3::Ptr<ns3::PointToPointChannel> MakeChannel(const LinkSpec& link, const std::int64_t streams[2]);
 
+/// Give the channel of a link with changes its present values.
+void ChangeChannel(const ns3::Ptr<ns3::PointToPointChannel>& channel, const LinkSpec& link);
+
 } // namespace replicate

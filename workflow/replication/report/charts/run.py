@@ -170,7 +170,7 @@ def topology_lines(scenario: Mapping[str, Any]) -> list[str]:
     for link in scenario["links"]:
         ways = [way for way in ("ab", "ba") if (link["id"], way) in watched]
         queues = [_queue(link[f"queue_{way}"]) for way in ways]
-        rate, ms = f"{link['rate_bps'] / 1e6:g} Mbit/s", link["delay_s"] * 1e3
+        rate, ms = _rate(link), link["delay_s"] * 1e3
         delay = f"{ms:g} ms" if ms >= 0.1 or not ms else f"{ms * 1e3:g} µs"
         stroke = "══" if queues else "──"
         words = f" {stroke} {', '.join([rate, delay, *queues])} {stroke} "
@@ -185,6 +185,15 @@ def topology_lines(scenario: Mapping[str, Any]) -> list[str]:
         *(f"{before}{_named(hosts)}{after}" for (before, after), hosts in alike.items()),
         *(f"{kind}: {_named(list(ends))}" for kind, ends in flows.items()),
     ]
+
+
+def _rate(link: Mapping[str, Any]) -> str:
+    """Return the rate of a link, in words if it is not constant."""
+    # Scenarios of older results lack the keys.
+    if link.get("opportunities_ab") or link.get("opportunities_ba"):
+        return "recorded rate"
+    rate = f"{link['rate_bps'] / 1e6:g} Mbit/s"
+    return f"{rate}, changing" if link.get("changes") else rate
 
 
 def _named(names: Sequence[str]) -> str:
