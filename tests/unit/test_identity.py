@@ -67,6 +67,7 @@ VALUES = {
     "shaper_ab": {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9},
     "shaper_ba": {"kind": "tbf", "burst_bytes": 3000, "line_rate_bps": 1e9},
     "timer_hz": 1000,
+    "loss_probe_floor": "2 jiffies",
     "limit_packets": 30,
     "limit_bytes": 30000,
     "frame_bytes": 14,
