@@ -119,8 +119,7 @@ def released_results(root: Path) -> Path:
     """Check the released data against the manifest and return them, restored into a cache.
 
     The cache is restored anew if a file in it was altered, or if the release, a study of it or the
-    code that designs has changed. InputError: a file of the released data was altered, or a study
-    no longer designs its scenarios.
+    code that designs has changed. InputError: a file of the released data was altered.
     """
     digests = require_unaltered(root, _is_result)
     folder, made_from = root / CACHE, _made_from(root, digests)
@@ -185,21 +184,18 @@ def restore(root: Path, released: Path, folder: Path) -> None:
 def _write_scenarios(
     root: Path, name: str, design: Sequence[Row], provenance: Mapping[str, Any], folder: Path
 ) -> None:
-    """Design the scenarios of a study again and write those that the release used."""
+    """Design the scenarios of a study again and write those that the release used.
+
+    A study that has changed since designs only some of them, and the others are left out.
+    """
     tier = Tier.model_validate(provenance["tier"])
     version = provenance["config"].get("ns3_version")
     options = {} if version is None else {"ns3_version": version}
     engines = list(dict.fromkeys(row["engine"] for row in design))
     runs = design_study(load_study(root, name), tier, engines, **options)
-    scenarios = {run.scenario_id: run.scenario for run in runs}
-    wanted = {row["scenario"] for row in design}
-    if lacking := sorted(wanted - scenarios.keys()):
-        raise InputError(
-            f"configs/studies/{name}: does not design {len(lacking)} of {len(wanted)} released "
-            f"scenarios, such as {lacking[0]}: the study has changed since the release was made; "
-            "`make release` renews it"
-        )
-    write_scenarios({key: scenarios[key] for key in wanted}, name, folder / "design")
+    released = {row["scenario"] for row in design}
+    scenarios = {run.scenario_id: run.scenario for run in runs if run.scenario_id in released}
+    write_scenarios(scenarios, name, folder / "design")
 
 
 def results_in(folder: Path) -> tuple[Path, str]:
