@@ -16,8 +16,11 @@ from tests.engines.engine_bench import Bench, mean
 from tests.engines.engine_scenarios import (
     SEGMENT,
     TCP_IP_HEADER_BYTES,
+    cbr,
+    droptail,
     dumbbell,
     linux_tcp,
+    marking_threshold,
     single_link,
 )
 from tests.workflow.project import ROOT
@@ -94,6 +97,128 @@ def test_the_queue_is_counted_in_segments(linux):
     # Segments are merged in pairs at this rate: at most one more in transmission, in propagation
     # and on the return path. (Counting a pair as one, as the kernel does, would give half.)
     assert on == pytest.approx(off, abs=3)
+
+
+def test_a_merged_packet_that_tbf_cuts_and_drops_whole_is_counted_once(linux):
+    # TBF reports the segments and what it cut them from.
+    flow = linux_tcp("t", "cubic", sack=True, segment_bytes=1448, initial_window_segments=10)
+    scenario = dumbbell([flow], rate_bps=1e7, delay_s=0.005, queue=droptail(5), duration_s=2)
+    shaper = {"kind": "tbf", "burst_bytes": 3000, "line_rate_bps": 1e9}
+    scenario["links"][0] |= {"frame_bytes": 14, "shaper_ab": shaper}
+    result = linux.run(scenario | {"host": OFFLOAD})
+    assert result.number("t", "packets_dropped") == sum(result.samples("drops", flow="t")) > 0
+
+
+ECN_QUEUE = marking_threshold(5)
+
+
+def late_syn(linux, flows, *, crowded):
+    """Run flows whose SYN comes while the queue is full, if `crowded`."""
+    crowd = [cbr("crowd", 1e8, stop_s=0.5)] if crowded else []
+    flows = [flow | {"start_s": 0.25} for flow in flows]
+    return linux.run(single_link([*flows, *crowd], rate_bps=1e7, queue=ECN_QUEUE, duration_s=6))
+
+
+def test_a_flow_whose_syn_is_lost_goes_on_without_ecn(linux):
+    # RFC 3168, section 6.1.1.1. The queue marks what it would drop otherwise.
+    flow = linux_tcp("t", ecn=True)
+    marked, dropped = (late_syn(linux, [flow], crowded=crowded) for crowded in (False, True))
+    assert marked.number("t", "packets_dropped") == 0
+    assert dropped.number("t", "packets_dropped") > 0
+    # Its first data packets come a second later.
+    first = [min(samples_with_data(result, "t")) for result in (marked, dropped)]
+    assert first[1] - first[0] == pytest.approx(1, abs=0.11)
+
+
+def samples_with_data(result, flow):
+    """Return the times of samples in which a flow's data arrived."""
+    rows = [row for row in result.series if row["flow"] == flow]
+    return [float(row["time_s"]) for row in rows if float(row["throughput_bps"])]
+
+
+def test_a_syn_sent_again_offers_the_options_of_its_flow(linux):
+    # The engine itself compares what was agreed with what the flow has.
+    flows = [
+        linux_tcp("sack", sack=True),
+        linux_tcp("timestamps", timestamps=True),
+        linux_tcp("both", sack=True, timestamps=True),
+        linux_tcp("neither"),
+    ]
+    result = late_syn(linux, flows, crowded=True)
+    starts = [min(samples_with_data(result, flow["id"])) for flow in flows]
+    assert min(starts) > 1
+
+
+# -- a kernel's older rules -----------------------------------------------------------------------
+
+
+def probe_delay_s(linux, floor):
+    """Return how long after the last acknowledgement the loss probe of a tail leaves."""
+    # Of five segments one is in transmission and two wait: the last two are lost.
+    flow = {"initial_window_segments": 5, "stop_after_bytes": 5 * SEGMENT}
+    flow = linux_tcp("t", sack=True, **flow, minimum_rto_s=0.2)
+    scenario = single_link([flow], rate_bps=1e8, delay_s=PROBE_DELAY_S, queue=droptail(2))
+    scenario |= {"duration_s": 0.3, "sampling_interval_s": 0.0005}
+    result = linux.run(scenario | {"host": {"loss_probe_floor": floor}})
+    times_s = [float(row["time_s"]) for row in result.series if row["retransmissions"] not in "0"]
+    assert result.number("t", "timeouts") == 0
+    return times_s[0] - 2 * (2 * PROBE_DELAY_S) - 3 * PACKET_BITS / 1e8
+
+
+PROBE_DELAY_S = 0.0102
+
+
+def test_the_loss_probe_waits_two_milliseconds_or_two_ticks(linux):
+    # Two round trips of 41 ms are 11 ticks of 4 ms, with 2 ms too. No timer fires early: at the
+    # second tick after its time at the latest.
+    new_s, old_s = (probe_delay_s(linux, floor) for floor in ("2 ms", "2 jiffies"))
+    earliest_s = 4 * PROBE_DELAY_S + 0.002
+    assert earliest_s < new_s < earliest_s + 2 * 0.004
+    assert old_s - new_s == pytest.approx(0.008, abs=1e-6)
+
+
+HELD = {"device_queue": True, "segment_memory_bytes": 4352}
+BURST_SEGMENT = 1448
+
+
+def first_burst(linux, delay_s, host):
+    """Return the first flow's segments before the second's, and its pacing rate in byte/s."""
+    window = {"segment_bytes": BURST_SEGMENT, "initial_window_segments": 10, "socket_samples": True}
+    flows = [
+        linux_tcp(name, "cubic", sack=True, **window, connect_s=0, start_s=start_s)
+        for name, start_s in (("first", 0.01), ("second", 0.01001))
+    ]
+    packet_s = 8 * (BURST_SEGMENT + TCP_IP_HEADER_BYTES) / 1e8
+    scenario = single_link(flows, rate_bps=1e8, delay_s=delay_s, duration_s=0.02)
+    result = linux.run(scenario | {"sampling_interval_s": packet_s, "host": host})
+    arrived = {name: samples_with_data(result, name) for name in ("first", "second")}
+    burst = sum(time_s < min(arrived["second"]) for time_s in arrived["first"])
+    rate = result.samples("pacing_rate_bps", flow="first", after_s=0.01)[0] / 8
+    return burst, rate
+
+
+@pytest.mark.parametrize("delay_s", [0.00045, 0.0006])
+def test_small_queues_bound_the_first_burst(linux, delay_s):
+    burst, rate = first_burst(linux, delay_s, HELD)
+    assert burst == int(rate / 1024 / 4352) + 1 < 10
+    # Both the memory of its packets and their size matter.
+    for host in ({}, HELD | {"device_queue": False}):
+        assert first_burst(linux, delay_s, host)[0] == 10
+
+
+def test_a_device_queue_changes_no_time(linux):
+    # A flow that small queues never hold back, on a link with a shaper, random losses and jitter.
+    flow = linux_tcp("t", "cubic", maximum_window_bytes=2 * SEGMENT, minimum_rto_s=0.2)
+    loss = {"kind": "random", "probability": 0.05}
+    scenario = single_link([flow, cbr("c", 5e5)], rate_bps=1e6, delay_s=0.005, loss=loss)
+    shaper = {"kind": "token_bucket", "burst_bytes": 3000, "line_rate_bps": 1e7}
+    scenario["links"][0] |= {"shaper_ab": shaper, "jitter_s": 0.001}
+    off, on = (linux.run(scenario | {"host": {"device_queue": held}}) for held in (False, True))
+    for name in ("t", "c"):
+        assert off.packets(name) == on.packets(name)
+        delays_s = [result.number(name, "delay_mean_s") for result in (off, on)]
+        assert delays_s[0] == pytest.approx(delays_s[1], abs=1e-6)
+    assert off.queue() == on.queue()
 
 
 FAST = pytest.mark.kernels

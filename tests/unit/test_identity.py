@@ -72,6 +72,7 @@ VALUES = {
     "opportunities_ab": [0, 0, 3],
     "opportunities_ba": [1, 2],
     "timer_hz": 1000,
+    "loss_probe_floor": "2 jiffies",
     "limit_packets": 30,
     "limit_bytes": 30000,
     "frame_bytes": 14,

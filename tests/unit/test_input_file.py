@@ -16,7 +16,7 @@ from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
 from replication.engines.input_file import INPUT_FILE, input_text, write_inputs
 from replication.engines.routing import Routes
 from replication.study.errors import InputError
-from replication.study.scenario import Scenario
+from replication.study.scenario import Host, Scenario
 from replication.study.variation import Variation, apply
 from scipy.sparse.csgraph import shortest_path
 
@@ -216,7 +216,7 @@ def designed(name, engine, **values):
     return design_study(study, load_tier(ROOT, "quick"), [engine])
 
 
-DEFAULT = {"segmentation_offload": False, "timer_hz": 250}
+DEFAULT = Host().model_dump()
 
 
 @pytest.mark.parametrize("same", [{"host": {}}, {"host": DEFAULT}, {"duration_s": 1}])
@@ -230,12 +230,12 @@ def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
     bound = {"host": {"segmentation_offload": 8192}, "flows": [LINUX_TCP]}
     bound |= {"links": minimal_scenario()["links"], "monitors": []}
     host = json.loads(input_text(scenario(**bound), LINUX))["host"]
-    assert host == {"segmentation_offload": 8192, "timer_hz": 250}
+    assert host == DEFAULT | {"segmentation_offload": 8192}
     host = {"segmentation_offload": True, "timer_hz": 100}
     given = scenario(host=host)
     assert given.id != scenario().id
     again = Scenario.model_validate(json.loads(given.to_json()))
-    assert again == given and again.host.model_dump() == host
+    assert again == given and again.host.model_dump() == DEFAULT | host
     for engine in (NS3, NS2):
         assert engine.refusal(given) == f"{engine.name} has no host setting 'segmentation_offload'"
 
@@ -247,4 +247,4 @@ def test_a_study_sets_the_host_by_its_assumptions():
     on_ns3 = designed("kapadia", "ns3", **changes)
     assert {run.refusal for run in on_ns3} == {"ns3 has no host setting 'segmentation_offload'"}
     host = json.loads(input_text(runs[0].scenario, LINUX))["host"]
-    assert host == {"segmentation_offload": True, "timer_hz": 1000}
+    assert host == DEFAULT | {"segmentation_offload": True, "timer_hz": 1000}

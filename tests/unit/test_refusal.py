@@ -214,6 +214,14 @@ def test_red_is_refused_with_merged_packets():
     assert "merged" in refusal("linux", document | {"host": {"segmentation_offload": True}})
 
 
+def test_memory_of_single_segments_is_refused_with_merged_packets():
+    document = single_link([flow("linux")])
+    host = {"device_queue": True, "segment_memory_bytes": 4352}
+    assert refusal("linux", document | {"host": host}) == ""
+    merging = document | {"host": host | {"segmentation_offload": True}}
+    assert "segment_memory_bytes with segmentation offload" in refusal("linux", merging)
+
+
 @pytest.mark.parametrize(
     ("place", "value", "word"),
     [

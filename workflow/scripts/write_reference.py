@@ -41,8 +41,13 @@ link: {id: l, a: a, b: b, rate_bps: 1e7, delay_s: 0.01, jitter_s: 0, frame_bytes
 flow: {id: f, kind: tcp, source: a, destination: b, start_s: 1.0, stop_s: 9.0, segment_bytes: 1448,
   initial_window_segments: 10, initial_rto_s: 1.0, delayed_ack_segments: 2,
   delayed_ack_timeout_s: 0.04, minimum_rto_s: 0.2, clock_granularity_s: 0.004}
+<<<<<<< HEAD
 lists: {changes: [{at_s: 5.0, rate_bps: 2e7}], opportunities_ab: [1]}
 host: {segmentation_offload: false, timer_hz: 250}
+=======
+host: {segmentation_offload: false, timer_hz: 250, loss_probe_floor: 2 ms, device_queue: false,
+  segment_memory_bytes: null}
+>>>>>>> 0b361f725dac8a047465c901f670e5f12ff9eeb6
 given: {limit_packets: 100, target_s: 0.005, interval_s: 0.1, update_interval_s: 0.015,
   minimum_threshold_packets: 5, maximum_threshold_packets: 50, queue_weight: 0.001953125,
   maximum_probability: 0.1, mean_packet_bytes: 1500, probability: 0.01, flow: f, data_packets: [3],

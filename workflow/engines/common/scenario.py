@@ -32,6 +32,9 @@ class Host:
 
     segmentation_offload: bool | int = False  # a number: on, with a bound in bytes
     timer_hz: int = 0
+    loss_probe_floor: str = "2 ms"
+    device_queue: bool = False
+    segment_memory_bytes: int | None = None
 
 
 @dataclass

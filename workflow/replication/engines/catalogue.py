@@ -165,6 +165,10 @@ def _linux_refuses_scenario(scenario: Scenario) -> Refusals:
         "link with a jitter above 4 s": jitter_s > 4.0,
         f"room for {links} links, but for {_LINUX_MOST_LINKS}": links > _LINUX_MOST_LINKS,
         f"room for {flows} flows, but for {_LINUX_MOST_FLOWS}": flows > _LINUX_MOST_FLOWS,
+        # Only a device without scatter-gather holds segments in linear memory, and it cannot merge.
+        "segment_memory_bytes with segmentation offload": bool(
+            scenario.host.segment_memory_bytes and scenario.host.segmentation_offload
+        ),
         f"room for {rows} rows of series, but for {_LINUX_MOST_ROWS}": rows > _LINUX_MOST_ROWS,
         "flows whose maximum windows, from 3145728 bytes on, differ": len(tuned) > 1,
         **_linux_refuses_shapers(scenario),

@@ -145,6 +145,15 @@ class Host(Document):
     TSO and GSO). A number is its largest size in bytes (`gso_max_size` of ip-link(8))."""
     timer_hz: Literal[100, 250, 300, 1000] = 250
     """Timer frequency of the kernel. `clock_granularity_s` of every flow must be its inverse."""
+    loss_probe_floor: Literal["2 ms", "2 jiffies"] = "2 ms"
+    """What a loss probe and a reordering timer add to their time: 2 ms, or two ticks of the
+    kernel's timer, as before Linux 6.6."""
+    device_queue: bool = False
+    """Whether a packet counts as its sender's memory until its transmission on the first link ends,
+    so that TCP small queues bound the sender's bursts. False: until it is handed to that link."""
+    segment_memory_bytes: Annotated[int, Field(ge=512, le=65536), WHOLE] | None = None
+    """Memory that TCP small queues count for each segment; matters only with `device_queue`. Null:
+    the kernel's own count."""
 
 
 class Scenario(Document):

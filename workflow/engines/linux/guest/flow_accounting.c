@@ -319,13 +319,18 @@ void account_packet(const struct packet *packet)
 	}
 }
 
+/// The direction of a link in which a packet that came in here goes on.
+static int direction_from(int device)
+{
+	enum device from = index_device(device);
+
+	return from == DEVICE_A || from == DEVICE_N ? AHEAD : BACK;
+}
+
 /// Was it the monitored queue, or the wire behind it, that dropped a packet which came in here?
 static bool watches(const struct input_monitor *monitor, int device)
 {
-	enum device from = index_device(device);
-	bool ahead = from == DEVICE_A || from == DEVICE_N;
-
-	return index_link(device) == monitor->link && ahead == (monitor->direction == AHEAD);
+	return index_link(device) == monitor->link && direction_from(device) == monitor->direction;
 }
 
 static void lose_segment(int flow, bool data, const struct packet *segment)
@@ -352,15 +357,15 @@ static void lose_segment(int flow, bool data, const struct packet *segment)
 	}
 }
 
-/// Is this what TBF cut, reported after the last of its segments was dropped (tbf_segment)?
-static bool is_cut(int flow, const struct packet *packet)
+/// Is this what TBF cut? It reports the whole, which is larger than its burst, too if no segment found
+/// room (tbf_segment).
+static bool is_cut(const struct packet *packet, uint32_t segments)
 {
-	const struct account *account = &accounts[flow];
+	const struct input_queue *queue =
+	    &the_input->link[index_link(packet->device)].queue[direction_from(packet->device)];
+	uint32_t headers = packet->ip_bytes - packet->payload_bytes + queue->frame_bytes;
 
-	for (size_t i = account->first; i < account->count; i++)
-		if (!account->journey[i].over && account->journey[i].id == packet->id)
-			return false;
-	return true;
+	return queue->cuts && packet->payload_bytes + segments * headers > queue->burst_bytes;
 }
 
 void account_drop(const struct packet *packet, bool of_flow)
@@ -369,7 +374,7 @@ void account_drop(const struct packet *packet, bool of_flow)
 	int flow = of_flow ? known_flow(packet, &forth) : -1;
 	uint32_t size = segment_bytes(flow), count = segments_of(packet, size);
 
-	if (count > 1 && forth && the_input->cuts && is_cut(flow, packet))
+	if (count > 1 && is_cut(packet, count))
 		return;
 	totals.drops++;
 	for (uint32_t i = 0; i < count; i++) {

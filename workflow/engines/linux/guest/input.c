@@ -18,6 +18,7 @@ static void read_run(struct statement *run, struct input *input)
 	input->interval_ns = number(run, "interval_ns");
 	input->mtu = number(run, "mtu");
 	input->offload = number(run, "offload");
+	input->device_queue = flag(run, "device_queue");
 	input->most_receive_buffer = number(run, "most_receive_buffer");
 	input->nodes = number(run, "nodes");
 	input->links = number(run, "links");
@@ -64,7 +65,6 @@ static void read_queue(struct statement *statement, struct input *input)
 	queue->burst_bytes = number(statement, "burst_bytes");
 	queue->frame_bytes = number(statement, "frame_bytes");
 	queue->cuts = flag(statement, "cuts");
-	input->cuts |= queue->cuts;
 }
 
 static void read_route(struct statement *statement, const struct input *input,
@@ -78,6 +78,8 @@ static void read_route(struct statement *statement, const struct input *input,
 	route->minimum_rto_ms = number(statement, "minimum_rto_ms");
 	route->quick_ack = flag(statement, "quick_ack");
 	route->ecn = flag(statement, "ecn");
+	route->sack = flag(statement, "sack");
+	route->timestamps = flag(statement, "timestamps");
 }
 
 static void read_flow(struct statement *statement, const struct input *input,

@@ -27,7 +27,7 @@ struct input_route {
 	int flow;
 	bool to_source;
 	uint32_t initial_window, minimum_rto_ms;
-	bool quick_ack, ecn;
+	bool quick_ack, ecn, sack, timestamps;
 };
 
 struct input_flow {
@@ -55,7 +55,7 @@ struct input {
 	int64_t duration_ns, interval_ns;
 	uint32_t mtu;
 	uint32_t offload; /* 1 and more: hosts send segments merged into one packet; 2 and more: its bound */
-	bool cuts;	  /* some shaper is TBF */
+	bool device_queue; /* a packet is its sender's memory until it is transmitted */
 	uint32_t most_receive_buffer; /* ceiling of the buffers that the kernel tunes */
 	int nodes, links, routes, flows, monitors;
 	struct input_link *link;

@@ -142,10 +142,10 @@ static void add_link(const struct input *input, const struct network *network, i
 		 name[DEVICE_N], -1);
 	for (int device = DEVICE_A; device <= DEVICE_N; device++)
 		set_up(network->wire, index[device]);
-	redirect(network->wire, index[DEVICE_A], index[DEVICE_M]);
-	redirect(network->wire, index[DEVICE_N], index[DEVICE_B]);
-	redirect(network->wire, index[DEVICE_B], index[DEVICE_N]);
-	redirect(network->wire, index[DEVICE_M], index[DEVICE_A]);
+	redirect(network->wire, index[DEVICE_A], index[DEVICE_M], input->device_queue);
+	redirect(network->wire, index[DEVICE_N], index[DEVICE_B], input->device_queue);
+	redirect(network->wire, index[DEVICE_B], index[DEVICE_N], input->device_queue);
+	redirect(network->wire, index[DEVICE_M], index[DEVICE_A], input->device_queue);
 	add_queue(network->wire, index[DEVICE_M], &link->queue[AHEAD]);
 	add_wire(network->wire, index[DEVICE_B], &link->queue[AHEAD]);
 	add_queue(network->wire, index[DEVICE_N], &link->queue[BACK]);
@@ -176,6 +176,7 @@ static void add_route(int socket, const struct input *input, const struct input_
 	    route->to_source ? source_address(route->flow) : destination_address(route->flow);
 	struct request request;
 	struct nlattr *metrics;
+	uint32_t features = 0;
 
 	request_begin(&request, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &what, sizeof(what));
 	request_put_u32(&request, RTA_DST, htonl(address));
@@ -187,11 +188,18 @@ static void add_route(int socket, const struct input *input, const struct input_
 		request_put_u32(&request, RTAX_RTO_MIN, route->minimum_rto_ms);
 	if (route->quick_ack)
 		request_put_u32(&request, RTAX_QUICKACK, 1);
-	/* Of this flow alone: a node's setting would be of all. */
+	/* Of this flow alone: a node's settings would be of all. */
 	if (route->ecn)
-		request_put_u32(&request, RTAX_FEATURES, RTAX_FEATURE_ECN);
-	/* The kernel uses it only if it is locked. */
-	request_put_u32(&request, RTAX_LOCK, route->minimum_rto_ms ? 1 << RTAX_RTO_MIN : 0);
+		features |= RTAX_FEATURE_ECN;
+	if (route->sack)
+		features |= RTAX_FEATURE_SACK;
+	if (route->timestamps)
+		features |= RTAX_FEATURE_TIMESTAMP;
+	if (features)
+		request_put_u32(&request, RTAX_FEATURES, features);
+	/* The kernel uses some only if they are locked. */
+	request_put_u32(&request, RTAX_LOCK,
+			route->minimum_rto_ms ? 1 << RTAX_RTO_MIN | 1 << RTAX_FEATURES : 0);
 	request_end(&request, metrics);
 	netlink_do(socket, &request, "route");
 }

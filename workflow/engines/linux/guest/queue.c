@@ -29,12 +29,14 @@ static void begin(struct request *request, uint16_t type, int device, uint32_t p
 	request_put_text(request, TCA_KIND, kind);
 }
 
-void redirect(int socket, int from, int to)
+void redirect(int socket, int from, int to, bool kept)
 {
-	/* A copy goes on and the original is consumed: so a packet leaves its sender's account where it
-	 * leaves the sender, and what waits in the network does not hold the sender back. */
-	struct tc_mirred target = {
-	    .action = TC_ACT_STOLEN, .eaction = TCA_EGRESS_MIRROR, .ifindex = (uint32_t)to};
+	/* Kept, the packet itself goes on: it is its sender's memory until netem has transmitted it
+	 * (kernel/hosts.patch). Otherwise a copy goes on and the original is consumed: what waits in the
+	 * network does not hold the sender back. */
+	struct tc_mirred target = {.action = TC_ACT_STOLEN,
+				   .eaction = kept ? TCA_EGRESS_REDIR : TCA_EGRESS_MIRROR,
+				   .ifindex = (uint32_t)to};
 	struct nlattr *options, *actions, *first, *details;
 	struct request request;
 

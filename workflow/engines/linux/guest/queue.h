@@ -4,7 +4,7 @@
 #include "input.h"
 
 /// Send all that comes into device `from` out of device `to`.
-void redirect(int socket, int from, int to);
+void redirect(int socket, int from, int to, bool kept);
 
 void add_queue(int socket, int device, const struct input_queue *queue);
 void add_wire(int socket, int device, const struct input_queue *queue);

@@ -17,6 +17,7 @@ from scenario import (
     Flow,
     FqCoDel,
     FqPie,
+    Host,
     InputError,
     Link,
     ListedLoss,
@@ -93,10 +94,13 @@ def make_guest_input(scenario: Scenario) -> str:
             flows=len(scenario.flows),
             monitors=len(scenario.monitors),
             offload=offload,
+            device_queue=scenario.host.device_queue,
             most_receive_buffer=2 * tuned,
         )
     ]
-    parameters = {key: v for flow in scenario.flows for key, v in _parameters(flow).items()}
+    parameters = _host_parameters(scenario.host)
+    for flow in scenario.flows:
+        parameters |= _parameters(flow)
     for (module, name), value in sorted(parameters.items()):
         lines.append(_line("parameter", module=module, name=name, value=value))
     taps = _taps(scenario, [forth for forth, _ in paths])
@@ -137,6 +141,15 @@ def _taps(scenario: Scenario, forths: list[Path]) -> list[int]:
         if scenario.host.segmentation_offload:  # the queue's packets are counted there
             taps[monitor.link] |= TAP_IN[monitor.hop % 2]
     return taps
+
+
+def _host_parameters(host: Host) -> dict[tuple[str, str], int]:
+    """Return the parameters of `kernel/hosts.patch` that are not at their default."""
+    given = {
+        "jiffies_floor": int(host.loss_probe_floor == "2 jiffies"),
+        "segment_memory": host.segment_memory_bytes or 0,
+    }
+    return {("tcp_output", name): value for name, value in given.items() if value}
 
 
 def _parameters(flow: Flow) -> dict[tuple[str, str], int]:
@@ -271,6 +284,8 @@ def _route_lines(
                 minimum_rto_ms=tcp.minimum_rto_ns // 1_000_000 if tcp else 0,
                 quick_ack=bool(tcp and to_source and tcp.delayed_ack_segments == 1),
                 ecn=bool(tcp and tcp.ecn),
+                sack=bool(tcp and tcp.sack),
+                timestamps=bool(tcp and tcp.timestamps),
             )
 
 
