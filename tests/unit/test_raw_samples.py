@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from replication.compare.trace_comparison import TRANSCRIBED
@@ -9,7 +10,13 @@ from replication.design.config import load_study
 from replication.study.table import read_frame
 from replication.study.variation import Variation, apply, assumptions
 from replication.verdicts.cause import load_explanations
-from scripts.transcribe_raw_samples import CONTROL, empty_round_trips, transcribe
+from scripts.transcribe_raw_samples import (
+    CONTROL,
+    empty_round_trips,
+    first_burst_segments,
+    small_queue_segments,
+    transcribe,
+)
 
 from tests.unit.conftest import ROOT
 
@@ -33,6 +40,50 @@ def test_the_round_trips_before_data_are_solved_from_the_smoothed_one():
         sample = {"bytes_acked": 38, "minrtt": min(syn, cookie), "rtt": syn + (cookie - syn) / 8}
         flow = pd.DataFrame([sample | {"mss": 1448, "delivery_rate": 1448 * 8e3 / cookie}])
         assert empty_round_trips(flow) == pytest.approx((syn, cookie))
+
+
+def test_the_probe_leaves_two_jiffies_after_two_round_trips(table):
+    probes = table["first_probe_s"].dropna()
+    # Flows 2 and 3 of the four recordings of three flows without BBR.
+    assert len(probes) == 8
+    trips_s, tick_s = 2 * table.loc[probes.index, "first_rtt_s"], 0.004
+    # A timer of the kernel runs out a tick late.
+    two_jiffies = (np.ceil(trips_s / tick_s) + 2 + 1) * tick_s
+    two_ms = (np.ceil((trips_s + 0.002) / tick_s) + 1) * tick_s
+    assert list(probes) == pytest.approx(list(two_jiffies))
+    assert (two_ms < probes).all()
+
+
+def test_a_burst_ends_where_acknowledgements_pause():
+    acked, busy, since = [0, 6, 8, 8, 12], [8, 60, 140, 220, 376], [None, 12, 68, 148, 12]
+    flow = pd.DataFrame({"busy": busy, "lastack": since, "mss": 1448})
+    flow["bytes_acked"] = [38 + 1448 * count for count in acked]
+    assert first_burst_segments(flow) == 8
+    # The ninth segment's acknowledgement came 304 ms later, without a sample between.
+    assert first_burst_segments(flow.drop(index=[3]).replace({38 + 1448 * 12: 38 + 1448 * 9})) == 8
+
+
+def test_small_queues_predict_every_first_burst(table):
+    known = table[table["unanswered_pacing_rate_bps"].notna()]
+    rates, bursts = known["unanswered_pacing_rate_bps"], list(known["first_burst_segments"])
+    assert len(bursts) == 10
+    predicted = {m: [small_queue_segments(r, m) for r in rates] for m in range(512, 8192, 8)}
+    (default, *allowed) = values(load_study(ROOT, "kapadia"))["segment_memory_bytes"]
+    matching = [memory for memory, segments in predicted.items() if segments == bursts]
+    assert [matching[0], matching[-1]] == allowed
+    # Nine segments wait in the send buffer's first 87040 bytes, and eleven are out.
+    full = known[known["first_acked_segments"] == 0]
+    waiting = full["first_notsent_bytes"] / full["mss_bytes"]
+    assert set(full["first_unacked_segments"] + waiting) == {87040 / default}
+
+
+def test_the_first_segments_take_longer_than_the_cookie(table):
+    # Another segment's delivery within two round trips of the cookie would have raised the rate.
+    first = table[(table["first_acked_segments"] >= 2) & (table["minrtt_s"] < 0.01)]
+    rate_bps = first["first_delivery_rate_bps"]
+    least_s = 2 * first["mss_bytes"] * 8 / rate_bps
+    assert len(least_s) == 8
+    assert (least_s.min(), least_s.max()) == pytest.approx((0.96e-3, 1.22e-3), abs=5e-6)
 
 
 def values(study):

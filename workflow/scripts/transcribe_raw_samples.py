@@ -36,6 +36,11 @@ _FIELD = re.compile(r"\b([a-z_]+):([\d.]+)(?:/([\d.]+))?")
 _RATE = re.compile(r"(pacing_rate|delivery_rate) ([\d.]+)([KMG]?)bps")
 _SCALE = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 _BEHIND = {"rtt": "rttvar", "retrans": "retransmissions"}
+#: Acknowledgements of one flow's packets that wait one behind another are 12 ms apart: a gap of
+#: three says that packets of other flows are between.
+_PAUSE_MS = 36
+#: A segment of 1448 bytes in one piece, as a device without scatter-gather needs it.
+_SEGMENT_MEMORY_BYTES = 4352
 _COUNTED_IN_TICKS = ["rto", "lastsnd", "lastrcv", "lastack", "busy"]
 
 
@@ -77,6 +82,37 @@ def empty_round_trips(flow: pd.DataFrame) -> tuple[float, float]:
     return min(pairs, key=lambda pair: abs(pair[1] - mss * 8e3 / rate_bps))
 
 
+def first_probe_s(first: pd.Series) -> float:
+    """Return how long after the first window the next segment was sent; NaN if something else was.
+
+    The first sample has a loss probe if nothing is acknowledged and 11 segments are out.
+    """
+    probed = first["bytes_acked"] == _COOKIE_ACKED_BYTES and first["unacked"] == 11
+    return (first["busy"] - first["lastsnd"]) / 1e3 if probed else math.nan
+
+
+def first_burst_segments(flow: pd.DataFrame) -> float:
+    """Return how many segments were acknowledged when acknowledgements first paused."""
+    acked = (flow["bytes_acked"] - _COOKIE_ACKED_BYTES) / flow["mss"]
+    samples = flow.assign(acked=acked, reached=flow["busy"] - flow["lastack"])[acked > 0]
+    reached = samples.groupby("acked")["reached"].first()
+    # The next segment's acknowledgement came then or later.
+    lasted = samples.groupby("acked")["busy"].max()
+    following = reached.reindex(reached.index + 1).to_numpy()
+    pause = np.fmax(lasted, following) - reached
+    return float(pause.index[pause >= _PAUSE_MS].min())
+
+
+def small_queue_segments(pacing_rate_bps: float, memory_bytes: int) -> int:
+    """Return how many segments of a first window TCP small queues let out at once.
+
+    `tcp_small_queue_check` holds a segment back while those below the socket take more memory than
+    is sent in a millisecond (`sk_pacing_shift`), but never the first two.
+    """
+    limit_bytes = max(int(pacing_rate_bps / 8) >> 10, 2 * memory_bytes)
+    return min(10, (limit_bytes - 1) // memory_bytes + 1)
+
+
 def payload_rate_bps(flows: Sequence[pd.DataFrame]) -> float:
     """Return the rate at which what the flows have delivered together grows, by a line's fit."""
     start = min(float(flow["time_s"].min()) for flow in flows)
@@ -101,6 +137,18 @@ def _handshake(flow: pd.DataFrame) -> dict[str, float]:
     }
 
 
+def _burst(flow: pd.DataFrame) -> dict[str, float]:
+    rate_bps = flow.loc[flow["bytes_acked"] == _COOKIE_ACKED_BYTES, "pacing_rate"].max()
+    predicted = math.nan
+    if rate_bps > 0:
+        predicted = small_queue_segments(rate_bps, _SEGMENT_MEMORY_BYTES)
+    return {
+        "first_burst_segments": first_burst_segments(flow),
+        "unanswered_pacing_rate_bps": rate_bps,
+        "small_queue_segments": predicted,
+    }
+
+
 def _data(flow: pd.DataFrame) -> dict[str, float]:
     # The first sample with data beyond the cookie.
     first, last = flow[flow["data_segs_out"] > 2].iloc[0], flow.iloc[-1]
@@ -119,6 +167,7 @@ def _data(flow: pd.DataFrame) -> dict[str, float]:
         "first_notsent_bytes": first["notsent"],
         "first_rtt_s": first["rtt"] / 1e3,
         "first_rttvar_s": first["rttvar"] / 1e3,
+        "first_probe_s": first_probe_s(first),
         "first_pacing_rate_bps": first["pacing_rate"],
         "first_delivery_rate_bps": first["delivery_rate"],
         "most_unacked_segments": flow["unacked"].max(),
@@ -142,7 +191,11 @@ def transcribe(root: Path, study: str, folder: Path) -> pd.DataFrame:
             rate = {"payload_rate_bps": payload_rate_bps(flows)}
             rows.append({"trace": name, "flow": CONTROL, **_handshake(connected[0])})
             for flow, own in zip(table.rows or {}, flows, strict=True):
-                rows.append({"trace": name, "flow": flow, **_handshake(own), **_data(own), **rate})
+                row = {"trace": name, "flow": flow, **_handshake(own), **_data(own), **rate}
+                # Bursts show where other flows start at the same time, and BBR paces its own.
+                if len(flows) > 2 and "pacing_gain" not in own.dropna(axis=1, how="all"):
+                    row |= _burst(own)
+                rows.append(row)
     return pd.DataFrame(rows)
 
 
