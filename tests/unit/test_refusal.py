@@ -26,7 +26,8 @@ SHAPER = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
 NS2_LINUX = {"sack": True, "limited_transmit": True}
 FLOWS = {
     "ns3": [
-        ({"congestion_control": "westwood"}, "'westwood'"),
+        ({"congestion_control": "westwood", "recovery": "prr"}, "westwood with PRR"),
+        ({"congestion_control": "westwood", "ecn": True}, "westwood with ECN"),
         ({"congestion_control": "tahoe", "sack": True}, "tahoe with SACK"),
         ({"congestion_control": "reno", "recovery": "prr"}, "reno with SACK or PRR"),
         ({"congestion_control": "ledbat"}, "ledbat without timestamps"),

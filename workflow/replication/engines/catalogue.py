@@ -32,11 +32,12 @@ def _ns3_refuses_flow(version: str, flow: TcpFlow) -> Refusals:
     control, sack = flow.congestion_control, flow.sack
     is_friendly = control == "cubic" and flow.cubic_tcp_friendliness
     is_old = int(version.split(".")[1]) < _NS3_CUBIC_FRIENDLINESS
-    ours = control in ("tahoe", "reno")  # classes of this project
+    is_prr = flow.recovery != "classic"
     is_bare = not (sack or flow.limited_transmit)
     return {
-        "with SACK or PRR": ours and (sack or flow.recovery != "classic"),
-        "with ECN": ours and flow.ecn,
+        "with SACK or PRR": control in ("tahoe", "reno") and (sack or is_prr),
+        "with PRR": control == "westwood" and is_prr,
+        "with ECN": control in ("tahoe", "reno", "westwood") and flow.ecn,
         "without ECN": control == "dctcp" and not flow.ecn,
         "without timestamps": control in ("ledbat", "lp") and not flow.timestamps,
         "with neither SACK nor limited transmit": control == "bbr" and is_bare,
@@ -282,8 +283,8 @@ def ns3(version: str) -> Engine:
         title="ns-3",
         version=version,
         congestion_controls=_named(
-            "tahoe reno newreno linuxreno cubic vegas westwood_plus highspeed bbr bic dctcp "
-            "htcp hybla illinois ledbat lp scalable veno yeah"
+            "tahoe reno newreno linuxreno cubic vegas westwood westwood_plus highspeed bbr bic "
+            "dctcp htcp hybla illinois ledbat lp scalable veno yeah"
         ),
         queues=frozenset({"droptail", "pfifo", "red", "codel", "fq_codel", "pie"}),
         losses=frozenset({"random", "listed"}),

@@ -60,6 +60,7 @@ std::string CongestionTypeId(const std::string& congestion_control)
         {"tahoe", "replicate::ClassicWindow"},
         {"vegas", "ns3::TcpVegas"},
         {"veno", "ns3::TcpVeno"},
+        {"westwood", "replicate::Westwood"},
         {"westwood_plus", kWestwoodPlusIsMode ? "ns3::TcpWestwood" : "ns3::TcpWestwoodPlus"},
         {"yeah", "ns3::TcpYeah"},
     };
@@ -94,6 +95,8 @@ ns3::Ptr<ns3::TcpCongestionOps> MakeCongestionControl(const FlowSpec& spec)
 
 ns3::Ptr<ns3::TcpRecoveryOps> MakeRecovery(const FlowSpec& spec)
 {
+    if (spec.congestion_control == "westwood")
+        return ns3::CreateObject<WestwoodRecovery>();
     if (spec.recovery == Recovery::Ns3Prr)
         return ns3::CreateObject<ns3::TcpPrrRecovery>();
     return ns3::CreateObject<ns3::TcpClassicRecovery>();
@@ -181,6 +184,7 @@ void FlowSocket::BecomeSender(Metrics* metrics, Trace* trace, std::uint32_t flow
     m_trace = trace->IsOpen() ? trace : nullptr;
     m_flow = flow;
     ns3::DynamicCast<RecordingRtt>(m_rtt)->Record(metrics, flow);
+    m_westwood = ns3::DynamicCast<Westwood>(m_congestionControl);
     if (auto bbr = ns3::DynamicCast<ns3::TcpBbr>(m_congestionControl))
         bbr->SetStream(1'000'000 + flow);
     m_txTrace.ConnectWithoutContext(ns3::MakeCallback(&FlowSocket::SegmentSent, this));
@@ -271,6 +275,8 @@ void FlowSocket::ProcessAck(const ns3::SequenceNumber32& ack, bool scoreboard_up
                             std::uint32_t delivered, const ns3::SequenceNumber32& head,
                             bool has_data)
 {
+    if (m_westwood && (ack > head || IsDuplicate(ack, head, has_data)))
+        m_westwood->Acknowledged(ack - head, m_tcb->m_segmentSize, m_tcb->m_lastRtt);
     if (m_ignoring_echoes && ack > m_recover)
         m_ignoring_echoes = false;
     if (m_ignoring_echoes && !m_sackEnabled && IsDuplicate(ack, head, has_data))

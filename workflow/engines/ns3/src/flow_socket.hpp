@@ -6,6 +6,7 @@
 #include "release.hpp"
 #include "scenario.hpp"
 #include "trace.hpp"
+#include "westwood.hpp"
 
 #include <ns3/rtt-estimator.h>
 
@@ -88,7 +89,8 @@ private:
     bool m_begun = false;
     bool m_stopped = false;
     bool m_ignoring_echoes = false;
-    std::optional<Prr> m_prr; ///< of flows that recover by it
+    std::optional<Prr> m_prr;      ///< of flows that recover by it
+    ns3::Ptr<Westwood> m_westwood; ///< of flows with this congestion control
 };
 
 } // namespace replicate
