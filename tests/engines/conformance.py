@@ -29,6 +29,10 @@ TABLE = ROOT / CONFORMANCE
 DOCUMENT = read_yaml(Path(__file__).with_suffix(".yaml"))
 RECOVERY = DOCUMENT["recovery"]
 SEGMENT = DOCUMENT["tcp"]["segment_bytes"]
+PACKET_BITS = 8 * (SEGMENT + TCP_IP_HEADER_BYTES)
+ACCESS_BPS = 1e9
+#: The window of BBR while it looks for the least round trip.
+PROBE_RTT_SEGMENTS = 4
 
 
 class Observed:
@@ -40,7 +44,7 @@ class Observed:
         self.series = pd.read_csv(result.directory / "series.csv")
         wire = scenario.links[0]
         self.rate_bps = wire.rate_bps
-        self.packet_s = 8 * (SEGMENT + TCP_IP_HEADER_BYTES) / wire.rate_bps
+        self.packet_s = PACKET_BITS / wire.rate_bps
         self.rtt_s = 2 * wire.delay_s + self.packet_s + 8 * TCP_IP_HEADER_BYTES / wire.rate_bps
 
     def total(self, column):
@@ -54,6 +58,10 @@ class Observed:
     def queue_packets(self, after_s):
         """Return the mean length of the queue."""
         return self._mean("link", "wire:ab", "queue_packets", after_s)
+
+    def rtt_s_of(self, flow, after_s):
+        """Return the mean of a flow's sampled round trip."""
+        return self._mean("flow", flow, "rtt_s", after_s)
 
     def _mean(self, kind, name, column, after_s):
         chosen = (self.series[kind] == name) & (self.series["time_s"] > after_s)
@@ -70,6 +78,10 @@ class Observed:
     def segments_per_rtt(self):
         """Return the segments delivered a round trip."""
         return self.total("goodput_bps") / (8 * SEGMENT) * self.rtt_s
+
+    def window_segments(self, after_s):
+        """Return the packets that leave a round trip."""
+        return self.throughput_bps(after_s) / PACKET_BITS * self.rtt_s
 
     def growth_per_rtt_segments(self):
         """Return the median growth of the window a round trip after start-up."""
@@ -123,6 +135,38 @@ def jain(run, after_s):
     return jain_index([run.throughput_bps(after_s, flow) for flow in run.flows.index])
 
 
+def goodput_ratio(run):
+    """Return the goodput of the first flow over that of the second."""
+    first, second = run.flows["goodput_bps"]
+    return float(first / second)
+
+
+def rtt_fairness_exponent(run, after_s):
+    """Return x for which throughput of two flows falls with the round trip to the power of x."""
+    near, far = run.flows.index
+    shares = run.throughput_bps(after_s, near) / run.throughput_bps(after_s, far)
+    return math.log(shares) / math.log(run.rtt_s_of(far, after_s) / run.rtt_s_of(near, after_s))
+
+
+def probe_rtt_times(run, after_s):
+    """Return when each of BBR's probes for the least round trip starts and ends."""
+    window = run.window.known
+    is_probe = (window.time_s > after_s) & (window.cwnd_segments <= PROBE_RTT_SEGMENTS)
+    edges = np.diff(is_probe.astype(int))
+    return window.time_s[1:][edges == 1], window.time_s[1:][edges == -1]
+
+
+def probe_rtt_interval_s(run, after_s):
+    """Return the mean time between the starts of probes."""
+    return float(np.diff(probe_rtt_times(run, after_s)[0]).mean())
+
+
+def probe_rtt_duration_s(run, after_s):
+    """Return the mean duration of a probe."""
+    starts, ends = probe_rtt_times(run, after_s)
+    return float((ends - starts[: ends.size]).mean())
+
+
 #: By name: unit, and the function of a check's runs after a time in s.
 QUANTITIES = {
     "throughput_bps": ("bit/s", lambda runs, t: runs[0].throughput_bps(t)),
@@ -136,6 +180,11 @@ QUANTITIES = {
     "sawtooth_period_s": ("s", lambda runs, t: runs[0].sawtooth_period_s()),
     "mathis_constant": ("1", lambda runs, t: mathis_constant(runs[0])),
     "loss_exponent": ("1", lambda runs, t: loss_exponent(runs)),
+    "goodput_ratio": ("1", lambda runs, t: goodput_ratio(runs[0])),
+    "window_segments": ("segments", lambda runs, t: runs[0].window_segments(t)),
+    "rtt_fairness_exponent": ("1", lambda runs, t: rtt_fairness_exponent(runs[0], t)),
+    "probe_rtt_interval_s": ("s", lambda runs, t: probe_rtt_interval_s(runs[0], t)),
+    "probe_rtt_duration_s": ("s", lambda runs, t: probe_rtt_duration_s(runs[0], t)),
     "jain_index": ("1", lambda runs, t: jain(runs[0], t)),
     "queue_mean_packets": ("packets", lambda runs, t: runs[0].queue_packets(t)),
     "queue_wait_mean_s": ("s", lambda runs, t: runs[0].queue_packets(t) * runs[0].packet_s),
@@ -174,24 +223,28 @@ def recovery_numbers(run):
 
 
 def scenario(canonical, engine, settings=None, loss=None):
-    """Return a canonical scenario on an engine: one duplex link from s0 to d0.
+    """Return a canonical scenario on an engine: one duplex link from s0 to d0, and access links.
 
     A flow has the common settings, the engine's, the scenario's, the engine's there, `settings`.
     """
     given = canonical["link"]
     ends = {"source": "s0", "destination": "d0", "start_s": 0, "stop_s": canonical["duration_s"]}
     flows = []
+    changes = {"queue_ab": given.get("queue", droptail()), "loss_ab": loss or given.get("loss")}
+    links = [link("wire", "s0", "d0", given["rate_bps"], given["delay_s"], **changes)]
     for name, flow in canonical["flows"].items():
+        if access := flow.get("access"):
+            links.append(link(f"access_{name}", name, "s0", ACCESS_BPS, **access))
+            flow = {key: flow[key] for key in flow if key != "access"} | {"source": name}
         if flow["kind"] == "tcp":
             common = ends | DOCUMENT["tcp"] | DOCUMENT["engines"][engine]["tcp"]
             own = canonical.get("engines", {}).get(engine, {})
             flows.append(common | flow | own | (settings or {}) | {"id": name})
         else:
             flows.append(ends | flow | {"id": name})
-    changes = {"queue_ab": given.get("queue", droptail()), "loss_ab": loss or given.get("loss")}
-    wire = link("wire", "s0", "d0", given["rate_bps"], given["delay_s"], **changes)
     run = {key: canonical[key] for key in ("duration_s", "sampling_interval_s")}
-    built = document(["s0", "d0"], [wire], flows, seed=DOCUMENT["seed"], **run)
+    nodes = ["s0", "d0", *(access["a"] for access in links[1:])]
+    built = document(nodes, links, flows, seed=DOCUMENT["seed"], **run)
     return Scenario.model_validate(built)
 
 

@@ -27,6 +27,7 @@ RECOVERIES = [
 #: Checks that ns-2 cannot run; any other refusal means a lost check.
 REFUSED = {(check, "ns2") for check in ("codel_wait", "two_flows_codel_jain", "prr_depth")}
 REFUSED |= {("ns3_prr_depth", "ns2"), ("ns3_prr_depth", "linux")}
+REFUSED |= {("probe_rtt_interval", "ns2"), ("probe_rtt_duration", "ns2")}
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +103,13 @@ PACKET_BITS, ACK_BITS = 8 * 1040, 8 * 40
         ("sawtooth_period", 3 / 8 * 61.5**2 * PACKET_BITS / 4e6),
         ("mathis_002", math.sqrt(1.5)),
         ("cbr_drops", 1 - 2e6 / 4e6),
+        ("cbr_drops_little", 1 - 2e6 / 2.6e6),
         ("red_drops", 1 - 2 / 2.1),
+        # Kelly 2003: an increase of 0.01 an acknowledgement, a decrease of one eighth.
+        ("scalable_response", 0.01 * 8 / 0.001),
+        # RFC 3649, section 5, rounded to a segment.
+        ("highspeed_response", round(0.12 / 0.001**0.835)),
+        ("highspeed_response_rare", round(0.12 / 0.0002**0.835)),
         # One in n = 21 is dropped; uniform over 1 to 1/p_b has the mean (1 + 1/p_b) / 2.
         ("red_average", 10 + 20 / (2 * 21 - 1) / 0.1),
     ],
@@ -117,6 +124,8 @@ def test_expectations_follow_from_their_formulas(check, law):
         ("empty_link_rtt", "link", "delay_s", 0.0301),
         ("cbr_drops", "link", "rate_bps", 1.97e6),
         ("slow_start", "t", "delayed_ack_segments", 2),
+        ("highspeed_response_rare", "t", "congestion_control", "linuxreno"),
+        ("probe_rtt_duration", "t", "congestion_control", "cubic"),
     ],
 )
 def test_a_check_fails_where_something_else_runs(ns3, monkeypatch, check, part, key, value):
@@ -124,3 +133,10 @@ def test_a_check_fails_where_something_else_runs(ns3, monkeypatch, check, part, 
     canonical = DOCUMENT["scenarios"][name]
     monkeypatch.setitem(canonical["flows"].get(part, canonical["link"]), key, value)
     assert [row["holds"] for row in check_rows(ns3, [check])] == ["false"]
+
+
+def test_without_a_random_delay_phases_decide(ns2, monkeypatch):
+    # Floyd and Jacobson 1992: without it, arrivals keep in step with the queue's departures.
+    for flow in DOCUMENT["scenarios"]["unequal_reno"]["flows"].values():
+        monkeypatch.setitem(flow["access"], "jitter_s", 0)
+    assert [row["holds"] for row in check_rows(ns2, ["rtt_fairness"])] == ["false"]

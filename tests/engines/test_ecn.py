@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tests.engines.engine_bench import TRAITS
+from tests.engines.engine_bench import TRAITS, mean
 from tests.engines.engine_scenarios import (
     codel,
     linux_red,
@@ -48,6 +48,10 @@ def test_marks_take_the_place_of_losses_at_the_same_throughput(bench, queue):
     assert marks.number("t", "retransmissions") == 0
     rates = [result.number("t", "throughput_bps") for result in (marks, drops)]
     assert rates[0] == pytest.approx(rates[1], rel=0.05)
+    # RFC 3168, section 5: a mark is answered as a drop is. What is marked stays in the queue, and
+    # PIE draws other packets.
+    queues = [mean(result.queue(after_s=3)) for result in (marks, drops)]
+    assert queues[0] == pytest.approx(queues[1], rel=0.2)
 
 
 @pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)

@@ -90,6 +90,16 @@ def test_a_queue_holds_the_delay_near_its_target(bench, queue, low_s, high_s):
     assert sum(result.samples("drops", link="wire:ab", after_s=5)) > 0
 
 
+@pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)
+def test_pie_holds_its_target_with_fifty_flows(bench):
+    # Pan et al. 2013, section V: a mean near the target at any load. Fifty sawtooths average out;
+    # a third is left for the probability, which moves once in 15 ms.
+    flows = [bench.tcp(f"t{i}", sack=True, start_s=i * 0.01) for i in range(50)]
+    scenario = single_link(flows, rate_bps=5 * RATE_BPS, duration_s=10, queue=pie(0.015))
+    waiting = bench.run(scenario | {"sampling_interval_s": 0.01}).queue(after_s=4)
+    assert mean(waiting) * PACKET_S / 5 == pytest.approx(0.015, rel=1 / 3)
+
+
 #: The device between queue and transmitter, if any; it holds packets beyond the limit.
 DEVICE_PACKETS = 3
 #: No queue management acts within a burst: packets are dropped only for lack of room.
