@@ -171,6 +171,17 @@ class TokenBucketFilter(TokenBucket):
 
 
 @dataclass
+class Change:
+    """New values of a link from a time on; None: as before."""
+
+    at_ns: int
+    rate_bps: float | None
+    delay_ns: int | None
+    loss_ab: float | None
+    loss_ba: float | None
+
+
+@dataclass
 class Link:
     """A link, with its parts by direction; without a shaper packets are sent at its rate."""
 
@@ -187,6 +198,9 @@ class Link:
     frame_bytes: int = 0
     shaper_ab: TokenBucket | None = None
     shaper_ba: TokenBucket | None = None
+    changes: list[Change] = field(default_factory=list)
+    opportunities_ab: list[int] | None = None
+    opportunities_ba: list[int] | None = None
 
     @property
     def queues(self) -> tuple[Queue, Queue]:
@@ -202,6 +216,11 @@ class Link:
     def shapers(self) -> tuple[TokenBucket | None, TokenBucket | None]:
         """Return the shapers of ab and ba."""
         return self.shaper_ab, self.shaper_ba
+
+    @property
+    def opportunities(self) -> tuple[list[int] | None, list[int] | None]:
+        """Return the times in ms at which 1500 bytes may leave, of ab and ba."""
+        return self.opportunities_ab, self.opportunities_ba
 
     @property
     def ends(self) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from typing import Any
 from replication.engines.model import Engine, Refusals
 from replication.engines.ns3 import NS3_VERSION, own_program
 from replication.study.files import file_sha256
-from replication.study.link import Queue, Red, TokenBucketFilter
+from replication.study.link import Link, ListedLoss, Queue, Red, TokenBucketFilter
 from replication.study.model import Document
 from replication.study.position import read_models
 from replication.study.scenario import Host, Scenario, TcpFlow
@@ -154,7 +154,7 @@ def _linux_refuses_flow(flow: TcpFlow) -> Refusals:
 
 def _linux_refuses_scenario(scenario: Scenario) -> Refusals:
     links, flows, rows = len(scenario.links), len(scenario.flows), round(scenario.series_rows)
-    slowest_bps = min(link.rate_bps for link in scenario.links)
+    slowest_bps = min(rate_bps for link in scenario.links for rate_bps in _rates_bps(link))
     # netem's half jitter is a signed number of 32 bits (`tabledist` of sch_netem.c).
     jitter_s = max(link.jitter_s for link in scenario.links)
     tcp = [LINUX.resolved(flow) for flow in scenario.flows if isinstance(flow, TcpFlow)]
@@ -173,6 +173,7 @@ def _linux_refuses_scenario(scenario: Scenario) -> Refusals:
         f"room for {rows} rows of series, but for {_LINUX_MOST_ROWS}": rows > _LINUX_MOST_ROWS,
         "flows whose maximum windows, from 3145728 bytes on, differ": len(tuned) > 1,
         **_linux_refuses_shapers(scenario),
+        **_linux_refuses_links(scenario),
         **_linux_refuses_together(tcp, scenario.host.timer_hz),
     }
 
@@ -194,6 +195,28 @@ def _linux_refuses_together(tcp: list[TcpFlow], timer_hz: int) -> Refusals:
         if round(flow.minimum_rto_s * 1e9) % (step_ms * 1_000_000):
             refused[f"{control} with a minimum RTO that is not a multiple of {step_s}"] = True
     return refused
+
+
+def _rates_bps(link: Link) -> list[float]:
+    changes = [change.rate_bps for change in link.changes if change.rate_bps is not None]
+    return [link.rate_bps, *changes]
+
+
+def _linux_refuses_links(scenario: Scenario) -> Refusals:
+    refused = []
+    for link in scenario.links:
+        has_new_rate = len(_rates_bps(link)) > 1
+        for queue, loss, direction in (
+            (link.queue_ab, link.loss_ab, "ab"),
+            (link.queue_ba, link.loss_ba, "ba"),
+        ):
+            # A merged packet would hold several data packets, of which one is listed.
+            if isinstance(loss, ListedLoss) and scenario.host.segmentation_offload:
+                refused.append("listed losses with segmentation offload")
+            # RED runs behind TBF, whose bucket a change fills; its idle time goes by the rate.
+            if isinstance(queue, Red) and (has_new_rate or link.opportunities(direction)):
+                refused.append("RED where the rate changes")
+    return dict.fromkeys(refused, True)
 
 
 def _linux_refuses_shapers(scenario: Scenario) -> Refusals:
@@ -330,7 +353,7 @@ LINUX = Engine(
         "veno westwood_plus yeah"
     ),
     queues=NS3.queues | {"fq_pie", "cake"},
-    losses=frozenset({"random"}),
+    losses=frozenset({"random", "listed"}),
     refuse_flow=_linux_refuses_flow,
     refuse_queue=_linux_refuses_queue,
     cost=(0.35, 12e-6),
@@ -338,7 +361,6 @@ LINUX = Engine(
     refuse_scenario=_linux_refuses_scenario,
     # Linux's default time to live is 64.
     most_hops=60,
-    lacks=_CHANGING,
     shared=True,
     missing=lambda root: _ask_linux_build(root, "--missing").split(),
     built=lambda root: (linux_cache(root) / _linux_key(root) / "linux").is_file(),

@@ -30,6 +30,8 @@ struct transmitter {
 	int entrance; /* where packets come in that go to its queue */
 	int device;
 	int64_t free_ns; /* when the transmission under way ends */
+	uint64_t line_Bps; /* at which a packet passes now; 0: at once */
+	int next_change;
 	struct monitor_counts public;
 };
 
@@ -77,6 +79,8 @@ void accounting_open(const struct input *input)
 		transmitters[i].device =
 		    device_index(&input->link[monitor->link], monitor->link,
 				 monitor->direction == AHEAD ? DEVICE_M : DEVICE_N);
+		transmitters[i].line_Bps =
+		    input->link[monitor->link].queue[monitor->direction].line_Bps;
 	}
 }
 
@@ -247,6 +251,20 @@ static void received(struct account *account, int64_t stop_ns, const struct pack
 	}
 }
 
+/// Go on to the rate with which a packet leaves at `time_ns`.
+static void change_line(struct transmitter *transmitter, const struct input_monitor *monitor,
+			int64_t time_ns)
+{
+	for (; transmitter->next_change < the_input->changes; transmitter->next_change++) {
+		const struct input_change *change = &the_input->change[transmitter->next_change];
+
+		if (change->at_ns >= time_ns)
+			return;
+		if (change->link == monitor->link && change->direction == monitor->direction)
+			transmitter->line_Bps = change->line_Bps;
+	}
+}
+
 /// Follow a monitored link's transmitter: the shaper has just let this packet go.
 static void transmitted(int number, const struct packet *packet)
 {
@@ -258,8 +276,11 @@ static void transmitted(int number, const struct packet *packet)
 	    packet->time_ns > transmitter->free_ns ? packet->time_ns : transmitter->free_ns;
 	int64_t sample, index;
 
-	transmitter->free_ns =
-	    begin_ns + (int64_t)((uint64_t)(packet->ip_bytes + queue->frame_bytes) * NS_PER_S / queue->line_Bps);
+	change_line(transmitter, monitor, packet->time_ns);
+	transmitter->free_ns = begin_ns;
+	if (transmitter->line_Bps)
+		transmitter->free_ns += (int64_t)((uint64_t)(packet->ip_bytes + queue->frame_bytes) *
+						  NS_PER_S / transmitter->line_Bps);
 	index = interval_of(transmitter->free_ns);
 	if (index >= 0 && transmitter->free_ns <= the_input->duration_ns)
 		intervals[index].ip_bytes += packet->ip_bytes;

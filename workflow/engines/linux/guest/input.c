@@ -25,10 +25,12 @@ static void read_run(struct statement *run, struct input *input)
 	input->routes = number(run, "routes");
 	input->flows = number(run, "flows");
 	input->monitors = number(run, "monitors");
+	input->changes = number(run, "changes");
 	input->link = allocate(input->links, sizeof(*input->link));
 	input->route = allocate(input->routes, sizeof(*input->route));
 	input->flow = allocate(input->flows, sizeof(*input->flow));
 	input->monitor = allocate(input->monitors, sizeof(*input->monitor));
+	input->change = allocate(input->changes, sizeof(*input->change));
 }
 
 static void read_parameter(struct statement *parameter)
@@ -48,11 +50,42 @@ static void read_link(struct statement *statement, const struct input *input,
 	link->taps = number(statement, "taps");
 }
 
+static struct input_queue *queue_of(struct statement *statement, const struct input *input)
+{
+	struct input_link *link = &input->link[number_below(statement, "link", input->links)];
+
+	return &link->queue[number_below(statement, "direction", 2)];
+}
+
+static void read_listed(struct statement *statement, const struct input *input)
+{
+	struct input_queue *queue = queue_of(statement, input);
+
+	queue->listed_flow = number_below(statement, "flow", input->flows);
+	queue->listed = numbers(statement, "data_packets");
+}
+
+static void read_opportunities(struct statement *statement, const struct input *input)
+{
+	queue_of(statement, input)->opportunities_ms = numbers(statement, "at_ms");
+}
+
+static void read_change(struct statement *statement, const struct input *input,
+			struct input_change *change)
+{
+	change->at_ns = number(statement, "at_ns");
+	change->link = number_below(statement, "link", input->links);
+	change->direction = number_below(statement, "direction", 2);
+	change->rate_Bps = number(statement, "rate_Bps");
+	change->line_Bps = number(statement, "line_Bps");
+	change->delay_ns = number(statement, "delay_ns");
+	change->loss = number(statement, "loss");
+}
+
 /// What a queue's discipline takes is read when it is set up: see queue.c.
 static void read_queue(struct statement *statement, struct input *input)
 {
-	struct input_link *link = &input->link[number_below(statement, "link", input->links)];
-	struct input_queue *queue = &link->queue[number_below(statement, "direction", 2)];
+	struct input_queue *queue = queue_of(statement, input);
 
 	if (queue->discipline)
 		statement_refuse(statement, "direction", "has a queue");
@@ -62,6 +95,7 @@ static void read_queue(struct statement *statement, struct input *input)
 	queue->delay_ns = number(statement, "delay_ns");
 	queue->jitter_ns = number(statement, "jitter_ns");
 	queue->loss = number(statement, "loss");
+	queue->ordered = flag(statement, "ordered");
 	queue->burst_bytes = number(statement, "burst_bytes");
 	queue->frame_bytes = number(statement, "frame_bytes");
 	queue->cuts = flag(statement, "cuts");
@@ -129,7 +163,7 @@ static void read_monitor(struct statement *statement, const struct input *input,
 
 /// How many statements of each word were read.
 struct counts {
-	int links, routes, flows, monitors;
+	int links, routes, flows, monitors, changes;
 };
 
 static int next(int *count, int most, const struct statement *statement)
@@ -157,6 +191,13 @@ static void read_statement(struct statement *statement, struct input *input, str
 	else if (statement_is(statement, "monitor"))
 		read_monitor(statement, input,
 			     &input->monitor[next(monitors, input->monitors, statement)]);
+	else if (statement_is(statement, "listed"))
+		read_listed(statement, input);
+	else if (statement_is(statement, "opportunities"))
+		read_opportunities(statement, input);
+	else if (statement_is(statement, "change"))
+		read_change(statement, input,
+			    &input->change[next(&counts->changes, input->changes, statement)]);
 	else
 		statement_refuse(statement, "word", "unknown");
 }
@@ -164,7 +205,8 @@ static void read_statement(struct statement *statement, struct input *input, str
 static void check_complete(const struct input *input, const struct counts *counts)
 {
 	if (counts->links != input->links || counts->routes != input->routes ||
-	    counts->flows != input->flows || counts->monitors != input->monitors)
+	    counts->flows != input->flows || counts->monitors != input->monitors ||
+	    counts->changes != input->changes)
 		die("input: fewer statements than `run` says");
 	for (int i = 0; i < input->links; i++)
 		if (!input->link[i].queue[AHEAD].discipline || !input->link[i].queue[BACK].discipline)

@@ -8,9 +8,13 @@ enum { AHEAD, BACK }; /* a to b, b to a */
 struct input_queue {
 	struct statement *discipline; /* kind and parameters, which queue.c reads by name */
 	uint64_t rate_Bps; /* 8 times this is the link's rate in bit/s */
-	uint64_t line_Bps; /* at which a packet passes: the same without a shaper */
+	uint64_t line_Bps; /* at which a packet passes: the same without a shaper; 0: at once */
 	uint64_t delay_ns, jitter_ns;
 	uint32_t loss; /* of 2^32-1 */
+	bool ordered; /* packets arrive in their order, whatever the delay becomes */
+	int listed_flow;
+	struct numbers listed; /* which of this flow's data packets are lost */
+	struct numbers opportunities_ms; /* when 1500 bytes may leave, instead of the rate */
 	uint32_t burst_bytes;
 	uint32_t frame_bytes; /* beyond IP, of each packet */
 	bool cuts; /* its shaper is TBF, which cuts merged packets beyond its burst */
@@ -47,6 +51,14 @@ struct input_flow {
 	double interval_ns;
 };
 
+/// New values of a direction of a link.
+struct input_change {
+	int64_t at_ns;
+	int link, direction;
+	uint64_t rate_Bps, line_Bps, delay_ns;
+	uint32_t loss;
+};
+
 struct input_monitor {
 	int link, direction;
 };
@@ -57,11 +69,12 @@ struct input {
 	uint32_t offload; /* 1 and more: hosts send segments merged into one packet; 2 and more: its bound */
 	bool device_queue; /* a packet is its sender's memory until it is transmitted */
 	uint32_t most_receive_buffer; /* ceiling of the buffers that the kernel tunes */
-	int nodes, links, routes, flows, monitors;
+	int nodes, links, routes, flows, monitors, changes;
 	struct input_link *link;
 	struct input_route *route;
 	struct input_flow *flow;
 	struct input_monitor *monitor;
+	struct input_change *change; /* in the order of their times */
 };
 
 /// Read the input; set the kernel parameters that it names.

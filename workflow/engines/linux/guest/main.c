@@ -35,6 +35,7 @@ static struct network network;
 static int poll_all, timer;
 static int64_t tap_latest = INT64_MIN;
 static int64_t next_sample; /* counts from 1 */
+static int next_change;
 static int64_t *next_packet; /* of each CBR flow */
 
 static void switch_off(void) __attribute__((noreturn));
@@ -91,6 +92,8 @@ static int64_t next_time(int64_t now)
 
 	if (next_sample <= input_samples(&input))
 		earlier(&when, next_sample * input.interval_ns);
+	if (next_change < input.changes)
+		earlier(&when, input.change[next_change].at_ns);
 	for (int i = 0; i < input.flows; i++) {
 		const struct input_flow *flow = &input.flow[i];
 
@@ -145,12 +148,32 @@ static void sample(int64_t index)
 	}
 }
 
+/// Give a direction of a link its new values. What is being transmitted or under way keeps its time.
+static void make_change(const struct input_change *change)
+{
+	struct input_link *link = &input.link[change->link];
+	struct input_queue *queue = &link->queue[change->direction];
+	bool ahead = change->direction == AHEAD, has_rate = queue->rate_Bps != change->rate_Bps;
+
+	queue->rate_Bps = change->rate_Bps;
+	queue->line_Bps = change->line_Bps;
+	queue->delay_ns = change->delay_ns;
+	queue->loss = change->loss;
+	if (has_rate)
+		change_rate(network.wire,
+			    device_index(link, change->link, ahead ? DEVICE_M : DEVICE_N), queue);
+	change_wire(network.wire, device_index(link, change->link, ahead ? DEVICE_B : DEVICE_A),
+		    queue);
+}
+
 /// Do everything that is due at `now`.
 static void act(int64_t now)
 {
 	for (; next_sample <= input_samples(&input) && next_sample * input.interval_ns <= now;
 	     next_sample++)
 		sample(next_sample - 1);
+	for (; next_change < input.changes && input.change[next_change].at_ns <= now; next_change++)
+		make_change(&input.change[next_change]);
 	for (int i = 0; i < input.flows; i++) {
 		const struct input_flow *flow = &input.flow[i];
 

@@ -6,8 +6,8 @@
 ///   node a          wire                                                     node b
 ///   e<l> ======= A ---> M ================ N ---> B ======= e<l>
 ///                    redirect          redirect
-///   a to b: HTB and the scenario's queue at M, netem (rate, delay, loss) at B
-///   b to a: HTB and the scenario's queue at N, netem (rate, delay, loss) at A
+///   a to b: HTB (or opportunities) and the scenario's queue at M, netem (rate, delay, loss) at B
+///   b to a: HTB (or opportunities) and the scenario's queue at N, netem (rate, delay, loss) at A
 ///
 /// HTB lets a packet go when the last one's transmission ends, so what waits is in the queue; netem
 /// adds the packet's own transmission and the propagation. Nodes have no queues, so

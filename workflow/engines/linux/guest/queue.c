@@ -1,6 +1,7 @@
 #include "queue.h"
 
 #include "netlink.h"
+#include "network.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
@@ -16,17 +17,39 @@
 #define RED_FIFO_PARENT TC_H_MAKE(3u << 16, 1)
 #define TICK_NS 64 /* unit of time of the traffic control interface */
 #define DEEPEST 1000000
+#define MOST_NUMBERS 3000u /* that fit into a request */
 
-static void begin(struct request *request, uint16_t type, int device, uint32_t parent,
-		  uint32_t handle, const char *kind)
+/* Of kernel/links.patch. */
+enum { TCA_NETEM_ORDERED = 32, TCA_NETEM_LISTED_TO, TCA_NETEM_LISTED };
+enum { TCA_OPPORTUNITIES_START = 1, TCA_OPPORTUNITIES_SERIES };
+
+/// Begin a request that makes something, or changes what is there.
+static void begin_either(bool is_new, struct request *request, uint16_t type, int device,
+			 uint32_t parent, uint32_t handle, const char *kind)
 {
 	struct tcmsg what = {
 	    .tcm_family = AF_UNSPEC, .tcm_ifindex = device, .tcm_handle = handle, .tcm_parent = parent};
 
 	if (type == RTM_NEWTFILTER)
 		what.tcm_info = TC_H_MAKE(1u << 16, htons(ETH_P_ALL));
-	request_begin(request, type, NLM_F_CREATE | NLM_F_EXCL, &what, sizeof(what));
+	request_begin(request, type, is_new ? NLM_F_CREATE | NLM_F_EXCL : 0, &what, sizeof(what));
 	request_put_text(request, TCA_KIND, kind);
+}
+
+static void begin(struct request *request, uint16_t type, int device, uint32_t parent,
+		  uint32_t handle, const char *kind)
+{
+	begin_either(true, request, type, device, parent, handle, kind);
+}
+
+/// Put the first numbers of a list, as many as fit; the rest is left in the list.
+static void put_piece(struct request *request, uint16_t attribute, struct numbers *rest)
+{
+	size_t count = rest->count < MOST_NUMBERS ? rest->count : MOST_NUMBERS;
+
+	request_put(request, attribute, rest->number, count * sizeof(*rest->number));
+	rest->number += count;
+	rest->count -= count;
 }
 
 void redirect(int socket, int from, int to, bool kept)
@@ -91,11 +114,27 @@ static void add_tbf(int socket, int device, const struct input_queue *queue)
 	netlink_do(socket, &request, "tbf");
 }
 
+static void set_class(bool is_new, int socket, int device, const struct input_queue *queue)
+{
+	double burst_ns = queue->burst_bytes * 1e9 / queue->rate_Bps;
+	struct tc_htb_opt class = {.quantum = 200000};
+	struct nlattr *options;
+	struct request request;
+
+	class.ceil = class.rate = rate_of(queue);
+	class.buffer = class.cbuffer = (uint32_t)(burst_ns / TICK_NS);
+	begin_either(is_new, &request, RTM_NEWTCLASS, device, 1u << 16, LEAF_PARENT, "htb");
+	options = request_nest(&request, TCA_OPTIONS);
+	request_put(&request, TCA_HTB_RATE64, &queue->rate_Bps, sizeof(queue->rate_Bps));
+	request_put(&request, TCA_HTB_CEIL64, &queue->rate_Bps, sizeof(queue->rate_Bps));
+	request_put(&request, TCA_HTB_PARMS, &class, sizeof(class));
+	request_end(&request, options);
+	netlink_do(socket, &request, "htb class");
+}
+
 static void add_shaper(int socket, int device, const struct input_queue *queue)
 {
 	struct tc_htb_glob root = {.version = 3, .rate2quantum = 10, .defcls = 1};
-	double burst_ns = queue->burst_bytes * 1e9 / queue->rate_Bps;
-	struct tc_htb_opt class = {.quantum = 200000};
 	struct nlattr *options;
 	struct request request;
 
@@ -105,16 +144,34 @@ static void add_shaper(int socket, int device, const struct input_queue *queue)
 	request_put(&request, TCA_HTB_INIT, &root, sizeof(root));
 	request_end(&request, options);
 	netlink_do(socket, &request, "htb");
+	set_class(true, socket, device, queue);
+}
 
-	class.ceil = class.rate = rate_of(queue);
-	class.buffer = class.cbuffer = (uint32_t)(burst_ns / TICK_NS);
-	begin(&request, RTM_NEWTCLASS, device, 1u << 16, LEAF_PARENT, "htb");
-	options = request_nest(&request, TCA_OPTIONS);
-	request_put(&request, TCA_HTB_RATE64, &queue->rate_Bps, sizeof(queue->rate_Bps));
-	request_put(&request, TCA_HTB_CEIL64, &queue->rate_Bps, sizeof(queue->rate_Bps));
-	request_put(&request, TCA_HTB_PARMS, &class, sizeof(class));
-	request_end(&request, options);
-	netlink_do(socket, &request, "htb class");
+void change_rate(int socket, int device, const struct input_queue *queue)
+{
+	set_class(false, socket, device, queue);
+}
+
+static void add_opportunities(int socket, int device, const struct input_queue *queue)
+{
+	struct numbers rest = queue->opportunities_ms;
+	const uint64_t start_ns = START_NS;
+	bool is_new = true;
+
+	do {
+		struct request request;
+		struct nlattr *options;
+
+		begin_either(is_new, &request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16,
+			     "opportunities");
+		count_frames(&request, queue);
+		options = request_nest(&request, TCA_OPTIONS);
+		request_put(&request, TCA_OPPORTUNITIES_START, &start_ns, sizeof(start_ns));
+		put_piece(&request, TCA_OPPORTUNITIES_SERIES, &rest);
+		request_end(&request, options);
+		netlink_do(socket, &request, "opportunities");
+		is_new = false;
+	} while (rest.count);
 }
 
 static void put_fifo(struct request *request, uint32_t limit)
@@ -302,7 +359,9 @@ void add_queue(int socket, int device, const struct input_queue *queue)
 	if (!strcmp(kind, "red")) {
 		add_red(socket, device, queue);
 	} else {
-		if (queue->cuts)
+		if (queue->opportunities_ms.count)
+			add_opportunities(socket, device, queue);
+		else if (queue->cuts)
 			add_tbf(socket, device, queue);
 		else
 			add_shaper(socket, device, queue);
@@ -311,7 +370,9 @@ void add_queue(int socket, int device, const struct input_queue *queue)
 	statement_end(queue->discipline);
 }
 
-void add_wire(int socket, int device, const struct input_queue *queue)
+/// Set the wire's values; losses in `listed` come in addition to earlier ones.
+static void set_wire(bool is_new, int socket, int device, const struct input_queue *queue,
+		     struct numbers *listed)
 {
 	struct tc_netem_qopt netem = {.limit = DEEPEST, .loss = queue->loss};
 	struct tc_netem_rate rate = {.rate = UINT32_MAX};
@@ -323,7 +384,7 @@ void add_wire(int socket, int device, const struct input_queue *queue)
 
 	if (queue->line_Bps < UINT32_MAX)
 		rate.rate = (uint32_t)queue->line_Bps;
-	begin(&request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16, "netem");
+	begin_either(is_new, &request, RTM_NEWQDISC, device, TC_H_ROOT, 1u << 16, "netem");
 	count_frames(&request, queue);
 	options = request_nest(&request, TCA_OPTIONS);
 	/* netem's fixed part has no attribute header. */
@@ -333,8 +394,31 @@ void add_wire(int socket, int device, const struct input_queue *queue)
 	request_put(&request, TCA_NETEM_JITTER64, &jitter, sizeof(jitter));
 	request_put(&request, TCA_NETEM_RATE, &rate, sizeof(rate));
 	request_put(&request, TCA_NETEM_RATE64, &queue->line_Bps, sizeof(queue->line_Bps));
+	if (queue->ordered)
+		request_put(&request, TCA_NETEM_ORDERED, NULL, 0);
+	if (listed->count) {
+		request_put_u32(&request, TCA_NETEM_LISTED_TO,
+				htonl(destination_address(queue->listed_flow)));
+		put_piece(&request, TCA_NETEM_LISTED, listed);
+	}
 	request_end(&request, options);
 	netlink_do(socket, &request, "netem");
+}
+
+void add_wire(int socket, int device, const struct input_queue *queue)
+{
+	struct numbers rest = queue->listed;
+
+	set_wire(true, socket, device, queue, &rest);
+	while (rest.count)
+		set_wire(false, socket, device, queue, &rest);
+}
+
+void change_wire(int socket, int device, const struct input_queue *queue)
+{
+	struct numbers none = {0};
+
+	set_wire(false, socket, device, queue, &none);
 }
 
 static struct queue_state read_state(int socket, int device, uint32_t parent)

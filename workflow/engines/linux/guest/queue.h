@@ -9,6 +9,10 @@ void redirect(int socket, int from, int to, bool kept);
 void add_queue(int socket, int device, const struct input_queue *queue);
 void add_wire(int socket, int device, const struct input_queue *queue);
 
+/// Give the shaper at `device` the queue's rate; the wire at `device` its rate, delay and loss.
+void change_rate(int socket, int device, const struct input_queue *queue);
+void change_wire(int socket, int device, const struct input_queue *queue);
+
 struct queue_state {
 	uint32_t packets, drops;
 };

@@ -85,6 +85,24 @@ uint64_t number(struct statement *statement, const char *name)
 	return strtoull(value, NULL, 10);
 }
 
+struct numbers numbers(struct statement *statement, const char *name)
+{
+	const char *rest = text(statement, name);
+	struct numbers list = {allocate(strlen(rest), sizeof(*list.number)), 0};
+
+	if (rest[strspn(rest, "0123456789,")])
+		statement_refuse(statement, name, "not whole numbers");
+	while (*rest) {
+		char *end;
+
+		list.number[list.count++] = (uint32_t)strtoul(rest, &end, 10);
+		if (end == rest)
+			statement_refuse(statement, name, "a number is missing");
+		rest = *end ? end + 1 : end;
+	}
+	return list;
+}
+
 int number_below(struct statement *statement, const char *name, int limit)
 {
 	uint64_t value = number(statement, name);

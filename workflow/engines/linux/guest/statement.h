@@ -23,3 +23,10 @@ uint64_t number(struct statement *statement, const char *name);
 int number_below(struct statement *statement, const char *name, int limit);
 bool flag(struct statement *statement, const char *name);
 double real(struct statement *statement, const char *name);
+
+struct numbers {
+	uint32_t *number;
+	size_t count;
+};
+/// Numbers of 32 bits, separated by commas.
+struct numbers numbers(struct statement *statement, const char *name);

@@ -6,12 +6,14 @@ A line is a word, then names and values; the guest reads them by name (guest/sta
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from scenario import (
     UDP_HEADER_BYTES,
     Cake,
     Cbr,
+    Change,
     CoDel,
     DropTail,
     Flow,
@@ -21,7 +23,6 @@ from scenario import (
     InputError,
     Link,
     ListedLoss,
-    Loss,
     Pfifo,
     Pie,
     Queue,
@@ -81,6 +82,7 @@ def make_guest_input(scenario: Scenario) -> str:
     ]
     largest = max(flow.packet_bytes for flow in scenario.flows)
     tuned = max(MOST_FIXED_WINDOW_BYTES + 1, *(tuned_window(flow) for flow in scenario.flows))
+    changes = _change_lines(scenario)
     run, offload = scenario.run, scenario.host.segmentation_offload
     lines = [
         _line(
@@ -93,6 +95,7 @@ def make_guest_input(scenario: Scenario) -> str:
             routes=len(route_lines),
             flows=len(scenario.flows),
             monitors=len(scenario.monitors),
+            changes=len(changes),
             offload=offload,
             device_queue=scenario.host.device_queue,
             most_receive_buffer=2 * tuned,
@@ -112,6 +115,7 @@ def make_guest_input(scenario: Scenario) -> str:
         lines.append(_flow_line(flow, forth))
     for monitor in scenario.monitors:
         lines.append(_line("monitor", link=monitor.link, direction=monitor.hop % 2))
+    lines += changes
     return "\n".join(lines) + "\n"
 
 
@@ -188,36 +192,81 @@ def _queue_lines(scenario: Scenario, largest: int) -> Iterator[str]:
     for number, link in enumerate(scenario.links):
         for direction in range(2):
             yield _queue_line(link, number, direction, largest)
+            place = {"link": number, "direction": direction}
+            loss, opportunities = link.losses[direction], link.opportunities[direction]
+            if isinstance(loss, ListedLoss):
+                listed = _comma_separated(loss.data_packets)
+                yield _line("listed", **place, flow=loss.flow, data_packets=listed)
+            if opportunities:
+                yield _line("opportunities", **place, at_ms=_comma_separated(opportunities))
+
+
+def _comma_separated(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _change_lines(scenario: Scenario) -> list[str]:
+    """Return a line for each change and direction, with all values, in the order of time."""
+    lines: list[tuple[int, str]] = []
+    for number, link in enumerate(scenario.links):
+        for change in link.changes:
+            link = _changed(link, change)
+            for direction in range(2):
+                place = {"link": number, "direction": direction}
+                line = _line("change", at_ns=change.at_ns, **place, **_passage(link, direction))
+                lines.append((change.at_ns, line))
+    return [line for _, line in sorted(lines, key=lambda entry: entry[0])]
+
+
+def _changed(link: Link, change: Change) -> Link:
+    return replace(
+        link,
+        rate_bps=link.rate_bps if change.rate_bps is None else change.rate_bps,
+        delay_ns=link.delay_ns if change.delay_ns is None else change.delay_ns,
+        loss_ab=link.loss_ab if change.loss_ab is None else RandomLoss(change.loss_ab),
+        loss_ba=link.loss_ba if change.loss_ba is None else RandomLoss(change.loss_ba),
+    )
+
+
+def _passage(link: Link, direction: int) -> dict[str, Value]:
+    """Return how packets pass a direction of a link; at a rate of 0 at once."""
+    line_bps, shaper = link.rate_bps, link.shapers[direction]
+    if link.opportunities[direction]:
+        line_bps = 0
+    if isinstance(shaper, TokenBucket):
+        line_bps = shaper.line_rate_bps
+    loss = link.losses[direction]
+    probability = loss.probability if isinstance(loss, RandomLoss) else 0.0
+    return {
+        "rate_Bps": round(link.rate_bps / 8),
+        "line_Bps": round(line_bps / 8),
+        "delay_ns": link.delay_ns,
+        "loss": round(probability * (2**32 - 1)),
+    }
 
 
 def _queue_line(link: Link, number: int, direction: int, largest: int) -> str:
     device_packets, discipline = _discipline(link.queues[direction])
-    line_bps, burst_bytes = link.rate_bps, device_packets * largest
+    burst_bytes = device_packets * largest
     shaper = link.shapers[direction]
     if isinstance(shaper, TokenBucket):
-        line_bps, burst_bytes = shaper.line_rate_bps, shaper.burst_bytes
+        burst_bytes = shaper.burst_bytes
     if isinstance(link.queues[direction], Red):  # a bucket of its shaper holds a packet
         burst_bytes = max(burst_bytes, largest) + link.frame_bytes * device_packets
+    # netem itself keeps the order where a rate and a delay never change, and with jitter.
+    is_ordered = bool(link.opportunities[direction] or (link.changes and not link.jitter_ns))
     return _line(
         "queue",
         link=number,
         direction=direction,
-        rate_Bps=round(link.rate_bps / 8),
-        line_Bps=round(line_bps / 8),
-        delay_ns=link.delay_ns,
+        **_passage(link, direction),
         jitter_ns=link.jitter_ns,
-        loss=round(_probability(link.losses[direction]) * (2**32 - 1)),
+        ordered=is_ordered,
         burst_bytes=burst_bytes,
         frame_bytes=link.frame_bytes,
         cuts=isinstance(shaper, TokenBucketFilter),
         **discipline,
     )
-
-
-def _probability(loss: Loss | None) -> float:
-    if isinstance(loss, ListedLoss):
-        raise InputError("linux has no loss model 'listed'")
-    return loss.probability if isinstance(loss, RandomLoss) else 0.0
 
 
 #: Disciplines whose settings the guest takes as they are, times in microseconds.
