@@ -138,7 +138,7 @@ TRAITS = {
     "ns2": Traits(1e-6, red(5, 15), ()),
     "linux": Traits(5e-6, linux_red(5, 15), (*_DELAY, pie(kind="fq_pie"), cake()), "linuxreno"),
 }
-#: The engines that have `--trace` and listed losses.
+#: The engines that have `--trace`.
 TRACED = ["ns3", "ns2"]
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.engines.engine_bench import TRAITS, write_input
-from tests.engines.engine_scenarios import cbr, linux_tcp, single_link
+from tests.engines.engine_scenarios import cbr, linux_tcp, listed, single_link
 from tests.workflow.project import ROOT
 
 FLOWS = [linux_tcp("t", "vegas"), cbr("c", 2e5)]
@@ -32,7 +32,9 @@ def lines(launcher, tmp_path):
     guest_input, input_reader, _ = launcher
 
     def of(queue):
-        scenario = single_link(FLOWS, duration_s=1, queue=queue)
+        scenario = single_link(FLOWS, duration_s=1, queue=queue, loss=listed(1))
+        changes = {"changes": [{"at_s": 0.5, "delay_s": 0.01}], "opportunities_ba": [1]}
+        scenario["links"][0] |= changes
         path = write_input(tmp_path, "linux", scenario)
         text = guest_input.make_guest_input(input_reader.read_input_file(path, "linux"))
         return text.splitlines()
@@ -76,7 +78,8 @@ def test_names_may_come_in_any_order(lines, run, queue):
     [
         *(("run", "mtu"), ("parameter", "value"), ("link", "taps"), ("route", "quick_ack")),
         *(("tcp", "sack"), ("cbr", "payload_bytes"), ("monitor", "direction")),
-        *(("queue", "delay_ns"), ("queue", "target_us")),
+        *(("queue", "delay_ns"), ("queue", "target_us"), ("listed", "data_packets")),
+        *(("opportunities", "at_ms"), ("change", "loss")),
     ],
 )
 def test_an_unknown_and_a_missing_name_are_refused_by_name(lines, run, word, name):

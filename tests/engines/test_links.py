@@ -163,7 +163,7 @@ def test_no_packet_overtakes_another(bench):
 
 
 #: The engines with links that change, or that have opportunities.
-CHANGING = pytest.mark.parametrize("bench", ["ns3"], indirect=True)
+CHANGING = pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)
 
 
 def changing(flows, *changes, **run):
@@ -187,6 +187,15 @@ def test_throughput_follows_the_rate(bench):
             seconds = slice(round(10 * first_s) + 5, round(10 * first_s) + 30)
             assert mean(arrived[seconds]) == pytest.approx(rate_bps, rel=0.01)
             assert mean(passed[seconds]) == pytest.approx(rate_bps, rel=0.01)
+
+
+@CHANGING
+def test_a_device_queue_keeps_its_packets_when_the_rate_changes(bench):
+    queue = pfifo(10) | {"device_queue_packets": 5}
+    changes = {"at_s": 1, "rate_bps": 2e7}, {"at_s": 2, "rate_bps": 2e6}
+    flow = cbr("c", 4e7, start_s=0.0013)
+    result = bench.run(changing([flow], *changes, queue=queue, duration_s=3))
+    assert set(result.queue()) == {15}
 
 
 @CHANGING
@@ -271,6 +280,15 @@ def test_packets_leave_at_opportunities_as_from_mahimahi(bench, packet_bytes):
     assert result.number("c", "packets_received") == len(expected)
     delay_s = result.number("c", "delay_mean_s")
     assert delay_s == pytest.approx(0.02 + mean(expected), abs=bench.traits.tick_s)
+
+
+@CHANGING
+def test_a_long_series_starts_again_after_its_last_time(bench):
+    # 8,000 opportunities in 4 s are more than a message to a kernel holds.
+    series = sorted([*range(1, 4001), *range(1, 4001)])
+    flow = cbr("c", 5e7, packet_bytes=1500)
+    result = bench.run(with_series([flow], *series, delay_s=0, duration_s=4.5005))
+    assert result.number("c", "packets_received") == 9000
 
 
 @CHANGING

@@ -19,6 +19,7 @@ from tests.engines.engine_scenarios import (
     droptail,
     dumbbell,
     link,
+    listed,
     marking_threshold,
     single_link,
 )
@@ -131,15 +132,35 @@ def test_random_loss_has_its_probability(bench):
     assert result.number("c", "loss_rate") == pytest.approx(0.1, abs=4 * math.sqrt(0.09 / 10000))
 
 
-@pytest.mark.parametrize("bench", TRACED, indirect=True)
 def test_listed_losses_are_exactly_those(bench):
-    loss = {"kind": "listed", "flow": "c", "data_packets": [1, 3, 25]}
-    flows = [cbr("c", 8e4), cbr("other", 8e4)]
-    result = bench.run(single_link(flows, loss=loss))
-    assert (result.packets("c")[2], result.packets("other")[2]) == (3, 0)
-    # 10 packets a second: numbers 1 and 3 fall into the first tenths, 25 into the one at 2.4 s.
+    flows = [cbr("c", 8e4, start_s=0.05), cbr("other", 8e4)]
+    flows.append(cbr("back", 8e6, source="d0", destination="s0"))
+    scenario = single_link(flows, rate_bps=1e7, loss=listed(1, 3, 25, flow="c"))
+    # More numbers than a message to a kernel holds.
+    scenario["links"][0]["loss_ba"] = listed(*range(2, 8001, 2), flow="back")
+    result = bench.run(scenario)
+    assert [result.packets(flow["id"])[2] for flow in flows] == [3, 0, 4000]
+    # 10 packets a second: numbers 1 and 3 are sent at 0.05 s and 0.25 s, 25 at 2.45 s.
     rows = [row for row in result.series if row["flow"] == "c" and row["drops"] == "1"]
     assert [row["time_s"] for row in rows] == ["0.1", "0.3", "2.5"]
+
+
+def test_listed_losses_count_data_packets_sent_again(bench):
+    flow = bench.tcp("t", stop_after_bytes=SEGMENT, stop_s=60)
+    result = bench.run(single_link([flow], duration_s=60, loss=listed(1, 2, 3)))
+    assert result.packets("t") == [4, 1, 3, 0]
+    assert result.number("t", "retransmissions") == 3
+
+
+def test_listed_losses_halve_the_same_window_everywhere(bench):
+    flow = bench.tcp("t", "linuxreno", sack=True, initial_window_segments=10)
+    path = {"rate_bps": 1e9, "delay_s": 0.05, "duration_s": 2}
+    result = bench.run(single_link([flow], **path, loss=listed(40, 45)))
+    # 39 segments that arrived have opened the window of 10.
+    counts = ("packets_dropped", "retransmissions", "timeouts")
+    assert [result.number("t", count) for count in counts] == [2, 2, 0]
+    (ssthresh,) = set(result.samples("ssthresh_bytes", flow="t", after_s=1))
+    assert ssthresh == pytest.approx((10 + 39) / 2 * SEGMENT, abs=SEGMENT)
 
 
 def test_flows_on_one_node_keep_their_own_options(bench):

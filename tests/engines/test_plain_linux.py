@@ -190,7 +190,9 @@ def test_the_readme_names_whatever_the_guest_sets():
     code = {path.name: path.read_text() for path in (ENGINE / "guest").glob("*.c")}
     found = set(re.findall(r"/proc/sys/([\w/]+)", "".join(code.values())))
     links = r"\b(?:RTAX|IFLA_GSO)_\w+|IFF_NOARP|IFLA_(?:MTU|ADDRESS)"
-    queues = r"TCA_(?:HTB|TBF|ETS|NETEM|RED|CODEL|FQ_CODEL|PIE|FQ_PIE|CAKE)_\w+|TCA_STAB\b"
+    queues = (
+        r"TCA_(?:HTB|TBF|ETS|NETEM|RED|CODEL|FQ_CODEL|PIE|FQ_PIE|CAKE|OPPORTUNITIES)_\w+|TCA_STAB\b"
+    )
     found |= set(re.findall(links, code["network.c"]) + re.findall(queues, code["queue.c"]))
     found |= set(re.findall(r"\b(?:SO|TCP)_[A-Z_]+\b", code["socket.c"])) - {"TCP_INFO"}
     assert found == set(readme_rows())

@@ -170,7 +170,15 @@ def test_a_queue_that_an_engine_lacks_is_refused(engine, queue, words):
         ("linux", droptail(), {"shaper_ab": SHAPER | {"kind": "tbf", "burst_bytes": 1053}}, "1054"),
         ("linux", droptail(), {"jitter_s": 4.5}, "jitter above 4 s"),
         ("linux", droptail(), {"rate_bps": 3.0}, "slower than 8 bit/s"),
-        ("linux", droptail(), {"loss_ab": listed(3)}, "'listed'"),
+        (
+            *("linux", droptail(), {"changes": [{"at_s": 1, "rate_bps": 3}]}),
+            "slower than 8 bit/s",
+        ),
+        (
+            *("linux", linux_red(5, 15), {"changes": [{"at_s": 1, "rate_bps": 1e6}]}),
+            "RED where the rate changes",
+        ),
+        ("linux", linux_red(5, 15), {"opportunities_ab": [1]}, "RED where the rate changes"),
         ("ns3", droptail(), {"frame_bytes": 1}, "frame_bytes of 1"),
         ("ns3", BYTES, {"frame_bytes": 14}, "limits in bytes"),
     ],
@@ -209,10 +217,17 @@ def test_what_is_too_much_for_the_kernel_is_refused(flows, changes, words):
     assert words in refusal("linux", single_link(flows, **changes))
 
 
-def test_red_is_refused_with_merged_packets():
-    document = single_link([flow("linux")], queue=linux_red(5, 15))
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"queue": linux_red(5, 15)}, "would cut merged packets"),
+        ({"loss": listed(3)}, "listed losses with segmentation offload"),
+    ],
+)
+def test_what_counts_packets_is_refused_with_merged_ones(changes, words):
+    document = single_link([flow("linux")], **changes)
     assert refusal("linux", document) == ""
-    assert "merged" in refusal("linux", document | {"host": {"segmentation_offload": True}})
+    assert words in refusal("linux", document | {"host": {"segmentation_offload": True}})
 
 
 def test_memory_of_single_segments_is_refused_with_merged_packets():
