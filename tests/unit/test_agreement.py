@@ -25,8 +25,7 @@ from replication.report.manifest import RELEASED
 from replication.report.release import results_in
 from replication.study.errors import InputError
 from replication.study.files import write_text
-from replication.study.study import DIFFERENCES, Study
-from replication.study.table import DIFFERENCE_COLUMNS, read_rows
+from replication.study.study import Study
 from replication.verdicts.verdict_table import read_verdicts, write_verdicts
 
 from tests.unit.conftest import ROOT, claim, quantity, tolerance
@@ -267,18 +266,3 @@ def test_what_one_side_lacks_has_not_changed_and_other_tiers_are_said(results, t
 def test_what_has_no_results_is_named(tmp_path):
     with pytest.raises(InputError, match=r"nowhere: is no folder with cells\.csv"):
         results_in(tmp_path / "nowhere")
-
-
-def test_every_large_difference_of_one_flow_has_a_cause_and_every_cause_shows():
-    rows, named = read_rows(ROOT / DIFFERENCES, DIFFERENCE_COLUMNS), set()
-    same: dict[tuple[str, ...], list[dict[str, str]]] = {}
-    for row in rows:
-        same.setdefault((row["variant"], row["condition"], row["metric"]), []).append(row)
-    for key, group in same.items():
-        values = [float(row["value"]) for row in group]
-        values += [float(row["law"]) for row in group if row["law"]]
-        is_large = max(values) > 1.25 * min(values)
-        entries = {name for row in group for name in row["entry"].split("; ") if name}
-        assert bool(entries) == is_large, key
-        named |= entries
-    assert named == {one.id for one in load_differences(ROOT).differences if one.found_in}

@@ -165,17 +165,25 @@ def test_the_engines_page_shows_what_each_engine_must_show_first(project):
 
 def test_the_engines_page_names_why_one_flow_gets_something_else(project):
     project.add(example(project.world))
+    listed = {"digest": "aaaaaaaa", "added": "2026-11-28", "reason": "first"}
+    generation = {"version": "1", "canonical": {}, "runs": {}, "unexecuted": "0"}
+    text = json.dumps(generation | {"sources": [listed]})
+    project.write("workflow/engines/generations/ns3.yaml", text)
+    project.write("workflow/engines/generations/ns2.yaml", text)
     path = project.root / "data/engine_differences.csv"
     path.parent.mkdir(exist_ok=True)
     path.write_text(
-        "variant,condition,engine,metric,value,law,difference,entry\n"
-        "vegas,loss 1 %,ns3,throughput_bps,2e6,,1,any\n"
-        "vegas,loss 1 %,ns2,throughput_bps,1e6,,1,any\n"
-        "reno,loss 1 %,ns3,rtt_s,0.1,0.1,0,\n"
+        "variant,condition,engine,metric,value,law,difference,entry,generation,scenario\n"
+        "vegas,loss 1 %,ns3,retransmissions,200,,1,any,aaaaaaaa,id\n"
+        "vegas,loss 1 %,ns2,retransmissions,100,,1,any,bbbbbbbb,id\n"
+        "reno,loss 1 %,ns3,rtt_s,0.1,0.1,0,,aaaaaaaa,id\n"
     )
     folder = project.render("synthetic")
-    (row,) = soup(folder / "engines.html").select("table.flows tbody tr")
-    assert [cell["data-value"] for cell in row.select("td.num")] == ["2e6", "1e6", "", "", "1"]
+    page = soup(folder / "engines.html")
+    (row,) = page.select("table.flows tbody tr")
+    assert [cell["data-value"] for cell in row.select("td.num")] == ["200", "100", "", "", "1"]
+    assert row.select("td")[1].get_text() == "retransmissions"
+    assert "earlier version of ns2," in page.find(id="flows").parent.get_text()
     assert row.select_one("a")["href"] == "#difference-any"
     (known,) = soup(folder / "synthetic~evidence.html").select(
         'a[href="engines.html#difference-any"]'

@@ -73,8 +73,11 @@ TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segm
 CONFORMANCE_COLUMNS = _named(
     "engine version check scenario quantity unit expected low high value holds source note"
 )
-#: Results of one flow on each engine; `entry` names the causes of a large difference.
-DIFFERENCE_COLUMNS = _named("variant condition engine metric value law difference entry")
+#: The same experiment on each engine; `entry` names the causes of a large difference, `generation`
+#: the engine that was measured, and `scenario` the first run.
+DIFFERENCE_COLUMNS = _named(
+    "variant condition engine metric value law difference entry generation scenario"
+)
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:

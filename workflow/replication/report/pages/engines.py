@@ -6,6 +6,7 @@ from textwrap import shorten
 from typing import Any
 
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
+from replication.compare.flow_differences import METRICS, grouped_rows, outdated
 from replication.engines.catalogue import ENGINES, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
@@ -24,6 +25,7 @@ REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs"
 def engines_page(source: Source) -> dict[str, Any]:
     """Return what the page shows."""
     known = load_differences(source.root).by_id
+    measured = read_if_there(source.root / DIFFERENCES, DIFFERENCE_COLUMNS)
     return {
         "engines": [_engine(source, name) for name in source.engines],
         "missing": [_engine(source, name) for name in ENGINES if name not in source.engines],
@@ -32,7 +34,8 @@ def engines_page(source: Source) -> dict[str, Any]:
         ],
         "agreement": _agreement(source, known),
         "conformance": _conformance(source.root),
-        "flows": list(_flow_differences(source.root)),
+        "flows": list(_flow_differences(measured)),
+        "outdated": [old.engine for old in outdated(source.root, measured)],
         "known": known,
         "outcomes": (HOLDS, NAMED, DEVIATES, REFUSED),
         "downloads": [name for name in TABLES if (source.data / name).is_file()],
@@ -46,16 +49,18 @@ def _conformance(root: Path) -> list[tuple[Row, Badge]]:
     return [(row, known.get(row["holds"], NAMED if row["note"] else DEVIATES)) for row in rows]
 
 
-def _flow_differences(root: Path) -> Iterator[dict[str, Any]]:
-    """Yield the large differences of one flow: values on each engine, the law and the causes."""
-    rows = read_if_there(root / DIFFERENCES, DIFFERENCE_COLUMNS)
-    for same in grouped(rows, "variant", "condition", "metric").values():
+def _flow_differences(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield the large differences: values on each engine, the law and the causes."""
+    for same in grouped_rows(rows):
         largest = max(same, key=lambda row: float(row["difference"]))
-        if largest["entry"]:
-            values = {row["engine"]: row["value"] for row in same}
-            unit = "s" if largest["metric"] == "rtt_s" else "bit/s"
-            entries = largest["entry"].split("; ")
-            yield {**largest, "values": values, "unit": unit, "entries": entries}
+        causes = [cause for row in same for cause in row["entry"].split("; ") if cause]
+        if causes:
+            yield {
+                **largest,
+                "values": {row["engine"]: row["value"] for row in same},
+                "shown": METRICS[largest["metric"]],
+                "entries": list(dict.fromkeys(causes)),
+            }
 
 
 def differences_of(root: Path, results: Results) -> list[EngineDifference]:
