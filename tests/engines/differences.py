@@ -6,6 +6,7 @@ current sources of each engine, and keeps the rest. Stopped, it continues where 
 
 import argparse
 import fnmatch
+import math
 import os
 import tempfile
 import threading
@@ -58,6 +59,11 @@ class Task(NamedTuple):
         """The id of the first run."""
         return Scenario.model_validate(self.runs[0]).id
 
+    def law(self, metric):
+        """Return what theory expects, as the table has it."""
+        value = self.condition.law(self.variant, metric)
+        return "" if math.isnan(value) else f"{value:.6g}"
+
     def measure(self, bench, generation):
         """Run it; return its rows, not yet compared."""
         values = self.condition.metrics([bench.run(scenario) for scenario in self.runs])
@@ -67,7 +73,7 @@ class Task(NamedTuple):
                 **case,
                 "metric": metric,
                 "value": f"{value:.6g}",
-                "law": _written(self.condition.law(self.variant, metric)),
+                "law": self.law(metric),
                 "difference": "",
                 "entry": "",
                 "generation": generation,
@@ -75,10 +81,6 @@ class Task(NamedTuple):
             }
             for metric, value in values.items()
         ]
-
-
-def _written(law):
-    return "" if law != law else f"{law:.6g}"
 
 
 def tasks():
@@ -122,8 +124,11 @@ class Table:
 
     def write(self):
         """Compare all rows of the present cases, write them; return those without an entry."""
-        cases, nameless = [self.rows.get(case, []) for case in self.present], []
-        rows = [row for case in cases for row in case]
+        rows, nameless = [], []
+        for task in self.present:
+            rows += self.rows.get(task.case, [])
+            for row in self.rows.get(task.case, []):
+                row["law"] = task.law(row["metric"])
         known = load_differences(ROOT).differences
         for group in grouped_rows(rows):
             nameless += compare_rows(group, known)
@@ -140,7 +145,7 @@ def main():
     engines = words.engines.split(",")
     generations = {engine: generation(engine) for engine in engines}
     everything = tasks()
-    table = Table(TABLE, [task.case for task in everything])
+    table = Table(TABLE, everything)
     wanted = [
         task
         for task in everything

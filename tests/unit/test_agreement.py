@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from replication.compare.agreement import (
     EngineDifferences,
-    load_differences,
     pairs_of,
     write_agreement,
 )

@@ -92,7 +92,8 @@ def pairs(rows: Sequence[Mapping[str, object]]) -> list[Pair]:
 def explains(entry: EngineDifference, row: Mapping[str, object], pair: Pair) -> bool:
     """Return whether an entry names the cause of a pair's difference, and tells its sides apart."""
     named = ", ".join(str(row[name]) for name in KEY)
-    one, other = (entry.engines.get(side) for side in pair.sides)
+    texts: Mapping[str, str] = {str(engine): text for engine, text in entry.engines.items()}
+    one, other = (texts.get(side) for side in pair.sides)
     return one != other and any(fnmatch.fnmatch(named, rows) for rows in entry.found_in)
 
 
