@@ -29,7 +29,7 @@ LINUX = {"newreno": "linuxreno", "reno": "linuxreno"}
 BEFORE_SACK = ("tahoe", "reno", "newreno", "vegas")
 #: The variants of the papers, and those that only regions have.
 PAPERS = ("tahoe", "reno", "newreno", "sack", "vegas", "linuxreno", "cubic", "highspeed")
-PAPERS += ("westwood_plus", "bbr")
+PAPERS += ("westwood", "westwood_plus", "bbr")
 FURTHER = ("bic", "htcp", "hybla", "illinois", "ledbat", "lp", "scalable", "veno", "yeah")
 VARIANTS = (*PAPERS, *FURTHER, "dctcp")
 RENO = {"reno", "newreno", "sack", "linuxreno"}
@@ -38,10 +38,10 @@ COUNT_SEGMENTS = {"linuxreno", "cubic"}
 LEAST_RTO_S = 0.2
 #: A larger part of Padhye's timeouts is no law for random losses.
 MOST_WAITING = 0.25
-#: The bottleneck's rate at each round trip; under loss, all but two far exceed the window.
+#: The bottleneck's rate at each round trip; under loss, all but three far exceed the window.
 RATES_BPS = {0.01: 1e7, 0.1: 4e6, 0.9: 1e6}
 PIPE_SEGMENTS, SMALL_PIPE_SEGMENTS = 500, 32
-FILL_ANY_PIPE = {"bbr", "westwood_plus"}
+FILL_ANY_PIPE = {"bbr", "westwood", "westwood_plus"}
 DURATIONS_S = {0.01: 10, 0.1: 60, 0.9: 240}
 #: The large path, where a window has hundreds of segments.
 LARGE_BPS, LARGE_RTT_S, LARGE_S = 1e8, 0.1, 10

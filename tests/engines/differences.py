@@ -6,6 +6,7 @@ current sources of each engine, and keeps the rest. Stopped, it continues where 
 
 import argparse
 import fnmatch
+import functools
 import math
 import os
 import tempfile
@@ -83,6 +84,7 @@ class Task(NamedTuple):
         ]
 
 
+@functools.cache
 def tasks():
     """Return what the engines can run, the variants in order within each condition."""
     found = []

@@ -4,8 +4,17 @@ import pytest
 from replication.engines.catalogue import ENGINES
 from replication.study.table import DIFFERENCE_COLUMNS, read_rows
 
-from tests.engines.difference_conditions import CONDITIONS, PACKET_BITS, SingleFlow, mean_window
-from tests.engines.differences import CASE, TABLE, generation, is_current, tasks
+from tests.engines.difference_conditions import (
+    CONDITIONS,
+    PACKET_BITS,
+    SEGMENT,
+    VARIANTS,
+    SingleFlow,
+    mean_window,
+    start_up,
+)
+from tests.engines.differences import CASE, TABLE, Table, generation, is_current, tasks
+from tests.engines.engine_bench import Result
 
 #: Seconds of CPU: each of them once on each engine, in conditions that few packets decide.
 SEEDED = (SingleFlow(0, 0.1, True), SingleFlow(0.01, 0.1, True))
@@ -45,3 +54,39 @@ def test_theory_is_of_the_published_formulas():
     assert mean_window("highspeed", 1e-3, 1, 0.1) == pytest.approx(59.3, abs=0.1)
     assert mean_window("highspeed", 1e-4, 1, 0.1) == pytest.approx(303.6, abs=0.1)
     assert mean_window("scalable", 1e-3, 1, 0.1) == pytest.approx(80)
+
+
+def test_every_variant_of_an_engine_is_compared():
+    controls = frozenset().union(*(engine.congestion_controls for engine in ENGINES.values()))
+    assert controls <= set(VARIANTS)
+    assert controls <= {task.variant for task in tasks()}
+
+
+def sample(time_s, segments, ssthresh="", drops=0):
+    numbers = {"cwnd_bytes": str(segments * SEGMENT), "ssthresh_bytes": ssthresh}
+    counts = {"drops": str(drops), "retransmissions": str(2 * drops)}
+    return {"time_s": str(time_s), "flow": "t", "link": ""} | numbers | counts
+
+
+def test_start_up_ends_with_the_first_threshold_and_includes_its_repair():
+    series = [sample(0.1, 10), sample(0.2, 40), sample(0.3, 20, "20000"), sample(0.9, 20, "1", 3)]
+    series += [sample(1.2, 90, "1", 4), sample(1.4, 90, "1", 5)]
+    found = start_up(Result(None, {}, series, {}, []), 0.1, 10)
+    assert found["startup_window_segments"] == 40
+    assert (found["startup_drops"], found["startup_retransmissions"]) == (7, 14)
+
+
+def test_only_rows_of_another_engine_or_scenario_are_measured_again(tmp_path):
+    task, *_ = (task for task in tasks() if task.engine == "ns3")
+    row = dict(zip(CASE, task.case, strict=True)) | {"metric": "timeouts", "value": "1"}
+    row |= {"generation": "new", "scenario": task.scenario}
+    assert is_current(task, [row], {"ns3": "new"})
+    assert not is_current(task, [row], {"ns3": "newer"})
+    assert not is_current(task, [row | {"scenario": "other"}], {"ns3": "new"})
+    assert not is_current(task, [], {"ns3": "new"})
+    # What a stopped run wrote is there when it continues; rows of past conditions go.
+    table = Table(tmp_path / "table.csv", [task])
+    rows = dict.fromkeys(DIFFERENCE_COLUMNS, "") | row
+    table.rows = {task.case: [rows], ("past", "condition", "ns3"): [rows]}
+    assert table.write() == []
+    assert list(Table(table.path, [task]).rows) == [task.case]
