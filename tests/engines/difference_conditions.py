@@ -26,7 +26,7 @@ MODERN = {"sack": True, "limited_transmit": True}
 CLASSIC = {"sack": False, "limited_transmit": False}
 #: Linux's only Reno replaces all but Tahoe.
 LINUX = {"newreno": "linuxreno", "reno": "linuxreno"}
-BEFORE_SACK = ("tahoe", "reno", "newreno", "vegas")
+BEFORE_SACK = ("tahoe", "reno", "newreno", "vegas", "westwood")
 #: The variants of the papers, and those that only regions have.
 PAPERS = ("tahoe", "reno", "newreno", "sack", "vegas", "linuxreno", "cubic", "highspeed")
 PAPERS += ("westwood", "westwood_plus", "bbr")
