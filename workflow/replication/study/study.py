@@ -37,7 +37,7 @@ REPORT_PAGES = {
 REGIONS_TABLE = "regions.csv"
 #: Checks of the engines in canonical scenarios, written by tests/engines/conformance.py.
 CONFORMANCE = Path("data/conformance.csv")
-#: Results of single flows that differ between engines, written by tests/engines/differences.py.
+#: Results of the same flows on each engine, written by tests/engines/differences.py.
 DIFFERENCES = Path("data/engine_differences.csv")
 #: Names that no study may have.
 RESERVED = frozenset({*REPORT_PAGES, ALL_STUDIES, "available"})
