@@ -241,10 +241,12 @@ def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
 
 
 def test_a_study_sets_the_host_by_its_assumptions():
-    changes = {"segmentation_offload": True, **FAST}
+    # A merged packet is no segment of a size in memory.
+    changes = {"segmentation_offload": True, "segment_memory_bytes": None, **FAST}
     runs = designed("kapadia", "linux", **changes)
     assert {run.scenario.host.segmentation_offload for run in runs} == {True}
     on_ns3 = designed("kapadia", "ns3", **changes)
     assert {run.refusal for run in on_ns3} == {"ns3 has no host setting 'segmentation_offload'"}
     host = json.loads(input_text(runs[0].scenario, LINUX))["host"]
-    assert host == DEFAULT | {"segmentation_offload": True, "timer_hz": 1000}
+    floor = {"loss_probe_floor": "2 jiffies", "device_queue": True}
+    assert host == DEFAULT | floor | {"segmentation_offload": True, "timer_hz": 1000}

@@ -164,18 +164,21 @@ def test_a_command_of_a_released_page_finds_its_scenario(made, monkeypatch):
         find_scenario(Path(DATA), "unknown")
 
 
-def test_the_release_is_read_though_a_study_has_changed_since(made, monkeypatch):
+def test_the_release_is_read_though_a_study_has_changed_since(made):
+    kept = contents(released_results(made))
     path = made / "configs/studies/synthetic/study.yaml"
     document = json.loads(path.read_text())
     document["parameters"]["duration_s"]["value"] += 1
     write_text(path, json.dumps(document))
-    kept = (made / DATA / "cells.csv").read_bytes()
-    assert (released_results(made) / "cells.csv").read_bytes() == kept
-    scenario = pd.read_csv(released_results(made) / "design/synthetic.csv")["scenario"][0]
-    shutil.rmtree(made / DATA)
-    monkeypatch.chdir(made)
-    with pytest.raises(InputError, match="a study that has changed since the release"):
-        find_scenario(Path(DATA), scenario)
+    shutil.rmtree(made / release.CACHE)
+    assert contents(released_results(made)) == kept
+
+
+def test_code_that_designs_other_scenarios_is_said(made, monkeypatch):
+    shutil.rmtree(made / release.CACHE, ignore_errors=True)
+    monkeypatch.setattr(release, "design_study", lambda *given, **options: [])
+    with pytest.raises(InputError, match=r"study synthetic does not design 27 of its 27 scenarios"):
+        released_results(made)
 
 
 def test_series_are_packed_for_another_place_and_fetched_from_it(made):
@@ -219,6 +222,10 @@ def zipped(name, content=b"PAR1", compression=zipfile.ZIP_STORED):
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr(zipfile.ZipInfo(name), content, compression)
     return packed.getvalue()
+
+
+def contents(root):
+    return {path.relative_to(root): path.read_bytes() for path in paths_below(root)}
 
 
 def paths_below(root):

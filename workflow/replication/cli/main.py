@@ -235,8 +235,7 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     raise InputError(
         f"scenario: no design in {data / 'design/scenarios'} or of the release has {scenario!r}; "
         "give a JSON file, or an id from the report or from a design's `scenario` column (those "
-        "of regions are there after `make regions`; a study that has changed since the release no "
-        "longer designs all of its scenarios)"
+        "of regions are there after `make regions`)"
     )
 
 

@@ -1,8 +1,9 @@
 """The release: results small enough for git, checked by a manifest of SHA-256 checksums.
 
 `data/release` has the results and `reports/release` their pages. Everything that follows from the
-results is left out: scenarios are designed again and checked by their ids, and tables of one study
-are filtered from the tables of all studies. The series of every run go into a separate archive.
+results is left out: scenarios are designed again, from the release's copy of each study, and
+checked by their ids, and tables of one study are filtered from the tables of all studies. The
+series of every run go into a separate archive.
 """
 
 import fcntl
@@ -88,8 +89,8 @@ class Archive(Document):
     """Where it was put."""
 
 
-def write_released(data: Path, folder: Path) -> None:
-    """Write the part of the results in `data` that is released to `folder`."""
+def write_released(root: Path, data: Path, folder: Path) -> None:
+    """Write the part of the results in `data` that is released, and its studies, to `folder`."""
     for path in sorted({path for pattern in PLAIN for path in data.glob(pattern)}):
         target = folder / path.relative_to(data)
         if path.suffix == ".parquet":
@@ -101,6 +102,10 @@ def write_released(data: Path, folder: Path) -> None:
         # Fields are text, so that restoring gives the same bytes.
         rows = read_rows(path, tables.DESIGN_COLUMNS)
         _write(rows, folder / "design" / f"{path.stem}.parquet")
+        for document in study_files(root, path.stem):
+            copied = folder / document.relative_to(root)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(document, copied)
     regions = [
         {"file": path.relative_to(data).as_posix(), "document": path.read_text(encoding="utf-8")}
         for path in sorted((data / "regions").glob("*/*.json"))
@@ -118,11 +123,12 @@ def _write(rows: Sequence[Row], path: Path) -> None:
 def released_results(root: Path) -> Path:
     """Check the released data against the manifest and return them, restored into a cache.
 
-    The cache is restored anew if a file in it was altered, or if the release, a study of it or the
-    code that designs has changed. InputError: a file of the released data was altered.
+    The cache is restored anew if a file in it was altered, or if the release or the code that
+    designs has changed. InputError: a file of the released data was altered, or the code designs
+    other scenarios.
     """
     digests = require_unaltered(root, _is_result)
-    folder, made_from = root / CACHE, _made_from(root, digests)
+    folder, made_from = root / CACHE, _made_from(digests)
     if not _is_restored(folder, made_from):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with folder.with_suffix(".lock").open("w") as lock:
@@ -130,7 +136,7 @@ def released_results(root: Path) -> Path:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not _is_restored(folder, made_from):
                 with replacing(folder) as fresh:
-                    restore(root, root / RELEASED, fresh / _RESTORED)
+                    restore(root / RELEASED, fresh / _RESTORED)
                     note = made_from + lines_of(listing(fresh, _RESTORED).digests)
                     files.write_text(fresh / _NOTE, note)
     return folder / _RESTORED
@@ -140,13 +146,10 @@ def _is_result(name: Path) -> bool:
     return name.is_relative_to(RELEASED) and name != ARCHIVE
 
 
-def _made_from(root: Path, digests: Mapping[str, str]) -> str:
+def _made_from(digests: Mapping[str, str]) -> str:
     """Return the lines of the note on what decides how the release is restored."""
-    designs = sorted((root / RELEASED / "design").glob("*.parquet"))
-    studies = [path for design in designs for path in study_files(root, design.stem)]
     inputs = {
         "release": files.digest_of(lines_of(digests).encode()),
-        "studies": files.sha256_of(*studies),
         "code": files.digest_of((code().simulate + files.file_sha256(Path(__file__))).encode()),
     }
     return lines_of(inputs)
@@ -162,7 +165,7 @@ def _is_restored(folder: Path, made_from: str) -> bool:
     return not odd and note == (made_from + lines_of(digests)).encode()
 
 
-def restore(root: Path, released: Path, folder: Path) -> None:
+def restore(released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
     shutil.copytree(released, folder, ignore=_NOT_RESTORED)
     provenance = files.read_json(folder / PROVENANCE)
@@ -171,7 +174,7 @@ def restore(root: Path, released: Path, folder: Path) -> None:
     for path in sorted((released / "design").glob("*.parquet")):
         study, design = path.stem, read_parquet(path).to_pylist()
         tables.write_table(folder / "design" / f"{study}.csv", design, tables.DESIGN_COLUMNS)
-        _write_scenarios(root, study, design, provenance, folder)
+        _write_scenarios(released, study, design, provenance, folder)
         own = folder / "evaluation" / study
         write_parquet(verdicts.filter(pc.equal(verdicts["study"], study)), own / VERDICTS)
         rows = [row for row in of_papers if row["study"] == study]
@@ -182,20 +185,26 @@ def restore(root: Path, released: Path, folder: Path) -> None:
 
 
 def _write_scenarios(
-    root: Path, name: str, design: Sequence[Row], provenance: Mapping[str, Any], folder: Path
+    released: Path, name: str, design: Sequence[Row], provenance: Mapping[str, Any], folder: Path
 ) -> None:
     """Design the scenarios of a study again and write those that the release used.
 
-    A study that has changed since designs only some of them, and the others are left out.
+    The study is the release's, so a change of it in configs/ does not matter here.
     """
     tier = Tier.model_validate(provenance["tier"])
     version = provenance["config"].get("ns3_version")
     options = {} if version is None else {"ns3_version": version}
     engines = list(dict.fromkeys(row["engine"] for row in design))
-    runs = design_study(load_study(root, name), tier, engines, **options)
-    released = {row["scenario"] for row in design}
-    scenarios = {run.scenario_id: run.scenario for run in runs if run.scenario_id in released}
-    write_scenarios(scenarios, name, folder / "design")
+    runs = design_study(load_study(released, name), tier, engines, **options)
+    scenarios = {run.scenario_id: run.scenario for run in runs}
+    wanted = {row["scenario"] for row in design}
+    if lacking := sorted(wanted - scenarios.keys()):
+        raise InputError(
+            f"{RELEASED}: study {name} does not design {len(lacking)} of its {len(wanted)} "
+            f"scenarios, such as {lacking[0]}: the code that designs has changed since the release "
+            "was made; `make release` renews it"
+        )
+    write_scenarios({key: scenarios[key] for key in wanted}, name, folder / "design")
 
 
 def results_in(folder: Path) -> tuple[Path, str]:

@@ -247,9 +247,9 @@ def make_release(root: Path, data: Path) -> str:
         replacing(root / PAGES) as pages,
         replacing(root / RELEASED) as released,
     ):
-        release.write_released(data, released)
+        release.write_released(root, data, released)
         results = Path(work) / "data"
-        release.restore(root, released, results)
+        release.restore(released, results)
         # Pages of notebooks are large, so the released report links to the lectures instead.
         render(root, results, results / "no notebooks", pages, RELEASED_TABLES)
         sizes = [_size_mb(released, RELEASED), _size_mb(pages, PAGES)]
