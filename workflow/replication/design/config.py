@@ -258,6 +258,15 @@ def load_study(root: Path, name: str) -> Study:
     return study
 
 
+def load_study_of(root: Path, data: Path, name: str) -> Study:
+    """Read the study that the results in `data` were made from.
+
+    That is the copy in a release, and the study in configs/studies for results made here.
+    """
+    is_kept = (data / STUDIES / name).is_dir()
+    return load_study(data if is_kept else root, name)
+
+
 @dataclass(frozen=True)
 class Paths:
     """Folders and files of the workflow, relative to the project's folder."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replication.compare.agreement import TABLES, Agreement, agreement_of, write_tables
-from replication.design.config import load_study
+from replication.design.config import load_study_of
 from replication.metrics.results import Results
 from replication.metrics.trace_source import has_traces, trace_files
 from replication.report.manifest import NOTEBOOK_PAGES, PAGES, RELEASED, check_release, listing
@@ -44,14 +44,14 @@ def check_fully(root: Path) -> str:
         merge(evaluations, primary_engines(root, again, studies), again)
         _require_same_verdicts(again, results)
         counts = _require_same_pages(root, work)
-    documents = [load_study(root, study) for study in studies]
+    documents = [load_study_of(root, results, study) for study in studies]
     kept = [one.id for one in documents if has_traces(one) and not trace_files(root, one.id)]
     return "\n".join([said, *_said(*counts, kept)])
 
 
 def _judge(root: Path, data: Path, study: str) -> Agreement:
     """Judge the results of a study in `data` again; return the agreement of its engines."""
-    document, results = load_study(root, study), Results.load(data, study)
+    document, results = load_study_of(root, data, study), Results.load(data, study)
     folder = data / "evaluation" / study
     evaluate_study(document, published_path(root, study), results, folder)
     # Rows that rest on raw traces are kept, since the traces may not be here.

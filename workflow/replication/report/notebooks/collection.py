@@ -16,7 +16,7 @@ import pandas as pd
 from IPython.display import Markdown
 from pydantic import ValidationError
 
-from replication.design.config import STUDIES, load_study, study_ids
+from replication.design.config import STUDIES, load_study_of, study_ids
 from replication.design.single_run import run_single
 from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current as region_is_current
@@ -90,7 +90,7 @@ class Collection:
 
     def study(self, study: str) -> Study:
         """Return a study: paper, experiments, parameters, claims."""
-        return load_study(self.root, study)
+        return load_study_of(self.root, self.data, study)
 
     def experiment(self, study: str, experiment: str) -> Experiment:
         """Return an experiment of a study."""
@@ -176,7 +176,7 @@ class Collection:
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
         """Return the scenarios of any point in a region's first panel, to be run."""
         own = load_region(self.root, found.document["region"])
-        space = Space(own, load_study(self.root, own.study), found.document["engine"])
+        space = Space(own, self.study(own.study), found.document["engine"])
         shares = [a.range.position(value) for a, value in zip(own.axes, (x, y), strict=True)]
         return [run.scenario for run in space.runs(Point(space.panels[0], *shares))]
 

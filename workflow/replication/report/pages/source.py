@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
-from replication.design.config import load_study
+from replication.design.config import load_study_of
 from replication.metrics.results import Results
 from replication.report.charts.data import labels_of, proper
 from replication.report.charts.figure import file_of, name_of
@@ -71,7 +71,7 @@ class Source:
     def studies(self) -> dict[str, Study]:
         """The evaluated studies by id, sorted."""
         names = {row["study"] for row in (*self.cells, *self.claims, *self.audit)}
-        return {name: load_study(self.root, name) for name in sorted(names)}
+        return {name: load_study_of(self.root, self.data, name) for name in sorted(names)}
 
     @cached_property
     def parts(self) -> dict[str, dict[str, EngineCoverage]]:
