@@ -30,7 +30,7 @@ PLANTED = {
     ],
     "linux": [
         ("linux/guest/queue.c", '"queue state: no counters"', '"no"', 1),
-        ("linux/guest/common.c", "count ? count : 1", "count ? count : 2", 1),
+        ("linux/guest/queue.c", ")queue->rate_Bps : UINT32_MAX", ")queue->rate_Bps : 0", 1),
         ("linux/guest/main.c", "LONGEST_DRAIN_NS (3600", "LONGEST_DRAIN_NS (99", 1),
         ("linux/guest/queue.c", "options = request_nest(", "options =  request_nest(", 0),
         ("linux/launcher/machine.py", "os.chdir(work)", "os.chdir(str(work))", 0),
