@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from replication.compare.agreement import load_differences
-from replication.compare.flow_differences import compare_rows, grouped_rows
+from replication.compare.flow_differences import KEY, compare_rows
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import Scenario
 from replication.study.study import DIFFERENCES
-from replication.study.table import DIFFERENCE_COLUMNS, read_rows, write_table
+from replication.study.table import DIFFERENCE_COLUMNS, grouped, read_rows, write_table
 
 from tests.engines.difference_conditions import CONDITIONS, VARIANTS
 from tests.engines.engine_bench import Bench
@@ -132,7 +132,7 @@ class Table:
             for row in self.rows.get(task.case, []):
                 row["law"] = task.law(row["metric"])
         known = load_differences(ROOT).differences
-        for group in grouped_rows(rows):
+        for group in grouped(rows, *KEY).values():
             nameless += compare_rows(group, known)
         write_table(self.path, rows, DIFFERENCE_COLUMNS)
         return nameless

@@ -20,7 +20,7 @@ def run_transfer(bench, stop_after_bytes, control="", *, more=(), run=None, **fl
 @pytest.mark.parametrize(
     ("segments", "window", "rounds", "last"),
     # RFC 5681: the initial window, then twice as many segments in each round trip (RFC 6928: ten),
-    # and what is left of the size in the last one.
+    # and the remaining segments in the last round trip.
     [
         *((1, 1, 1, 1), (3, 1, 2, 2), (4, 1, 3, 1), (10, 10, 1, 10), (11, 10, 2, 1)),
         *((30, 10, 2, 20), (31, 10, 3, 1), (100, 10, 4, 30), (300, 10, 5, 150)),

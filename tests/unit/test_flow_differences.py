@@ -7,6 +7,7 @@ import warnings
 import pytest
 from replication.compare.agreement import EngineDifference, load_differences
 from replication.compare.flow_differences import (
+    KEY,
     LARGEST,
     LAW,
     Outdated,
@@ -15,13 +16,13 @@ from replication.compare.flow_differences import (
     current_generation,
     excess,
     explains,
-    grouped_rows,
     outdated,
     pairs,
     read_differences,
     released_generation,
 )
 from replication.study.errors import InputError
+from replication.study.table import grouped
 
 from tests.unit.conftest import ROOT
 
@@ -50,7 +51,7 @@ def entry(name="why", found_in=("cubic, loss 1 %*",), **engines):
 def test_every_large_difference_of_the_table_has_an_entry_that_concerns_it():
     rows, known = read_differences(ROOT), load_differences(ROOT).differences
     kept, nameless = [dict(row) for row in rows], []
-    for group in grouped_rows(rows):
+    for group in grouped(rows, *KEY).values():
         nameless += compare_rows(group, known)
     assert nameless == []
     assert rows == kept, "run tests/engines/differences.py, which compares the rows again"

@@ -8,7 +8,7 @@ configs/engine_differences.yaml must name the cause.
 
 import fnmatch
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,19 +90,11 @@ def pairs(rows: Sequence[Mapping[str, object]]) -> list[Pair]:
 
 
 def explains(entry: EngineDifference, row: Mapping[str, object], pair: Pair) -> bool:
-    """Return whether an entry names the cause of a pair's difference, and tells its sides apart."""
+    """Return whether an entry is about these rows and says different things of a pair's sides."""
     named = ", ".join(str(row[name]) for name in KEY)
     texts: Mapping[str, str] = {str(engine): text for engine, text in entry.engines.items()}
     one, other = (texts.get(side) for side in pair.sides)
     return one != other and any(fnmatch.fnmatch(named, rows) for rows in entry.found_in)
-
-
-def grouped_rows(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Yield the rows of each variant, condition and metric."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in KEY), []).append(row)
-    yield from groups.values()
 
 
 def compare_rows(rows: Sequence[Row], known: Sequence[EngineDifference]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from replication.engines.model import Engine, Refusals
 from replication.engines.ns3 import NS3_VERSION, own_program
 from replication.study.files import file_sha256
-from replication.study.link import Link, ListedLoss, Queue, Red, TokenBucketFilter
+from replication.study.link import ListedLoss, Queue, Red, TokenBucketFilter
 from replication.study.model import Document
 from replication.study.position import read_models
 from replication.study.scenario import Host, Scenario, TcpFlow
@@ -154,7 +154,7 @@ def _linux_refuses_flow(flow: TcpFlow) -> Refusals:
 
 def _linux_refuses_scenario(scenario: Scenario) -> Refusals:
     links, flows, rows = len(scenario.links), len(scenario.flows), round(scenario.series_rows)
-    slowest_bps = min(rate_bps for link in scenario.links for rate_bps in _rates_bps(link))
+    slowest_bps = min(rate_bps for link in scenario.links for rate_bps in link.rates_bps)
     # netem's half jitter is a signed number of 32 bits (`tabledist` of sch_netem.c).
     jitter_s = max(link.jitter_s for link in scenario.links)
     tcp = [LINUX.resolved(flow) for flow in scenario.flows if isinstance(flow, TcpFlow)]
@@ -197,15 +197,10 @@ def _linux_refuses_together(tcp: list[TcpFlow], timer_hz: int) -> Refusals:
     return refused
 
 
-def _rates_bps(link: Link) -> list[float]:
-    changes = [change.rate_bps for change in link.changes if change.rate_bps is not None]
-    return [link.rate_bps, *changes]
-
-
 def _linux_refuses_links(scenario: Scenario) -> Refusals:
     refused = []
     for link in scenario.links:
-        has_new_rate = len(_rates_bps(link)) > 1
+        has_new_rate = len(link.rates_bps) > 1
         for queue, loss, direction in (
             (link.queue_ab, link.loss_ab, "ab"),
             (link.queue_ba, link.loss_ba, "ba"),

@@ -299,9 +299,15 @@ class Link(Document):
         return not (self.changes or self.opportunities_ab or self.opportunities_ba)
 
     @property
+    def rates_bps(self) -> list[float]:
+        """The rates that the link takes, in order."""
+        changed = [change.rate_bps for change in self.changes if change.rate_bps is not None]
+        return [self.rate_bps, *changed]
+
+    @property
     def peak_bps(self) -> float:
         """The highest rate that the link takes."""
-        return max([self.rate_bps, *(c.rate_bps for c in self.changes if c.rate_bps is not None)])
+        return max(self.rates_bps)
 
     @property
     def delay_range_s(self) -> tuple[float, float]:

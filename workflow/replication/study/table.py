@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from replication.study.errors import InputError
 from replication.study.files import REMEDY, atomic, read_text, write_text
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: A row of a CSV file, every field as text.
 Row = dict[str, str]
+AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 #: Significant digits of written numbers: more than inputs have, and without rounding errors.
 DIGITS = 10
 
@@ -78,6 +79,14 @@ CONFORMANCE_COLUMNS = _named(
 DIFFERENCE_COLUMNS = _named(
     "variant condition engine metric value law difference entry generation scenario"
 )
+
+
+def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[AnyRow]]:
+    """Group rows by the values of some fields, in order of appearance."""
+    groups: dict[tuple[str, ...], list[AnyRow]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in fields), []).append(row)
+    return groups
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:

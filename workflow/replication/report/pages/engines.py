@@ -6,14 +6,14 @@ from textwrap import shorten
 from typing import Any
 
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
-from replication.compare.flow_differences import METRICS, grouped_rows, outdated
+from replication.compare.flow_differences import KEY, METRICS, outdated
 from replication.engines.catalogue import ENGINES, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
 from replication.report.pages.shown import Badge
-from replication.report.pages.source import Source, grouped, read_if_there
+from replication.report.pages.source import Source, read_if_there
 from replication.study.study import CONFORMANCE, DIFFERENCES
-from replication.study.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, read_rows
+from replication.study.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, grouped, read_rows
 
 #: Outcomes of a check in a canonical scenario.
 HOLDS = Badge("within tolerance", "reproduced", "the tolerance was set before any run")
@@ -51,7 +51,7 @@ def _conformance(root: Path) -> list[tuple[Row, Badge]]:
 
 def _flow_differences(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """Yield the large differences: values on each engine, the law and the causes."""
-    for same in grouped_rows(rows):
+    for same in grouped(rows, *KEY).values():
         largest = max(same, key=lambda row: float(row["difference"]))
         causes = [cause for row in same for cause in row["entry"].split("; ") if cause]
         if causes:

@@ -20,11 +20,11 @@ from replication.report.charts.figure import Figure
 from replication.report.charts.time import trace_figures
 from replication.report.pages.page import write_figures
 from replication.report.pages.shown import amount
-from replication.report.pages.source import Source, grouped, of_study, read_if_there
+from replication.report.pages.source import Source, of_study, read_if_there
 from replication.study import table
 from replication.study.files import read_json
 from replication.study.study import Study
-from replication.study.table import Row, read_rows
+from replication.study.table import Row, grouped, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, load_explanations
 from replication.verdicts.wording import table_names

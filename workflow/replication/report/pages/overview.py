@@ -17,7 +17,7 @@ from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
-from replication.report.pages.source import LABELS, Source, grouped, of_study, read_if_there
+from replication.report.pages.source import LABELS, Source, of_study, read_if_there
 from replication.study.claim_model import (
     Condition,
     Fact,
@@ -29,6 +29,7 @@ from replication.study.claim_model import (
 )
 from replication.study.published import published_path, read_published
 from replication.study.study import REGIONS_TABLE, Study
+from replication.study.table import grouped
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.self_consistency import printed_numbers

@@ -18,8 +18,9 @@ from replication.explore.regions.surface import SURE
 from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import round_step
 from replication.report.pages.shown import display_unit as shown_unit
-from replication.report.pages.source import Source, grouped, of_study
+from replication.report.pages.source import Source, of_study
 from replication.study.study import REGIONS_TABLE
+from replication.study.table import grouped
 from replication.study.variation import Range
 from replication.study.verdict import Verdict
 from replication.verdicts.verdict_table import Tally

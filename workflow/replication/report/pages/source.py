@@ -1,11 +1,11 @@
 """The input of the report (verdicts, design, provenance, studies), and links to points."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 from replication.design.config import load_study_of
 from replication.metrics.results import Results
@@ -14,7 +14,7 @@ from replication.report.charts.figure import file_of, name_of
 from replication.study import table as tables
 from replication.study.files import read_json
 from replication.study.study import Study
-from replication.study.table import Row, read_rows
+from replication.study.table import AnyRow, Row, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts import verdict_table
 from replication.verdicts.audit import CONSISTENT
@@ -22,7 +22,6 @@ from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import EngineCoverage, Judged, is_supported, read_verdicts
 from replication.verdicts.wording import table_names
 
-AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
 #: Columns of a cell that readers see.
 LABELS = ("row_label", "column_label")
 
@@ -153,14 +152,6 @@ def read_if_there(path: Path, columns: Sequence[str]) -> list[Row]:
 def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
     """Return the rows of one study."""
     return [row for row in rows if row["study"] == study]
-
-
-def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[AnyRow]]:
-    """Group rows by the values of some fields, in order of appearance."""
-    groups: dict[tuple[str, ...], list[AnyRow]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in fields), []).append(row)
-    return groups
 
 
 def cell_id(table: str, row: str, column: str) -> str:

@@ -10,11 +10,11 @@ from replication.report.charts.data import level_label
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
-from replication.report.pages.source import Source, cell_id, grouped, of_study
+from replication.report.pages.source import Source, cell_id, of_study
 from replication.study.claim_model import Claim
 from replication.study.published import Table, published_path, read_published
 from replication.study.study import Experiment, Study
-from replication.study.table import Row
+from replication.study.table import Row, grouped
 from replication.study.verdict import Verdict
 from replication.verdicts.verdict_table import Judged, Numbers, is_supported
 from replication.verdicts.wording import table_name, table_names, wording
