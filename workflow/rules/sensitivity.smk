@@ -55,7 +55,7 @@ rule measure_robustness:
         settings=PIPE.content(SETTINGS),
         ns3_version=PIPE.config.ns3_version,
         # Verdicts of the tier to compare with, if any.
-        tier=PIPE.content(PATHS.data / "claims.csv"),
+        tier=PIPE.content(PATHS.data / "verdicts.parquet"),
     script:
         "../scripts/measure_robustness.py"
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
-from replication.compare.verdicts import CELL, CLAIM, Compared, compare_verdicts
+from replication.compare.verdicts import CELL, CLAIM, Compared, Judged, compare_verdicts
 from replication.design.config import load_study
 from replication.metrics.metric import quantity
 from replication.metrics.metric_model import CONTRASTED, METRICS
@@ -27,9 +27,10 @@ from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.parameter import unique
 from replication.study.position import read_model
 from replication.study.scenario import CongestionControl
+from replication.study.setup import Setup
 from replication.study.study import Study
 from replication.study.table import DESIGN_COLUMNS, read_rows, write_table
-from replication.verdicts.verdict_table import engine_coverage, read_verdicts
+from replication.verdicts.verdict_table import engine_coverage, read_cells, read_claims
 from replication.verdicts.wording import qualifier
 
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]
@@ -38,12 +39,12 @@ PATH = Path("configs") / "engine_differences.yaml"
 #: File names and columns of the tables: all items, and measurements where engines disagree.
 TABLES = {
     "agreement_pairs.csv": (
-        *("study", "kind", "claim", "table", "row", "column", "left", "right", "left_verdict"),
-        *("right_verdict", "agree", "causes"),
+        *("study", "kind", "claim", "table", "row", "column", "left", "right", "setup"),
+        *("left_verdict", "right_verdict", "agree", "causes"),
     ),
     "agreement_contrasts.csv": (
-        *("study", "group", "left", "right", "side", "metric", "unit", "left_mean", "right_mean"),
-        *("difference", "low", "high", "n", "differs"),
+        *("study", "group", "left", "right", "setup", "side", "metric", "unit", "left_mean"),
+        *("right_mean", "difference", "low", "high", "n", "differs"),
     ),
 }
 
@@ -137,27 +138,41 @@ def _group(pair: Compared) -> tuple[str, object]:
 
 def _row(pair: Compared, causes: str) -> dict[str, object]:
     (left, right), (left_verdict, right_verdict) = pair.engines, pair.verdicts
+    is_claim = pair.kind == CLAIM
+    table, row, column = ("", "", "") if is_claim else pair.item
     return {
-        **{"study": pair.known["study"], "kind": pair.kind, "left": left, "right": right},
-        **{name: pair.known.get(name, "") for name in ("claim", "table", "row", "column")},
-        **{"left_verdict": left_verdict, "right_verdict": right_verdict},
-        **{"agree": pair.agrees, "causes": causes},
+        "study": pair.known.study,
+        "kind": pair.kind,
+        "claim": pair.item[0] if is_claim else "",
+        "table": table,
+        "row": row,
+        "column": column,
+        "left": left,
+        "right": right,
+        "setup": pair.known.setup,
+        "left_verdict": left_verdict,
+        "right_verdict": right_verdict,
+        "agree": pair.agrees,
+        "causes": causes,
     }
 
 
-def pairs_of(data: Path, study: str) -> list[Compared]:
+def pairs_of(data: Path, study: str, setup: Setup = Setup.DEFAULTS) -> list[Compared]:
     """Return every claim and cell of a study for each pair of engines that ran any point."""
     folder = data / "evaluation" / study
-    rows = [row for kind in ("claims", "cells") for row in read_verdicts(folder, kind)]
+    rows = [
+        *map(Judged.of_claim, read_claims(folder)),
+        *map(Judged.of_cell, read_cells(folder)),
+    ]
     design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
     by_engine = {
-        name: [row for row in rows if row["engine"] == name]
+        name: [row for row in rows if row.engine == name and row.setup == setup]
         for name, part in engine_coverage(design).items()
         if part.ran
     }
     pairs = itertools.combinations(by_engine.values(), 2)
-    found = [one for left, right in pairs for one in compare_verdicts(left, right)]
-    return [one for one in found if one.before and one.after]
+    compared = itertools.chain.from_iterable(itertools.starmap(compare_verdicts, pairs))
+    return [pair for pair in compared if pair.before and pair.after]
 
 
 class Agreement(NamedTuple):
@@ -168,8 +183,9 @@ class Agreement(NamedTuple):
 
 
 def agreement_of(root: Path, data: Path, study: Study, results: Results) -> Agreement:
-    """Compare the engines on the verdicts of a study in `data`."""
-    known, pairs, causes = load_differences(root), pairs_of(data, study.id), dict[object, str]()
+    """Compare the engines on the verdicts of a study in `data` under the results' set-up."""
+    known, causes = load_differences(root), dict[object, str]()
+    pairs = pairs_of(data, study.id, results.setup)
     measured: list[dict[str, object]] = []
     groups: dict[object, list[Compared]] = {}
     for pair in pairs:
@@ -204,7 +220,7 @@ class _Side(NamedTuple):
 
 
 def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
-    texts = [text for pair in pairs for text in pair.before["quantities"]]
+    texts = itertools.chain.from_iterable(pair.known.quantities for pair in pairs)
     rested_on = [Quantity.model_validate_json(text) for text in texts]
     wheres = [wanted.where for wanted in rested_on]
     shared = {
@@ -246,10 +262,20 @@ def _contrasts(
         found = estimate((means[right] - means[left]).to_numpy())
         left_mean, right_mean = (float(means[engine].mean()) for engine in (left, right))
         yield {
-            **{"study": first.known["study"], "group": name, "left": left, "right": right},
-            **{"side": side.label, "metric": metric, "unit": METRICS[metric].unit},
-            **{"left_mean": left_mean, "right_mean": right_mean, "difference": found.mean},
-            **{"low": found.low, "high": found.high, "n": found.n},
+            "study": first.known.study,
+            "group": name,
+            "left": left,
+            "right": right,
+            "setup": first.known.setup,
+            "side": side.label,
+            "metric": metric,
+            "unit": METRICS[metric].unit,
+            "left_mean": left_mean,
+            "right_mean": right_mean,
+            "difference": found.mean,
+            "low": found.low,
+            "high": found.high,
+            "n": found.n,
             "differs": None if pd.isna(found.low) else not found.low <= 0 <= found.high,
         }
 

@@ -3,45 +3,107 @@
 A change is beyond noise if it exceeds the half-widths of both 95 % intervals added in quadrature.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from replication.study.setup import Setup
 from replication.study.table import read_rows, write_table
 from replication.study.verdict import DECIDED
+from replication.verdicts.verdict_table import CellRow, ClaimRow
 
 #: Whether a change exceeds noise.
 BEYOND, WITHIN, UNKNOWN = "yes", "no", "not known"
 CLAIM, CELL = "claim", "cell"
 #: Columns of what `replicate compare` writes.
 COLUMNS = (
-    *("study", "kind", "item", "engine", "unit", "before", "after", "change", "relative_change"),
-    *("beyond_noise", "verdict_before", "verdict_after"),
+    *("study", "kind", "item", "engine", "setup", "unit", "before", "after", "change"),
+    *("relative_change", "beyond_noise", "verdict_before", "verdict_after"),
 )
 _CELL_KEY, _CLAIM_KEY = ("table", "row", "column"), ("claim",)
 #: Columns that are read, so that results of older versions can be compared.
-_MEAN = ("reproduced_mean", "reproduced_low", "reproduced_high")
-_CELL_COLUMNS = ("study", *_CELL_KEY, "engine", "unit", *_MEAN, "verdict")
-_CLAIM_COLUMNS = ("study", *_CLAIM_KEY, "engine", "observed", "low", "high", "verdict")
-#: A row of a verdict table, typed or as text.
-Row = Mapping[str, Any]
+_CELL_VALUES = ("reproduced_mean", "reproduced_low", "reproduced_high")
+_CELL_COLUMNS = ("study", *_CELL_KEY, "engine", "unit", *_CELL_VALUES, "verdict")
+_CLAIM_VALUES = ("observed", "low", "high")
+_CLAIM_COLUMNS = ("study", *_CLAIM_KEY, "engine", *_CLAIM_VALUES, "verdict")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is compared of a claim or a cell; an undefined number is NaN.
+
+    `item` is a claim's id, or a cell's table, row and column. `value` is a claim's statistic or a
+    cell's mean.
+    """
+
+    item: tuple[str, ...]
+    verdict: str
+    study: str = ""
+    engine: str = ""
+    setup: str = Setup.DEFAULTS
+    unit: str = ""
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    reason: str = ""
+    quantities: Sequence[str] = ()
+
+    @classmethod
+    def of_cell(cls, row: CellRow) -> Judged:
+        """Return what is compared of a number's row."""
+        return cls(
+            item=(row.table, row.row, row.column),
+            verdict=row.verdict,
+            study=row.study,
+            engine=row.engine,
+            setup=row.setup,
+            unit=row.unit,
+            value=row.reproduced_mean,
+            low=row.reproduced_low,
+            high=row.reproduced_high,
+            reason=row.reason,
+            quantities=row.quantities,
+        )
+
+    @classmethod
+    def of_claim(cls, row: ClaimRow) -> Judged:
+        """Return what is compared of a claim's row."""
+        return cls(
+            item=(row.claim,),
+            verdict=row.verdict,
+            study=row.study,
+            engine=row.engine,
+            setup=row.setup,
+            value=row.observed,
+            low=row.low,
+            high=row.high,
+            reason=row.reason,
+            quantities=row.quantities,
+        )
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A claim or a cell in two tables of verdicts; a table that lacks it has an empty row."""
+    """A claim or a cell in two tables of verdicts, of which one may lack it."""
 
-    item: tuple[str, ...]
-    before: Row
-    after: Row
+    before: Judged | None
+    after: Judged | None
 
     @property
-    def known(self) -> Row:
-        """The row of the second table, or of the first where the second has none."""
-        return self.after or self.before
+    def known(self) -> Judged:
+        """What the second table has, or the first where the second has nothing."""
+        known = self.after or self.before
+        assert known is not None
+        return known
+
+    @property
+    def item(self) -> tuple[str, ...]:
+        """A claim's id, or a cell's table, row and column."""
+        return self.known.item
 
     @property
     def kind(self) -> str:
@@ -51,18 +113,25 @@ class Compared:
     @property
     def engines(self) -> tuple[str, str]:
         """Both engines; empty where there is none."""
-        return self.before.get("engine", ""), self.after.get("engine", "")
+        before, after = self._sides
+        return before.engine, after.engine
 
     @property
     def verdicts(self) -> tuple[str, str]:
         """Both verdicts; empty where there is none."""
-        return self.before.get("verdict", ""), self.after.get("verdict", "")
+        before, after = self._sides
+        return before.verdict, after.verdict
 
     @property
     def values(self) -> tuple[float, float]:
-        """Both values: a claim's statistic or a cell's mean; NaN where there is none."""
-        name = "observed" if self.kind == CLAIM else "reproduced_mean"
-        return _number(self.before, name), _number(self.after, name)
+        """Both values; NaN where there is none."""
+        before, after = self._sides
+        return before.value, after.value
+
+    @property
+    def _sides(self) -> tuple[Judged, Judged]:
+        nothing = Judged(self.item, "")
+        return self.before or nothing, self.after or nothing
 
     @property
     def beyond_noise(self) -> str:
@@ -70,9 +139,7 @@ class Compared:
         change = self.values[1] - self.values[0]
         if not change or math.isnan(change):
             return ""
-        ends = [f"{'' if self.kind == CLAIM else 'reproduced_'}{end}" for end in ("low", "high")]
-        low, high = ([_number(row, end) for row in (self.before, self.after)] for end in ends)
-        noise = math.hypot(*((top - bottom) / 2 for top, bottom in zip(high, low, strict=True)))
+        noise = math.hypot(*((side.high - side.low) / 2 for side in self._sides))
         if math.isnan(noise):
             return UNKNOWN
         return BEYOND if abs(change) > noise else WITHIN
@@ -96,43 +163,76 @@ class Compared:
 
     def row(self) -> dict[str, object]:
         """Return the row of the table of differences."""
-        known, (before, after), verdicts = self.known, self.values, self.verdicts
-        relative = (after - before) / abs(before) if before else math.nan
+        known, (before, after) = self.known, self.values
+        verdict_before, verdict_after = self.verdicts
         return {
-            **{"study": known["study"], "kind": self.kind, "item": ", ".join(self.item)},
-            **{"engine": known["engine"], "unit": known.get("unit", "")},
-            **{"before": before, "after": after, "change": after - before},
-            **{"relative_change": relative, "beyond_noise": self.beyond_noise},
-            **{"verdict_before": verdicts[0], "verdict_after": verdicts[1]},
+            "study": known.study,
+            "kind": self.kind,
+            "item": ", ".join(self.item),
+            "engine": known.engine,
+            "setup": known.setup,
+            "unit": known.unit,
+            "before": before,
+            "after": after,
+            "change": after - before,
+            "relative_change": (after - before) / abs(before) if before else math.nan,
+            "beyond_noise": self.beyond_noise,
+            "verdict_before": verdict_before,
+            "verdict_after": verdict_after,
         }
 
 
 def compare_verdicts(
-    before: Iterable[Row], after: Iterable[Row], same: Sequence[str] = ("study",)
+    before: Iterable[Judged], after: Iterable[Judged], same: Sequence[str] = ("study",)
 ) -> list[Compared]:
-    """Match the claims and cells of two tables by the columns `same`, in the second's order."""
+    """Match the claims and cells of two tables by the fields `same`, in the second's order."""
     old, new = ({_key(row, same): row for row in rows} for rows in (before, after))
-    keys = dict.fromkeys([*new, *old])
-    return [Compared(key[len(same) :], old.get(key, {}), new.get(key, {})) for key in keys]
+    return [Compared(old.get(key), new.get(key)) for key in dict.fromkeys([*new, *old])]
 
 
-def _key(row: Row, same: Sequence[str]) -> tuple[str, ...]:
-    return tuple(str(row[name]) for name in (*same, *(_CLAIM_KEY if "claim" in row else _CELL_KEY)))
+def _key(row: Judged, same: Sequence[str]) -> tuple[str, ...]:
+    return (*(str(getattr(row, name)) for name in same), *row.item)
 
 
-def _number(row: Row, name: str) -> float:
-    value = row.get(name)
-    return math.nan if value is None or value == "" else float(value)
+def _number(field: str) -> float:
+    return float(field) if field else math.nan
+
+
+def _read(
+    path: Path, columns: Sequence[str], key: Sequence[str], values: Sequence[str]
+) -> list[Judged]:
+    """Return the rows of a CSV file; `values` are the columns of the value and its interval."""
+    rows = []
+    for fields in read_rows(path, columns):
+        value, low, high = (_number(fields[name]) for name in values)
+        judged = Judged(
+            item=tuple(fields[name] for name in key),
+            verdict=fields["verdict"],
+            study=fields["study"],
+            engine=fields["engine"],
+            # Older versions have one set-up.
+            setup=fields.get("setup", Setup.DEFAULTS),
+            unit=fields.get("unit", ""),
+            value=value,
+            low=low,
+            high=high,
+        )
+        rows.append(judged)
+    return rows
+
+
+def _read_results(folder: Path) -> list[Judged]:
+    return [
+        *_read(folder / "cells.csv", _CELL_COLUMNS, _CELL_KEY, _CELL_VALUES),
+        *_read(folder / "claims.csv", _CLAIM_COLUMNS, _CLAIM_KEY, _CLAIM_VALUES),
+    ]
 
 
 def compare_results(before: Path, after: Path) -> list[Compared]:
     """Match the numbers and claims of two folders of results."""
-    tables = (("cells.csv", _CELL_COLUMNS), ("claims.csv", _CLAIM_COLUMNS))
-    old, new = (
-        [row for name, columns in tables for row in read_rows(folder / name, columns)]
-        for folder in (before, after)
+    return compare_verdicts(
+        _read_results(before), _read_results(after), ("study", "engine", "setup")
     )
-    return compare_verdicts(old, new, ("study", "engine"))
 
 
 def _counts(kind: str, found: Iterable[Compared]) -> str:

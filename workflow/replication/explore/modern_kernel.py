@@ -49,14 +49,21 @@ def run_modern(root: Path, name: str, tier: str, folder: Path, machine: Machine)
     results = machine.results(name, by_replicate(runs))
     engines = Coverage.of_all(study, results)
     judged = [row for claim in study.claims for row in evaluate_claim(claim, engines)]
-    shown = ("claim", "verdict", "reason_code", "reason")
     document = {
         "study": name,
         "engine": modern.engine,
         "tier": tier,
         "reasons": modern.studies[name].reasons,
         "refusals": Counter(run.refusal for run in runs if run.refusal),
-        "claims": [{key: str(row[key]) for key in shown} for row in judged],
+        "claims": [
+            {
+                "claim": row.claim,
+                "verdict": row.verdict,
+                "reason_code": row.reason_code,
+                "reason": row.reason,
+            }
+            for row in judged
+        ],
         "cpu_s": round(Costs().further_s(runs), 3),
         "input_hashes": sources(root, name, machine.engine),
     }

@@ -43,7 +43,6 @@ from replication.study.position import located
 from replication.study.published import published_path, read_published
 from replication.study.study import Study
 from replication.study.table import (
-    CLAIM_COLUMNS,
     read_parquet,
     read_rows,
     write_parquet,
@@ -53,6 +52,7 @@ from replication.study.variation import Assumption, Variation, apply, assumption
 from replication.study.verdict import Verdict
 from replication.verdicts.cell import replicate_means, untestable
 from replication.verdicts.sample import Coverage
+from replication.verdicts.verdict_table import NAME, read_claims, rows_on
 
 #: Kinds of design points.
 DEFAULT, SEED = "default", "seed"
@@ -253,16 +253,16 @@ def measure_study(
     """
     points = pd.DataFrame(read_rows(folder / "points.csv", TABLES["points"]))
     points["values"] = points["values"].map(json.loads)
-    engine, path = str(points["engine"].iloc[0]), data / "claims.csv"
-    judged = read_rows(path, CLAIM_COLUMNS) if path.is_file() else []
-    in_tier = {(row["study"], row["engine"], row["claim"]): row["verdict"] for row in judged}
+    engine = str(points["engine"].iloc[0])
+    judged = read_claims(data) if (data / NAME).is_file() else []
+    in_tier = {row.claim: str(row.verdict) for row in rows_on(judged, {name: engine})}
     claims, effects = [], []
     at_points = read_parquet(folder / VERDICTS).to_pandas()
     for claim, found in at_points.groupby("claim", sort=False):
         # The verdict is empty where no run could be made.
         table = points.merge(found[["point", "verdict"]], how="left").fillna({"verdict": ""})
         own = {"study": name, "claim": claim, "engine": engine}
-        claims.append(own | claim_row(table, in_tier.get((name, engine, str(claim)), "")))
+        claims.append(own | claim_row(table, in_tier.get(str(claim), "")))
         (default,) = table.loc[table["kind"] == DEFAULT, "verdict"]
         for one in table[table["kind"] == ONE_AT_A_TIME].to_dict("records"):
             value = json.dumps(one["values"][one["changed"]])

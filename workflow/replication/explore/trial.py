@@ -344,4 +344,4 @@ class ClaimJudge:
 def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:
     """Return the verdict on each of the claims on the one engine of results."""
     engines = Coverage.of_all(study, results)
-    return {one.id: str(evaluate_claim(one, engines)[0]["verdict"]) for one in claims}
+    return {one.id: str(evaluate_claim(one, engines)[0].verdict) for one in claims}

@@ -17,6 +17,7 @@ import pandas as pd
 from replication.study.claim_model import Where
 from replication.study.errors import InputError
 from replication.study.files import read_json
+from replication.study.setup import Setup
 from replication.study.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
@@ -41,7 +42,7 @@ def window_name(window_s: Window) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that was run for one study.
+    """Everything that was run for one study under one set-up.
 
     `design` has a row for each run: experiment, point, levels (dict), replicate, engine, scenario,
     supported, reason; `flows` one for each scenario, engine and flow. `scenarios` are JSON
@@ -56,6 +57,7 @@ class Results:
     features_path: Path = Path()
     series_path: Path = Path()
     memo: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+    setup: Setup = Setup.DEFAULTS
 
     @classmethod
     def load(cls, data: Path, study_id: str) -> Self:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: A row of a CSV file, every field as text.
 Row = dict[str, str]
-AnyRow = TypeVar("AnyRow", bound=Mapping[str, Any])
+AnyRow = TypeVar("AnyRow")
 #: Significant digits of written numbers: more than inputs have, and without rounding errors.
 DIGITS = 10
 
@@ -50,11 +50,11 @@ FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS, COMPLETION)
 FEATURE_COLUMNS = ("scenario", "engine", "subject", "metric", "window", "value")
 SERIES_COLUMNS = ("scenario", "engine", "time_s", "flow", "link", *SERIES_NUMBERS)
 CELL_COLUMNS = _named(
-    "study table row column kind engine unit published published_half_ulp reproduced_mean "
+    "study table row column kind engine setup unit published published_half_ulp reproduced_mean "
     "reproduced_low reproduced_high n relative_deviation verdict reason_code reason"
 )
 CLAIM_COLUMNS = _named(
-    "study claim quote place engine statistic observed low high margin runs_passing counted "
+    "study claim quote place engine setup statistic observed low high margin runs_passing counted "
     "verdict reason_code reason"
 )
 #: A claim's test on the paper's own numbers and traces; `result` is holds, fails or none.
@@ -85,8 +85,14 @@ def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[
     """Group rows by the values of some fields, in order of appearance."""
     groups: dict[tuple[str, ...], list[AnyRow]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[name] for name in fields), []).append(row)
+        key = tuple(field_of(row, name) for name in fields)
+        groups.setdefault(key, []).append(row)
     return groups
+
+
+def field_of(row: object, name: str) -> Any:
+    """Return a field of a row, which is a mapping or an object."""
+    return row[name] if isinstance(row, Mapping) else getattr(row, name)
 
 
 def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:

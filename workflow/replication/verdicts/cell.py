@@ -26,6 +26,7 @@ from replication.metrics.statistic import (
 from replication.metrics.trace_source import TABLE_PREFIX
 from replication.study.model import reaches
 from replication.study.published import Tolerance
+from replication.study.setup import Setup
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import UntestableError, complete
 from replication.verdicts.published_run import (
@@ -35,7 +36,7 @@ from replication.verdicts.published_run import (
     not_testable,
 )
 from replication.verdicts.sample import Coverage, left_out, outcomes
-from replication.verdicts.verdict_table import Judged
+from replication.verdicts.verdict_table import CellRow
 from replication.verdicts.wording import amount
 
 
@@ -43,7 +44,7 @@ def evaluate_cells(
     cells: list[MappedCell],
     coverages: Sequence[Coverage],
     impossible: Mapping[tuple[str, str, str], str],
-) -> Iterator[Judged]:
+) -> Iterator[CellRow]:
     """Judge every mapped cell on each engine, as rows of the typed table.
 
     `impossible` has the audit's reason for each impossible value, by table, row and column.
@@ -57,7 +58,9 @@ def evaluate_cells(
             yield _judge_on(coverage, cell, deviation, impossible.get(cell.key))
 
 
-def _judge_on(coverage: Coverage, cell: MappedCell, deviation: float, broken: str | None) -> Judged:
+def _judge_on(
+    coverage: Coverage, cell: MappedCell, deviation: float, broken: str | None
+) -> CellRow:
     """Judge a cell on an engine; `deviation` is the printed one of the published runs, or NaN."""
     wanted, tolerance = cell.quantity, cell.cell.tolerance
     ours = coverage.values(wanted)
@@ -91,7 +94,7 @@ def _judge_on(coverage: Coverage, cell: MappedCell, deviation: float, broken: st
         banded = tolerance.model_copy(update={"absolute": quantile * deviation * math.sqrt(runs)})
         cell = replace(cell, cell=cell.cell.model_copy(update={"tolerance": banded}))
     row = judge_cell(coverage.study.id, cell, coverage.engine, found, ruling, notes)
-    return {**row, "points": coverage.points([wanted])}
+    return replace(row, setup=coverage.results.setup, points=coverage.points([wanted]))
 
 
 def replicate_means(values: pd.DataFrame) -> pd.Series[float]:
@@ -137,7 +140,7 @@ def judge_cell(
     found: Estimate,
     ruling: Ruling | None = None,
     notes: Sequence[str] = (),
-) -> Judged:
+) -> CellRow:
     """Return a row of the typed table, without its points, for one cell on one engine.
 
     `found` has n = 0 if nothing was run. A `ruling` replaces the verdict by the tolerance; `notes`
@@ -152,22 +155,36 @@ def judge_cell(
     # Without a value the ruling already says what was not run.
     ruling = replace(ruling, reasons=[*ruling.reasons, *(notes if found.n else ())])
     unit, factor = display_unit(cell.unit)
-    return {
-        **{"study": study, "table": cell.table, "row": cell.row, "column": cell.column},
-        "kind": "trace" if cell.table.startswith(TABLE_PREFIX) else "printed",
-        **{"engine": engine, "unit": cell.unit},
-        **{"published": cell.value, "published_half_ulp": cell.half_ulp},
-        **{"reproduced_mean": found.mean, "reproduced_low": found.low},
-        **{"reproduced_high": found.high, "n": found.n},
-        "relative_deviation": relative_deviation(found.mean, cell.value),
-        **ruling.__dict__,
-        "reason": ruling.reason,
-        **{"row_label": cell.row_label, "column_label": cell.column_label},
-        **{"display_unit": unit, "display_factor": factor},
-        "accepted_margin": margin + cell.half_ulp,
+    return CellRow(
+        study=study,
+        table=cell.table,
+        row=cell.row,
+        column=cell.column,
+        kind="trace" if cell.table.startswith(TABLE_PREFIX) else "printed",
+        engine=engine,
+        setup=Setup.DEFAULTS,
+        unit=cell.unit,
+        published=cell.value,
+        published_half_ulp=cell.half_ulp,
+        reproduced_mean=found.mean,
+        reproduced_low=found.low,
+        reproduced_high=found.high,
+        n=found.n,
+        relative_deviation=relative_deviation(found.mean, cell.value),
+        verdict=ruling.verdict,
+        reason_code=ruling.reason_code,
+        reason=ruling.reason,
+        row_label=cell.row_label,
+        column_label=cell.column_label,
+        display_unit=unit,
+        display_factor=factor,
+        accepted_margin=margin + cell.half_ulp,
+        compatible=ruling.compatible,
+        points=[],
         # Charts draw it with single runs, and a single run has no spread.
-        "quantities": [] if cell.is_spread else [cell.quantity.to_json()],
-    }
+        quantities=[] if cell.is_spread else [cell.quantity.to_json()],
+        reasons=ruling.reasons,
+    )
 
 
 def half_width(tolerance: Tolerance, value: float) -> float:

@@ -40,7 +40,7 @@ from replication.verdicts.sample import (
     starved,
     starved_note,
 )
-from replication.verdicts.verdict_table import Judged, Share
+from replication.verdicts.verdict_table import ClaimRow, Share
 from replication.verdicts.wording import Wording, statistic_unit, wording
 
 #: A claim needs this share of the runs to pass; of fewer runs than FEW_RUNS it needs all.
@@ -62,9 +62,9 @@ class Judgement(Ruling):
     passing: Share | None = None
 
 
-def evaluate_claim(claim: Claim, coverages: Iterable[Coverage]) -> list[Judged]:
+def evaluate_claim(claim: Claim, coverages: Iterable[Coverage]) -> list[ClaimRow]:
     """Judge a claim on each engine; return rows of the typed table."""
-    rows: list[Judged] = []
+    rows: list[ClaimRow] = []
     for coverage in coverages:
         if isinstance(claim.test, NotTestable):
             code = ReasonCode.PAPER_GIVES_TOO_LITTLE
@@ -73,16 +73,28 @@ def evaluate_claim(claim: Claim, coverages: Iterable[Coverage]) -> list[Judged]:
             parts = [_judge(test, coverage) for test in claim.tests()]
             judgement = judge_parts(parts) if isinstance(claim.test, AllTest) else parts[0]
         rows.append(
-            {
-                **{"study": coverage.study.id, "claim": claim.id, "engine": coverage.engine},
-                **{"quote": claim.quote, "place": claim.place, "counted": claim.is_counted},
-                **judgement.__dict__,
-                "reason": judgement.reason,
-                "runs_passing": str(judgement.passing or ""),
-                "statistic_unit": statistic_unit(claim),
-                "quantities": [wanted.to_json() for wanted in claim.quantities()],
-                "points": coverage.points(claim.quantities()),
-            }
+            ClaimRow(
+                study=coverage.study.id,
+                claim=claim.id,
+                quote=claim.quote,
+                place=claim.place,
+                engine=coverage.engine,
+                setup=coverage.results.setup,
+                statistic=judgement.statistic,
+                observed=judgement.observed,
+                low=judgement.low,
+                high=judgement.high,
+                margin=judgement.margin,
+                runs_passing=str(judgement.passing or ""),
+                counted=claim.is_counted,
+                verdict=judgement.verdict,
+                reason_code=judgement.reason_code,
+                reason=judgement.reason,
+                statistic_unit=statistic_unit(claim),
+                points=coverage.points(claim.quantities()),
+                quantities=[wanted.to_json() for wanted in claim.quantities()],
+                reasons=judgement.reasons,
+            )
         )
     return rows
 

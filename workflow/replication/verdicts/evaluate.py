@@ -22,16 +22,22 @@ from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.published_run import LEAST_RUNS
 from replication.verdicts.sample import Coverage
-from replication.verdicts.verdict_table import merge_verdicts, write_verdicts
+from replication.verdicts.verdict_table import ClaimRow, merge_verdicts, write_verdicts
 
 
-def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
-    """Judge one study and write its cells, claims and audit."""
+def evaluate_study(
+    study: Study, published: Path, results: Sequence[Results], out_dir: Path
+) -> None:
+    """Judge one study by its results, one for each set-up; write its cells, claims and audit."""
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
-    engines = Coverage.of_all(study, results)
-    claims = [row for claim in study.claims for row in evaluate_claim(claim, engines)]
-    judged = evaluate_cells(cells, engines, impossible_cells(audit))
+    coverages: list[Coverage] = []
+    for of_setup in results:
+        coverages += Coverage.of_all(study, of_setup)
+    claims: list[ClaimRow] = []
+    for claim in study.claims:
+        claims += evaluate_claim(claim, coverages)
+    judged = evaluate_cells(cells, coverages, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
     tables.write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), tables.AUDIT_COLUMNS)
 

@@ -13,8 +13,9 @@ data/README.md explains them (`counts.csv`); shares are of the tested.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,41 +25,101 @@ from replication.engines.catalogue import ENGINES
 from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
+from replication.study.setup import Setup
 from replication.study.verdict import Verdict
 from replication.verdicts.published_run import CENTRAL
 
-#: A row of the typed table; a missing value is None.
-Judged = dict[str, Any]
 
-_TEXT, _NUMBER = pa.string(), pa.float64()
-_POINTS = pa.list_(pa.struct([("experiment", _TEXT), ("point", _TEXT)]))
-_TYPES = {
-    **dict.fromkeys(("published", "published_half_ulp", "relative_deviation"), _NUMBER),
-    **dict.fromkeys(("reproduced_mean", "reproduced_low", "reproduced_high"), _NUMBER),
-    **dict.fromkeys(("observed", "low", "high", "accepted_margin", "display_factor"), _NUMBER),
-    "n": pa.int64(),
-    **dict.fromkeys(("counted", "compatible"), pa.bool_()),
-    "points": _POINTS,
-    **dict.fromkeys(("quantities", "reasons"), pa.list_(_TEXT)),
-}
-#: Columns that the CSV files do not have; `quantities` are JSON of `study.claim_model.Quantity`.
-_SHARED = ("points", "quantities", "reasons")
-_SHOWN = ("row_label", "column_label", "display_unit", "display_factor", "accepted_margin")
-COLUMNS = {
-    # `compatible`: whether a number of one published run lies in the central 95 % of our runs.
-    "cells": (*tables.CELL_COLUMNS, *_SHOWN, "compatible", *_SHARED),
-    "claims": (*tables.CLAIM_COLUMNS, "statistic_unit", *_SHARED),
-}
+@dataclass(frozen=True)
+class CellRow:
+    """A published number, ours on one engine under one set-up, and the verdict.
+
+    An undefined number is NaN. Columns up to `reason` are those of cells.csv.
+    """
+
+    study: str
+    table: str
+    row: str
+    column: str
+    kind: str
+    engine: str
+    setup: Setup
+    unit: str
+    published: float
+    published_half_ulp: float
+    reproduced_mean: float
+    reproduced_low: float
+    reproduced_high: float
+    n: int
+    relative_deviation: float
+    verdict: Verdict
+    reason_code: str
+    reason: str
+    row_label: str
+    column_label: str
+    display_unit: str
+    display_factor: float
+    accepted_margin: float
+    #: Whether a number of one published run lies in our central 95 %; None if untested.
+    compatible: bool | None
+    points: list[dict[str, str]]
+    #: JSON of `study.claim_model.Quantity`.
+    quantities: list[str]
+    reasons: list[str]
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """The verdict on a claim on one engine under one set-up, and the statistic.
+
+    An undefined number is NaN. Columns up to `reason` are those of claims.csv.
+    """
+
+    study: str
+    claim: str
+    quote: str
+    place: str
+    engine: str
+    setup: Setup
+    statistic: str
+    observed: float
+    low: float
+    high: float
+    margin: str
+    runs_passing: str
+    counted: bool
+    verdict: Verdict
+    reason_code: str
+    reason: str
+    statistic_unit: str
+    points: list[dict[str, str]]
+    #: JSON of `study.claim_model.Quantity`.
+    quantities: list[str]
+    reasons: list[str]
+
+
+#: Either type of row.
+RowType = TypeVar("RowType", CellRow, ClaimRow)
+#: The name of the table.
 NAME = "verdicts.parquet"
 #: The column that has "cells" or "claims".
 KIND = "item"
-SCHEMA = pa.schema(
-    [
-        (column, _TYPES.get(column, _TEXT))
-        for column in dict.fromkeys([KIND, *COLUMNS["cells"], *COLUMNS["claims"]])
-    ]
-)
-Rows = Iterable[Mapping[str, Any]]
+_KINDS: dict[str, type[CellRow] | type[ClaimRow]] = {"cells": CellRow, "claims": ClaimRow}
+COLUMNS = {kind: tuple(get_type_hints(row)) for kind, row in _KINDS.items()}
+_TEXT = pa.string()
+_ARROW_TYPES: dict[Any, pa.DataType] = {
+    str: _TEXT,
+    Setup: _TEXT,
+    Verdict: _TEXT,
+    float: pa.float64(),
+    int: pa.int64(),
+    bool: pa.bool_(),
+    bool | None: pa.bool_(),
+    list[str]: pa.list_(_TEXT),
+    list[dict[str, str]]: pa.list_(pa.struct([("experiment", _TEXT), ("point", _TEXT)])),
+}
+_FIELDS = {KIND: str, **get_type_hints(CellRow), **get_type_hints(ClaimRow)}
+SCHEMA = pa.schema([(column, _ARROW_TYPES[kind]) for column, kind in _FIELDS.items()])
 #: The primary engine if the paper's family did not run.
 DEFAULT = "ns3"
 #: What is counted, with its words on a page.
@@ -68,32 +129,50 @@ ALL_STUDIES = ""
 #: The table of all counts.
 COUNTS = "counts.csv"
 COUNT_COLUMNS = (
-    *("study", "engine", "what", "total", "tested"),
+    *("study", "engine", "setup", "what", "total", "tested"),
     *(word.replace(" ", "_") for word in Verdict),
     *("compared", "outside"),
 )
 
 
-def write_verdicts(folder: Path, cells: Rows, claims: Rows) -> None:
+def write_verdicts(folder: Path, cells: Iterable[CellRow], claims: Iterable[ClaimRow]) -> None:
     """Write the rows of cells and claims as a typed table, with the digits of CSV files."""
-    judged = [
-        {KIND: kind} | {column: _plain(row[column]) for column in COLUMNS[kind]}
-        for kind, rows in (("cells", cells), ("claims", claims))
-        for row in rows
+    fields = [
+        *({KIND: "cells"} | _plain(cell) for cell in cells),
+        *({KIND: "claims"} | _plain(claim) for claim in claims),
     ]
-    tables.write_parquet(pa.Table.from_pylist(judged, SCHEMA), folder / NAME)
+    tables.write_parquet(pa.Table.from_pylist(fields, SCHEMA), folder / NAME)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return None if math.isnan(value) else float(f"{value:.{tables.DIGITS}g}")
-    return value
+def _plain(row: CellRow | ClaimRow) -> dict[str, Any]:
+    """Return the fields of a row; undefined numbers are None."""
+    fields = dict(row.__dict__)
+    for column, value in fields.items():
+        if isinstance(value, float):
+            rounded = float(f"{value:.{tables.DIGITS}g}")
+            fields[column] = None if math.isnan(value) else rounded
+    return fields
 
 
-def read_verdicts(folder: Path, kind: str) -> list[Judged]:
-    """Return the rows of `read_table`."""
-    rows: list[Judged] = read_table(folder, kind).to_pylist()
-    return rows
+def _typed(row_type: type[RowType], fields: Mapping[str, Any]) -> RowType:
+    """Return the row with fields that `_plain` returned."""
+    values = dict(fields)
+    for column, kind in get_type_hints(row_type).items():
+        if kind is float and values[column] is None:
+            values[column] = math.nan
+    values["setup"] = Setup(values["setup"])
+    values["verdict"] = Verdict(values["verdict"])
+    return row_type(**values)
+
+
+def read_cells(folder: Path) -> list[CellRow]:
+    """Return the rows of numbers in a folder's typed table; errors as of `read_table`."""
+    return [_typed(CellRow, fields) for fields in read_table(folder, "cells").to_pylist()]
+
+
+def read_claims(folder: Path) -> list[ClaimRow]:
+    """Return the rows of claims in a folder's typed table; errors as of `read_table`."""
+    return [_typed(ClaimRow, fields) for fields in read_table(folder, "claims").to_pylist()]
 
 
 def read_table(folder: Path, kind: str = "") -> pa.Table:
@@ -118,8 +197,8 @@ def merge_verdicts(folders: Sequence[Path], primary: Mapping[str, str], out_dir:
     for kind, columns in (("cells", tables.CELL_COLUMNS), ("claims", tables.CLAIM_COLUMNS)):
         rows = read_table(out_dir, kind).select(list(columns)).to_pylist()
         tables.write_table(out_dir / f"{kind}.csv", rows, columns)
-    cells, claims = (read_verdicts(out_dir, kind) for kind in COLUMNS)
-    tables.write_table(out_dir / COUNTS, count_rows(cells, claims, primary), COUNT_COLUMNS)
+    counted = count_rows(read_cells(out_dir), read_claims(out_dir), primary)
+    tables.write_table(out_dir / COUNTS, counted, COUNT_COLUMNS)
 
 
 class EngineCoverage(NamedTuple):
@@ -147,12 +226,12 @@ def engine_coverage(design: Iterable[Mapping[str, str]]) -> dict[str, EngineCove
     for row in design:
         refusal = "" if is_supported(row) else row["reason"]
         refusals.setdefault(row["engine"], {})[row["experiment"], row["point"]] = refusal
-    found = {}
+    coverage = {}
     for engine, answers in refusals.items():
         reasons = [reason for reason in answers.values() if reason]
         ran, once = len(answers) - len(reasons), tuple(dict.fromkeys(reasons))
-        found[engine] = EngineCoverage(engine, ran, len(answers), once)
-    return found
+        coverage[engine] = EngineCoverage(engine, ran, len(answers), once)
+    return coverage
 
 
 class PrimaryEngine(NamedTuple):
@@ -179,12 +258,12 @@ def primary_engine(original: str, parts: Mapping[str, EngineCoverage]) -> Primar
 
 def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str, str]:
     """Return the primary engine of each study, from the design in `data`."""
-    found = {}
+    chosen = {}
     for study in studies:
         design = tables.read_rows(data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
         original = load_study(root, study).original_system.engine
-        found[study] = primary_engine(original, engine_coverage(design)).engine
-    return found
+        chosen[study] = primary_engine(original, engine_coverage(design)).engine
+    return chosen
 
 
 class Share(NamedTuple):
@@ -203,9 +282,9 @@ class Tally:
     outside = Share(0, 0)
 
     def __init__(self, words: Iterable[str]) -> None:
-        found = Counter(words)
-        self.by_verdict = {verdict: found[verdict] for verdict in Verdict}
-        self.total = found.total()
+        counted = Counter(words)
+        self.by_verdict = {verdict: counted[verdict] for verdict in Verdict}
+        self.total = counted.total()
         self.tested = self.total - self.by_verdict[Verdict.NOT_TESTABLE]
 
     def share(self, word: str) -> Share:
@@ -219,48 +298,63 @@ class Numbers(Tally):
     A trace is a table, and its flows are the table's rows.
     """
 
-    def __init__(self, rows: Iterable[Judged]) -> None:
+    def __init__(self, rows: Iterable[CellRow]) -> None:
         rows = list(rows)
-        super().__init__(row["verdict"] for row in rows)
-        self.tables = len({(row["study"], row["table"]) for row in rows})
-        self.rows = len({(row["study"], row["table"], row["row"]) for row in rows})
+        super().__init__(row.verdict for row in rows)
+        self.tables = len({(row.study, row.table) for row in rows})
+        self.rows = len({(row.study, row.table, row.row) for row in rows})
         #: How many are numbers of one published run; the others have a tolerance.
-        self.of_one_run = sum(row["accepted_margin"] is None for row in rows)
-        compared = [row["compatible"] for row in rows if row["compatible"] is not None]
+        self.of_one_run = sum(math.isnan(row.accepted_margin) for row in rows)
+        compared = [row.compatible for row in rows if row.compatible is not None]
         self.outside = Share(compared.count(False), len(compared))
         #: How many chance would put outside if the published runs were runs of ours.
         self.outside_by_chance = (1 - CENTRAL[1] + CENTRAL[0]) * len(compared)
 
 
-def tallies(cells: Iterable[Judged], claims: Iterable[Judged]) -> dict[str, Tally]:
-    """Count rows of the verdict table, of one engine for each study, by what is counted."""
+def tallies(cells: Iterable[CellRow], claims: Iterable[ClaimRow]) -> dict[str, Tally]:
+    """Count rows of one set-up, and of one engine for each study, by what is counted."""
     cells = list(cells)
     return {
-        "printed": Numbers(row for row in cells if row["kind"] == "printed"),
-        "trace": Numbers(row for row in cells if row["kind"] == "trace"),
-        "claims": Tally(row["verdict"] for row in claims if row["counted"]),
+        "printed": Numbers(row for row in cells if row.kind == "printed"),
+        "trace": Numbers(row for row in cells if row.kind == "trace"),
+        "claims": Tally(row.verdict for row in claims if row.counted),
     }
 
 
+def rows_on(
+    rows: Iterable[RowType], engines: Mapping[str, str], setup: Setup = Setup.DEFAULTS
+) -> list[RowType]:
+    """Return the rows of one set-up, and of the one engine of each study.
+
+    `engines` has the engine of each study; rows without an engine belong to every engine.
+    """
+    chosen = [row for row in rows if row.setup == setup and row.study in engines]
+    return [row for row in chosen if row.engine in ("", engines[row.study])]
+
+
 def count_rows(
-    cells: Sequence[Judged], claims: Sequence[Judged], primary: Mapping[str, str]
+    cells: Sequence[CellRow], claims: Sequence[ClaimRow], primary: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of counts.csv: each study on each engine, then all on their `primary` one."""
-    engines = {row["engine"] for row in (*cells, *claims)} - {""}
-    counted = [
-        (study, engine, {study: engine}) for study in sorted(primary) for engine in sorted(engines)
-    ]
-    for study, engine, chosen in [*counted, (ALL_STUDIES, "", primary)]:
-        # Rows without an engine belong to every engine.
-        own_cells, own_claims = (
-            [r for r in rows if r["study"] in chosen and r["engine"] in ("", chosen[r["study"]])]
-            for rows in (cells, claims)
-        )
-        for what, tally in tallies(own_cells, own_claims).items():
-            if tally.total:
-                yield {
-                    **{"study": study, "engine": engine, "what": what},
-                    **{"total": tally.total, "tested": tally.tested},
-                    **{word.replace(" ", "_"): n for word, n in tally.by_verdict.items()},
-                    **{"compared": tally.outside.whole, "outside": tally.outside.part},
-                }
+    """Yield the rows of counts.csv, for each set-up.
+
+    Each study is counted on each engine, then all studies on their `primary` one.
+    """
+    engines = {cell.engine for cell in cells} | {claim.engine for claim in claims}
+    places = [(study, engine) for study in sorted(primary) for engine in sorted(engines - {""})]
+    for study, engine in [*places, (ALL_STUDIES, "")]:
+        chosen = {study: engine} if study else primary
+        for setup in Setup:
+            counted = tallies(rows_on(cells, chosen, setup), rows_on(claims, chosen, setup))
+            for what, tally in counted.items():
+                if tally.total:
+                    yield {
+                        "study": study,
+                        "engine": engine,
+                        "setup": setup,
+                        "what": what,
+                        "total": tally.total,
+                        "tested": tally.tested,
+                        **{word.replace(" ", "_"): n for word, n in tally.by_verdict.items()},
+                        "compared": tally.outside.whole,
+                        "outside": tally.outside.part,
+                    }

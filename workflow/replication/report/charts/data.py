@@ -17,6 +17,7 @@ from replication.metrics.statistic import estimate
 from replication.study.claim_model import Quantity
 from replication.study.files import read_yaml
 from replication.study.parameter import Factor
+from replication.study.setup import Setup
 from replication.study.study import Experiment
 from replication.study.table import read_parquet
 from replication.verdicts.verdict_table import read_table
@@ -188,10 +189,12 @@ def flow_label(flow: Mapping[str, object]) -> str:
     return name if name.lower().endswith(identifier.lower()) else f"{identifier} ({name})"
 
 
-def read_judged(data: Path, study: str, kind: str) -> pd.DataFrame:
-    """Read the judged "cells" or "claims" of a study."""
+def read_judged(
+    data: Path, study: str, kind: str, setup: Setup = Setup.DEFAULTS
+) -> pd.DataFrame:
+    """Read the judged "cells" or "claims" of a study under a set-up."""
     judged: pd.DataFrame = read_table(data / "evaluation" / study, kind).to_pandas()
-    return judged
+    return judged[judged["setup"] == setup].reset_index(drop=True)
 
 
 class PublishedValue(NamedTuple):

@@ -127,7 +127,7 @@ def _disagreements(
     for key, rows in grouped(apart, "study", "group", "left", "right").items():
         study, group, left, right = key
         first, causes = rows[0], rows[0]["causes"].split("; ")
-        column = f"{source.table_name(first)}, {first['column'].replace('_', ' ')}"
+        column = f"{source.table_name(study, first['table'])}, {first['column'].replace('_', ' ')}"
         measured = by_item.get(key, [])
         quotes = {one.id: one.quote for one in source.studies[study].claims}
         beyond = dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true")

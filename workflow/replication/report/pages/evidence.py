@@ -23,6 +23,7 @@ from replication.report.pages.shown import amount
 from replication.report.pages.source import Source, of_study, read_if_there
 from replication.study import table
 from replication.study.files import read_json
+from replication.study.setup import Setup
 from replication.study.study import Study
 from replication.study.table import Row, grouped, read_rows
 from replication.study.verdict import Verdict
@@ -106,9 +107,9 @@ def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     path = source.data / "sensitivity" / study.id / "claims.csv"
     rows = read_rows(path, robustness.TABLES["claims"])
     counted = {claim.id for claim in study.claims if claim.is_counted}
-    judged = of_study(source.claims, study.id)
-    untested = [row for row in judged if row["verdict"] == Verdict.NOT_TESTABLE]
-    keys = {(row["claim"], row["engine"]) for row in untested}
+    judged = [row for row in of_study(source.claims, study.id) if row.setup == Setup.DEFAULTS]
+    untested = [row for row in judged if row.verdict == Verdict.NOT_TESTABLE]
+    keys = {(row.claim, row.engine) for row in untested}
     tested = [r for r in rows if not keys & {(r["claim"], ""), (r["claim"], r["engine"])}]
     kept = [row for row in tested if row["claim"] in counted]
     return kept, [row["claim"] for row in rows if row not in kept]

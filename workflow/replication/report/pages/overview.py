@@ -28,32 +28,40 @@ from replication.study.claim_model import (
     sides,
 )
 from replication.study.published import published_path, read_published
+from replication.study.setup import Setup
 from replication.study.study import REGIONS_TABLE, Study
 from replication.study.table import grouped
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.self_consistency import printed_numbers
-from replication.verdicts.verdict_table import Judged, Share, tallies
+from replication.verdicts.verdict_table import CellRow, Share, Tally, tallies
 from replication.verdicts.wording import lower, wording
 
 
 def overview(source: Source) -> dict[str, Any]:
     """Return what the first page shows except its findings and charts."""
-    cells, claims = source.on_primary(source.cells), source.on_primary(source.claims)
     return {
+        "setups": source.setups,
         "lines": [
             {
                 "study": study,
-                "counted": tallies(of_study(cells, name), of_study(claims, name)),
+                "counted": {setup: _counted(source, name, setup) for setup in source.setups},
                 "primary": source.primary_engines[name],
                 "explanation": explanation_of(source.root, source.data, study),
             }
             for name, study in source.studies.items()
         ],
         "impossible": _impossible(source),
-        "deviations": _deviations(source, cells),
+        "deviations": _deviations(source, source.on_primary(source.cells)),
         "divided": list(_divided(source)),
     }
+
+
+def _counted(source: Source, study: str, setup: Setup) -> dict[str, Tally]:
+    """Return the counts of a study under a set-up on its primary engine."""
+    cells = of_study(source.on_primary(source.cells, setup), study)
+    claims = of_study(source.on_primary(source.claims, setup), study)
+    return tallies(cells, claims)
 
 
 def primary_cells(source: Source, study: Study) -> pd.DataFrame:
@@ -83,23 +91,29 @@ def _impossible(source: Source) -> list[tuple[Study, int, str]]:
     """Return the number of impossible values of each study, and the reason of the first."""
     rows = [row for row in source.findings if row["finding"] == Verdict.IMPOSSIBLE]
     return [
-        (source.studies[study], len(own), f"{source.table_name(own[0])}: {own[0]['reason']}")
+        (
+            source.studies[study],
+            len(own),
+            f"{source.table_name(study, own[0]['table'])}: {own[0]['reason']}",
+        )
         for (study,), own in grouped(rows, "study").items()
     ]
 
 
-def _deviations(source: Source, cells: Sequence[Judged]) -> list[tuple[Study, str, Judged]]:
+def _deviations(source: Source, cells: Sequence[CellRow]) -> list[tuple[Study, str, CellRow]]:
     """Return the number of each study that deviates most, with its name, largest first."""
-    tested = [row for row in cells if row["verdict"] != Verdict.NOT_TESTABLE]
-    sized = [row for row in tested if shown.parse(row["relative_deviation"]) is not None]
+    tested = [row for row in cells if row.verdict != Verdict.NOT_TESTABLE]
+    sized = [row for row in tested if shown.parse(row.relative_deviation) is not None]
     worst = [max(own, key=_factor) for own in grouped(sized, "study").values()]
     worst.sort(key=_factor, reverse=True)
-    return [(source.studies[row["study"]], source.table_name(row), row) for row in worst]
+    return [
+        (source.studies[row.study], source.table_name(row.study, row.table), row) for row in worst
+    ]
 
 
-def _factor(row: Judged) -> float:
+def _factor(row: CellRow) -> float:
     """Return the factor by which a number deviates; a third counts as three times."""
-    ratio = max(1 + float(row["relative_deviation"]), 1e-9)
+    ratio = max(1 + row.relative_deviation, 1e-9)
     return max(ratio, 1 / ratio)
 
 
@@ -107,11 +121,12 @@ def _divided(source: Source) -> Iterator[dict[str, Any]]:
     """Yield for each study the claims on which engines disagree: their share, and the first."""
     for name, study in source.studies.items():
         engines = source.shown_engines(name)
-        rows = [r for r in of_study(source.claims, name) if r["counted"]]
-        rows = [r for r in rows if r["verdict"] in DECIDED and r["engine"] in engines]
+        rows = [row for row in of_study(source.claims, name) if row.setup == Setup.DEFAULTS]
+        rows = [row for row in rows if row.counted and row.engine in engines]
+        rows = [row for row in rows if row.verdict in DECIDED]
         several = [own for own in grouped(rows, "claim").values() if len(own) > 1]
-        if apart := [own for own in several if len({row["verdict"] for row in own}) > 1]:
-            first = sorted(apart[0], key=lambda row: engines.index(row["engine"]))
+        if apart := [own for own in several if len({row.verdict for row in own}) > 1]:
+            first = sorted(apart[0], key=lambda row: engines.index(row.engine))
             yield {"study": study, "share": Share(len(apart), len(several)), "first": first}
 
 

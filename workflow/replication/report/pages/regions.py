@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from replication.compare.agreement import load_differences
-from replication.compare.verdicts import compare_verdicts
+from replication.compare.verdicts import Judged, compare_verdicts
 from replication.engines.catalogue import ENGINES
 from replication.explore.modern_kernel import modern_results
 from replication.explore.regions.region_model import load_region, load_settings, region_path
@@ -110,7 +110,11 @@ def modern_views(source: Source) -> Iterator[dict[str, Any]]:
     for found in modern_results(source.root, source.data):
         if (study := source.studies.get(found["study"])) is None:
             continue
-        rows = of_study(source.on_primary(source.claims), study.id)
+        rows = map(Judged.of_claim, of_study(source.on_primary(source.claims), study.id))
+        modern = [
+            Judged(item=(one["claim"],), verdict=one["verdict"], reason=one["reason"])
+            for one in found["claims"]
+        ]
         quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
         claims: list[dict[str, Any]] = [
             {
@@ -118,10 +122,10 @@ def modern_views(source: Source) -> Iterator[dict[str, Any]]:
                 "quote": quotes[one.item[0]],
                 "own": one.verdicts[0] or Verdict.NOT_TESTABLE,
                 "modern": one.verdicts[1],
-                "reason": str(one.known["reason"]),
+                "reason": one.known.reason,
                 "differs": one.agrees is False,
             }
-            for one in compare_verdicts(rows, found["claims"], same=())
+            for one in compare_verdicts(rows, modern, same=())
             if one.after and one.item[0] in quotes
         ]
         yield {

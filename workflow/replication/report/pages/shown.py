@@ -9,7 +9,7 @@ import pandas as pd
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.study.table import written
 from replication.study.verdict import Verdict
-from replication.verdicts.verdict_table import Judged, tallies
+from replication.verdicts.verdict_table import CellRow, ClaimRow, tallies
 from replication.verdicts.wording import figure
 
 MISSING = "–"
@@ -111,7 +111,7 @@ BADGES = (
 BADGE_OF = {badge.word: badge for badge in BADGES}
 
 
-def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> dict[str, Any]:
+def answer(cells: Sequence[CellRow], claims: Iterable[ClaimRow]) -> dict[str, Any]:
     """Return the counts of numbers and claims, and the errors of numbers, for `parts.html`.
 
     An error is the median absolute deviation and the number of values that are too high or too low;
@@ -119,7 +119,7 @@ def answer(cells: Sequence[Judged], claims: Iterable[Judged]) -> dict[str, Any]:
     """
     errors = {}
     for kind in ("printed", "trace"):
-        own = [parse(row["relative_deviation"]) for row in cells if row["kind"] == kind]
+        own = [parse(row.relative_deviation) for row in cells if row.kind == kind]
         deviations = pd.Series(own, dtype=float).dropna()
         above, total = int((deviations > 0).sum()), len(deviations)
         side, most = ("high", above) if above > total / 2 else ("low", int((deviations < 0).sum()))

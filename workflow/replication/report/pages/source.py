@@ -1,7 +1,8 @@
 """The input of the report (verdicts, design, provenance, studies), and links to points."""
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +14,23 @@ from replication.report.charts.data import labels_of, proper
 from replication.report.charts.figure import file_of, name_of
 from replication.study import table as tables
 from replication.study.files import read_json
+from replication.study.setup import Setup
 from replication.study.study import Study
-from replication.study.table import AnyRow, Row, read_rows
+from replication.study.table import AnyRow, Row, field_of, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts import verdict_table
 from replication.verdicts.audit import CONSISTENT
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import EngineCoverage, Judged, is_supported, read_verdicts
+from replication.verdicts.verdict_table import (
+    CellRow,
+    ClaimRow,
+    EngineCoverage,
+    RowType,
+    is_supported,
+    read_cells,
+    read_claims,
+    rows_on,
+)
 from replication.verdicts.wording import table_names
 
 #: Columns of a cell that readers see.
@@ -43,8 +54,8 @@ class Source:
 
     root: Path
     data: Path
-    cells: list[Judged]
-    claims: list[Judged]
+    cells: list[CellRow]
+    claims: list[ClaimRow]
     audit: list[Row]
     provenance: dict[str, Any]
     self_consistency: dict[tuple[str, str], Row]
@@ -54,12 +65,11 @@ class Source:
     def load(cls, root: Path, data: Path, downloads: str = "data") -> Self:
         """Read the merged tables in `data`; InputError if one is missing or malformed."""
         of_papers = read_rows(data / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
-        cells = read_verdicts(data, "cells")
         return cls(
             root=root,
             data=data,
-            cells=[row | {name: proper(row[name]) for name in LABELS} for row in cells],
-            claims=read_verdicts(data, "claims"),
+            cells=[_with_names(row) for row in read_cells(data)],
+            claims=read_claims(data),
             audit=read_rows(data / "audit.csv", tables.AUDIT_COLUMNS),
             provenance=read_json(data / "provenance.json"),
             self_consistency={(row["study"], row["claim"]): row for row in of_papers},
@@ -69,7 +79,8 @@ class Source:
     @cached_property
     def studies(self) -> dict[str, Study]:
         """The evaluated studies by id, sorted."""
-        names = {row["study"] for row in (*self.cells, *self.claims, *self.audit)}
+        names = {cell.study for cell in self.cells} | {claim.study for claim in self.claims}
+        names |= {row["study"] for row in self.audit}
         return {name: load_study_of(self.root, self.data, name) for name in sorted(names)}
 
     @cached_property
@@ -97,13 +108,22 @@ class Source:
         ran = [engine for engine, part in parts.items() if part.ran and engine != primary]
         return [primary, *ran] if primary else ran
 
-    def on_primary(self, rows: list[Judged]) -> list[Judged]:
-        """Return the rows on the primary engine of their study, or on no engine."""
-        return [r for r in rows if r["engine"] in ("", self.primary_engines[r["study"]].engine)]
+    def on_primary(
+        self, rows: Sequence[RowType], setup: Setup = Setup.DEFAULTS
+    ) -> list[RowType]:
+        """Return the rows of a set-up on the primary engine of their study, or on no engine."""
+        engines = {name: primary.engine for name, primary in self.primary_engines.items()}
+        return rows_on(rows, engines, setup)
 
-    def table_name(self, row: Mapping[str, Any]) -> str:
-        """Return the name of the table that a number's row belongs to; empty for a claim."""
-        return table_names(self.studies[row["study"]]).get(row["table"], "")
+    @cached_property
+    def setups(self) -> list[Setup]:
+        """The set-ups that any study has verdicts of, `defaults` first."""
+        judged = {cell.setup for cell in self.cells} | {claim.setup for claim in self.claims}
+        return [setup for setup in Setup if setup in judged | {Setup.DEFAULTS}]
+
+    def table_name(self, study: str, table: str) -> str:
+        """Return the name of a table of a study; empty for a claim, which has none."""
+        return table_names(self.studies[study]).get(table, "")
 
     @cached_property
     def findings(self) -> list[Row]:
@@ -134,14 +154,24 @@ class Source:
         file = f"runs/{file_of(name_of(study, experiment, point))}.html"
         return PointLink(labels_of(json.loads(levels), factors), file)
 
-    def under(self, rows: Sequence[Judged]) -> list[PointLink]:
+    def under(self, rows: Sequence[CellRow] | Sequence[ClaimRow]) -> list[PointLink]:
         """Return the points that a number or claim rests on, given its rows on all engines."""
-        wanted = {(point["experiment"], point["point"]) for row in rows for point in row["points"]}
-        return [link for key, link in self.points(rows[0]["study"]).items() if key in wanted]
+        points = itertools.chain.from_iterable(row.points for row in rows)
+        wanted = {(point["experiment"], point["point"]) for point in points}
+        return [link for key, link in self.points(rows[0].study).items() if key in wanted]
 
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design."""
         return read_rows(self.data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
+
+
+def _with_names(cell: CellRow) -> CellRow:
+    """Return a cell whose labels have the names of congestion controls and queues."""
+    return replace(
+        cell,
+        row_label=proper(cell.row_label),
+        column_label=proper(cell.column_label),
+    )
 
 
 def read_if_there(path: Path, columns: Sequence[str]) -> list[Row]:
@@ -151,7 +181,7 @@ def read_if_there(path: Path, columns: Sequence[str]) -> list[Row]:
 
 def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
     """Return the rows of one study."""
-    return [row for row in rows if row["study"] == study]
+    return [row for row in rows if field_of(row, "study") == study]
 
 
 def cell_id(table: str, row: str, column: str) -> str:

@@ -13,10 +13,11 @@ from replication.report.pages import shown
 from replication.report.pages.source import Source, cell_id, of_study
 from replication.study.claim_model import Claim
 from replication.study.published import Table, published_path, read_published
+from replication.study.setup import Setup
 from replication.study.study import Experiment, Study
 from replication.study.table import Row, grouped
 from replication.study.verdict import Verdict
-from replication.verdicts.verdict_table import Judged, Numbers, is_supported
+from replication.verdicts.verdict_table import CellRow, ClaimRow, Numbers, is_supported
 from replication.verdicts.wording import table_name, table_names, wording
 
 #: A published number with ours, as `_cells` makes it, or a table, as `_table` makes it.
@@ -28,12 +29,12 @@ def study_page(
 ) -> dict[str, Any]:
     """Return what the pages of a study and its evidence show; figures are by experiment."""
     engines = ("", *source.shown_engines(study.id))
-    cells = [row for row in of_study(source.cells, study.id) if row["engine"] in engines]
-    claims = [row for row in of_study(source.claims, study.id) if row["engine"] in engines]
+    cells = [row for row in of_study(source.cells, study.id) if row.engine in engines]
+    claims = [row for row in of_study(source.claims, study.id) if row.engine in engines]
     design = source.design(study.id)
     tables: dict[str, list[_View]] = {}
     for number, table in enumerate(study.tables, start=1):
-        if rows := [row for row in cells if row["table"] == table.id]:
+        if rows := [row for row in cells if row.table == table.id]:
             view = _table(f"table-{number}", table, rows, source)
             tables.setdefault(table.experiment, []).append(view)
     cards = list(_claim_cards(source, study, claims))
@@ -45,8 +46,8 @@ def study_page(
     for e in study.experiments:
         own = [row for row in design if row["experiment"] == e.id]
         ran = [row for row in own if is_supported(row)]
-        printed = [row for row in numbers if printed_for.get(row["table"]) == e.id]
-        judged = [row for row in results_of_claims if homes.get(row["claim"]) == e.id]
+        printed = [row for row in numbers if printed_for.get(row.table) == e.id]
+        judged = [row for row in results_of_claims if homes.get(row.claim) == e.id]
         experiments.append(
             {
                 "experiment": e,
@@ -60,6 +61,8 @@ def study_page(
         )
     failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
     answer = shown.answer(numbers, results_of_claims)
+    textbook_claims = source.on_primary(claims, Setup.TEXTBOOK)
+    textbook_cells = source.on_primary(cells, Setup.TEXTBOOK)
     counted = answer["counted"].values()
     ours = [row for row in design if is_supported(row)]
     return {
@@ -72,6 +75,8 @@ def study_page(
         "checks": len(of_study(source.audit, study.id)),
         "table_names": table_names(study),
         "answer": answer,
+        "has_textbook": bool(textbook_claims or textbook_cells),
+        "textbook_answer": shown.answer(textbook_cells, textbook_claims),
         "runs": len(ours),
         "scenarios": len({(row["engine"], row["scenario"]) for row in ours}),
     }
@@ -82,7 +87,7 @@ def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_View, _V
     found: dict[str, list[tuple[_View, _View]]] = {}
     for table in [table for e in view["experiments"] for table in e["tables"]]:
         for cell in table["cells"]:
-            if cell["row"]["engine"] == view["primary"].engine:
+            if cell["row"].engine == view["primary"].engine:
                 for point in cell["points"]:
                     found.setdefault(point.file, []).append((table, cell))
     return found
@@ -101,12 +106,17 @@ def _points(source: Source, experiment: Experiment, design: list[Row]) -> Iterat
         }
 
 
-def _claim_cards(source: Source, study: Study, rows: Sequence[Judged]) -> Iterator[_View]:
-    """Yield the claims of a study with their rows, those of the primary engine first."""
+def _claim_cards(source: Source, study: Study, rows: Sequence[ClaimRow]) -> Iterator[_View]:
+    """Yield the claims of a study with their rows, those of the primary engine first.
+
+    `rows` of a card are those at the defaults, `textbook` those under the textbook set-up.
+    """
     engines = ["", *source.shown_engines(study.id)]
     for claim in study.claims:
-        results = [row for row in rows if row["claim"] == claim.id]
-        results.sort(key=lambda row: engines.index(row["engine"]))
+        judged = [row for row in rows if row.claim == claim.id]
+        judged.sort(key=lambda row: engines.index(row.engine))
+        results = [row for row in judged if row.setup == Setup.DEFAULTS]
+        textbook = [row for row in judged if row.setup == Setup.TEXTBOOK]
         tests = []
         for part in claim.tests():
             words = wording(study, part)
@@ -118,18 +128,20 @@ def _claim_cards(source: Source, study: Study, rows: Sequence[Judged]) -> Iterat
                 "tests": tests,
                 "measured": _measured(study, claim, results[0]),
                 "rows": results,
+                "textbook": textbook,
+                "textbook_measured": _measured(study, claim, textbook[0]) if textbook else "",
                 # Engines that ran other values than those of the study.
                 "substituted": [name for name in engines if study.substituted(name)],
                 # Whether the paper's own numbers pass the test.
                 "self_consistency": source.self_consistency.get((study.id, claim.id)),
-                "points": source.under(results),
+                "points": source.under(judged),
                 "changes": len(study.changes_to("claims", claim.id)),
             }
 
 
-def _measured(study: Study, claim: Claim, row: Judged) -> str:
-    """Return the statistic on the primary engine in words; empty if it was not measured."""
-    value = shown.parse(row["observed"])
+def _measured(study: Study, claim: Claim, row: ClaimRow) -> str:
+    """Return the statistic of a row in words; empty if it was not measured."""
+    value = shown.parse(row.observed)
     if value is None:
         return ""
     if len(tests := claim.tests()) > 1:
@@ -137,9 +149,9 @@ def _measured(study: Study, claim: Claim, row: Judged) -> str:
     return f"measured {wording(study, tests[0]).value(value)}"
 
 
-def _table(html_id: str, table: Table, rows: list[Judged], source: Source) -> _View:
+def _table(html_id: str, table: Table, rows: list[CellRow], source: Source) -> _View:
     """Return a published table; `html_id` is a safe id, which the paper's name may not be."""
-    study = rows[0]["study"]
+    study = rows[0].study
     engines, notes = source.shown_engines(study), _shared(rows)
     cells = list(_cells(rows, notes, source, table))
     name, primary = table_name(table.id, table.title), ("", *engines[:1])
@@ -147,12 +159,13 @@ def _table(html_id: str, table: Table, rows: list[Judged], source: Source) -> _V
         "html_id": html_id,
         "evidence": f"{study}~evidence.html",
         # The study's page leaves out tables of traces, which have many numbers.
-        "printed": any(row["kind"] == "printed" for row in rows),
+        "printed": any(row.kind == "printed" for row in rows),
         # "Table II" if the paper numbers it, and otherwise its title, which is not repeated.
         "name": name,
         "title": "" if name == table.title else table.title,
-        **_grid([cell for cell in cells if cell["row"]["engine"] in primary]),
+        **_grid([cell for cell in cells if cell["row"].engine in primary]),
         "cells": cells,
+        "has_textbook": any(cell["textbook"] for cell in cells),
         "tally": Numbers(source.on_primary(rows)),
         "tolerances": _tolerances(table),
         "engines": engines,
@@ -166,10 +179,10 @@ def _table(html_id: str, table: Table, rows: list[Judged], source: Source) -> _V
 
 def _grid(cells: Sequence[_View]) -> dict[str, Any]:
     """Return the paper's columns, each with the unit of its numbers if they share one, and rows."""
-    at = {(cell["row"]["row"], cell["row"]["column"]): cell for cell in cells}
+    at = {(cell["row"].row, cell["row"].column): cell for cell in cells}
     columns = grouped((cell["row"] for cell in cells), "column", "column_label")
-    units = [{shown.display_unit(row["unit"]) for row in own} for own in columns.values()]
-    rows = dict.fromkeys((cell["row"]["row"], cell["row"]["row_label"]) for cell in cells)
+    units = [{shown.display_unit(row.unit) for row in own} for own in columns.values()]
+    rows = dict.fromkeys((cell["row"].row, cell["row"].row_label) for cell in cells)
     return {
         "columns": [
             (label, next(iter(one)) if len(one) == 1 else "")
@@ -181,43 +194,61 @@ def _grid(cells: Sequence[_View]) -> dict[str, Any]:
 
 
 def _cells(
-    rows: Sequence[Judged], notes: Sequence[str], source: Source, table: Table
+    rows: Sequence[CellRow], notes: Sequence[str], source: Source, table: Table
 ) -> Iterator[_View]:
-    published = read_published(published_path(source.root, rows[0]["study"]))
+    """Yield each number on each engine at the defaults, with its value by the textbook set-up."""
+    published = read_published(published_path(source.root, rows[0].study))
     printed = {(number.table, number.row, number.column): number for number in published}
     by_key = grouped(rows, "table", "row", "column")
     points = {key: source.under(same) for key, same in by_key.items()}
+    textbook = {_place(row): row for row in rows if row.setup == Setup.TEXTBOOK}
     for row in rows:
-        key = (row["table"], row["row"], row["column"])
+        if row.setup != Setup.DEFAULTS:
+            continue
+        key = (row.table, row.row, row.column)
+        second = textbook.get(_place(row))
         yield {
             "row": row,
-            "unit": shown.display_unit(row["unit"]),
+            "unit": shown.display_unit(row.unit),
             "printed": printed.get(key),
             "published": _printed(row, table),
-            "reproduced": shown.number(row["reproduced_mean"], row["unit"]),
-            "verdict": shown.BADGE_OF[row["verdict"]],
-            "reason": " ".join(part for part in row["reasons"] if part not in notes),
+            **_judged(row, notes),
+            "textbook": _judged(second, notes) if second else None,
             "html_id": cell_id(*key),
             "points": points[key],
         }
 
 
-def _printed(row: Judged, table: Table) -> shown.Number:
+def _place(row: CellRow) -> tuple[str, ...]:
+    """Return what the rows of a number on one engine share under both set-ups."""
+    return row.table, row.row, row.column, row.engine
+
+
+def _judged(row: CellRow, notes: Sequence[str]) -> _View:
+    """Return our value, the verdict, and the reason without the sentences in `notes`."""
+    return {
+        "reproduced": shown.number(row.reproduced_mean, row.unit),
+        "verdict": shown.BADGE_OF[row.verdict],
+        "reason": " ".join(part for part in row.reasons if part not in notes),
+    }
+
+
+def _printed(row: CellRow, table: Table) -> shown.Number:
     """Return a number with the paper's digits and the factor that converts it to the metric."""
-    cell = table.cell or (table.columns or {}).get(row["column"])
+    cell = table.cell or (table.columns or {}).get(row.column)
     factor = cell.factor if cell else 1.0
-    value, half_ulp = row["published"] / factor, row["published_half_ulp"] / factor
-    digits = shown.published(value, half_ulp, row["unit"]).shown
+    value, half_ulp = row.published / factor, row.published_half_ulp / factor
+    digits = shown.published(value, half_ulp, row.unit).shown
     times = "" if factor == 1 else f" × {factor:g}"
-    return shown.Number(shown.number(row["published"], row["unit"]).raw, f"{digits}{times}")
+    return shown.Number(shown.number(row.published, row.unit).raw, f"{digits}{times}")
 
 
-def _shared(rows: Sequence[Judged]) -> list[str]:
+def _shared(rows: Sequence[CellRow]) -> list[str]:
     """Return the sentences that most reasons share across verdicts, to be shown once."""
     of: dict[str, list[str]] = {}
     for row in rows:
-        for part in dict.fromkeys(row["reasons"]):
-            of.setdefault(part, []).append(row["verdict"])
+        for part in dict.fromkeys(row.reasons):
+            of.setdefault(part, []).append(row.verdict)
     return [part for part, own in of.items() if 2 * len(own) > len(rows) and len(set(own)) > 1]
 
 
