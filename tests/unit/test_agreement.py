@@ -25,7 +25,7 @@ from replication.report.release import results_in
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.study import Study
-from replication.verdicts.verdict_table import read_verdicts, write_verdicts
+from replication.verdicts.verdict_table import read_cells, read_claims, write_verdicts
 
 from tests.unit.conftest import ROOT, claim, quantity, tolerance
 from tests.unit.report_project import Project, example, faster_on_ns3
@@ -98,37 +98,32 @@ def test_agreement_is_that_counted_by_hand(project):
     assert counts(pairs, CLAIM) == (6, 4, 3)
     # slow: inside on ns3, 25 % off on ns2. mid: 14 % off on both. fast: outside on both.
     assert counts(pairs, CELL) == (3, 3, 2)
-    (unequal,) = (pair for pair in pairs if pair.item == ("unequal",))
-    sides = unequal.before, unequal.after
-    assert [len(side["points"]) for side in sides] == [6, 4]
+    rows = read_claims(data / "evaluation" / "synthetic")
+    unequal = {row.engine: len(row.points) for row in rows if row.claim == "unequal"}
+    assert unequal == {"ns3": 6, "ns2": 4}
 
 
 def test_a_verdict_of_the_audit_is_not_compared(project):
     _, data = project
     folder = data / "evaluation" / "synthetic"
-    rows = read_verdicts(folder, "cells")
-    for row in rows:
-        if row["row"] == "fast":
-            row["verdict"] = "impossible"
-    write_verdicts(folder, rows, read_verdicts(folder, "claims"))
+    rows = [
+        replace(row, verdict=Verdict.IMPOSSIBLE) if row.row == "fast" else row
+        for row in read_cells(folder)
+    ]
+    write_verdicts(folder, rows, read_claims(folder))
     assert counts(pairs_of(data, "synthetic"), CELL) == (3, 2, 1)
-
-
-ITEM = {"study": "synthetic", "engine": "ns3", "verdict": "reproduced"}
 
 
 @pytest.mark.parametrize(
     ("low", "high", "word"),
     # Half-widths of 3 and 4 make 5 together, in quadrature.
-    [(16.1, 24.1, "no"), (17.1, 25.1, "yes"), (None, None, "not known")],
+    [(16.1, 24.1, "no"), (17.1, 25.1, "yes"), (math.nan, math.nan, "not known")],
 )
 def test_noise_is_both_half_widths_in_quadrature(low, high, word):
-    mean = 20.1 if low is None else (low + high) / 2
-    rows = [
-        {"reproduced_mean": 15.2, "reproduced_low": 12.2, "reproduced_high": 18.2},
-        {"reproduced_mean": mean, "reproduced_low": low, "reproduced_high": high},
-    ]
-    found = Compared(("1", "a", "b"), *(row | ITEM for row in rows))
+    mean = 20.1 if math.isnan(low) else (low + high) / 2
+    before = Judged(("1", "a", "b"), "reproduced", value=15.2, low=12.2, high=18.2)
+    after = Judged(("1", "a", "b"), "reproduced", value=mean, low=low, high=high)
+    found = Compared(before, after)
     assert found.beyond_noise == word
     assert found.row()["relative_change"] == pytest.approx((mean - 15.2) / 15.2)
 

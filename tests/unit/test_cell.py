@@ -29,7 +29,7 @@ def mapped(value=800e3, half_ulp=50.0, **tolerance):
 
 
 def verdict(cell, mean):
-    return judge_cell("synthetic", cell, "ns3", estimate([mean]))["verdict"]
+    return judge_cell("synthetic", cell, "ns3", estimate([mean])).verdict
 
 
 # -- the rule -------------------------------------------------------------------------------------
@@ -62,16 +62,16 @@ def test_a_perturbed_result_or_tolerance_flips_the_verdict(changes, mean, expect
 
 def test_the_interval_does_not_decide_a_cell_but_is_given():
     row = judge_cell("s", mapped(), "ns3", Estimate(800e3, 100e3, 1500e3, 3))
-    assert row["verdict"] == "reproduced"
-    assert (row["reproduced_low"], row["reproduced_high"], row["n"]) == (100e3, 1500e3, 3)
+    assert row.verdict == "reproduced"
+    assert (row.reproduced_low, row.reproduced_high, row.n) == (100e3, 1500e3, 3)
 
 
 def test_a_number_of_another_thing_is_not_testable_however_close(world):
     study = world.table(not_comparable={"slow": {"throughput": "The sender's count."}})
     (row,) = world.judge_cells(study, SLOW)
-    assert row["verdict"] == "not testable"
-    assert "The sender's count." in row["reason"]
-    assert row["reason_code"] == ReasonCode.PAPER_GIVES_TOO_LITTLE
+    assert row.verdict == "not testable"
+    assert "The sender's count." in row.reason
+    assert row.reason_code == ReasonCode.PAPER_GIVES_TOO_LITTLE
 
 
 def test_the_interval_of_an_index_of_fairness_ends_at_one(world):
@@ -81,28 +81,28 @@ def test_the_interval_of_an_index_of_fairness_ends_at_one(world):
     }
     study, printed = world.table({"jain": cell}), ("slow", "jain", "1", 0.9, "0.9")
     (row,) = world.judge_cells(study, printed, flows=uneven)
-    assert (row["n"], row["reproduced_high"]) == (3, 1.0) and row["reproduced_mean"] < 1
+    assert (row.n, row.reproduced_high) == (3, 1.0) and row.reproduced_mean < 1
     test = {"kind": "value", "of": quantity(variant="reno") | {"aggregate": "jain"}}
-    assert world.judge(test | {"expect": {"at_least": 0.5}}, flows=uneven)["high"] == 1.0
+    assert world.judge(test | {"expect": {"at_least": 0.5}}, flows=uneven).high == 1.0
 
 
 def test_an_impossible_value_is_impossible_however_close(world):
     study, flows = world.table(), lambda **_: {"throughput_bps": 400e3}
     cells, ran = world.mapped(study, SLOW), world.results(study, flows=flows)
     (row,) = evaluate_cells(cells, Coverage.of_all(study, ran), {cells[0].key: "Beyond the link."})
-    assert row["reproduced_mean"] == 800e3
-    assert row["verdict"] == "impossible" and not row["reason_code"]
+    assert row.reproduced_mean == 800e3
+    assert row.verdict == "impossible" and not row.reason_code
 
 
 def test_a_number_of_one_run_is_not_judged_by_a_mean(world):
     one_run = {"metric": "throughput_bps", "tolerance": {"factor": 1.5, "reason": "r"}}
     (row,) = world.judge_cells(world.table({"throughput": one_run}), SLOW)
-    assert (row["verdict"], row["reason_code"]) == ("not testable", ReasonCode.TOO_FEW_RUNS)
+    assert (row.verdict, row.reason_code) == ("not testable", ReasonCode.TOO_FEW_RUNS)
 
 
 def test_a_published_zero_has_no_relative_deviation():
     row = judge_cell("s", mapped(0.0, 0.5, absolute=2.0), "ns3", estimate([1.0]))
-    assert math.isnan(row["relative_deviation"]) and row["verdict"] == "reproduced"
+    assert math.isnan(row.relative_deviation) and row.verdict == "reproduced"
 
 
 @pytest.mark.parametrize(
@@ -116,15 +116,15 @@ def test_a_printed_standard_deviation_is_held_against_that_of_the_runs(world, re
     published = ("slow", "throughput", "bit/s", 4e5, "0.40")  # two flows: 2e5, 6e5 and 10e5
     flows = {"flows": lambda replicate, **_: {"throughput_bps": rates[replicate]}}
     (row,) = world.judge_cells(study, published, **flows, replicates=replicates)
-    assert row["verdict"] == verdict and row["quantities"] == []
+    assert row.verdict == verdict and row.quantities == []
     if replicates == 3:
-        assert row["reproduced_mean"] == pytest.approx(4e5)
+        assert row.reproduced_mean == pytest.approx(4e5)
         # sqrt(2 / 7.378) and sqrt(2 / 0.05064), chi-square with two degrees of freedom
-        assert row["reproduced_low"] == pytest.approx(0.5207 * 4e5, rel=1e-3)
-        assert row["reproduced_high"] == pytest.approx(6.2847 * 4e5, rel=1e-3)
+        assert row.reproduced_low == pytest.approx(0.5207 * 4e5, rel=1e-3)
+        assert row.reproduced_high == pytest.approx(6.2847 * 4e5, rel=1e-3)
     if replicates == 2:
-        assert "takes 3 replicates" in row["reason"]
-        assert row["reason_code"] == ReasonCode.TOO_FEW_RUNS
+        assert "takes 3 replicates" in row.reason
+        assert row.reason_code == ReasonCode.TOO_FEW_RUNS
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_a_printed_standard_deviation_judges_its_own_mean(world, published, prin
     rates = [3e5, 4e5, 5e5]
     flows = {"flows": lambda replicate, **_: {"throughput_bps": rates[replicate]}}
     rows = world.judge_cells(world.table(columns), *numbers, **flows, replicates=3)
-    assert rows[0]["verdict"] == verdict
-    assert ("of 5 published runs and our 3" in rows[0]["reason"]) == printed
+    assert rows[0].verdict == verdict
+    assert ("of 5 published runs and our 3" in rows[0].reason) == printed
     columns["throughput"]["tolerance"]["spread"]["column"] = "throughput"
     with pytest.raises(ValueError, match="has no standard deviations"):
         world.table(columns)
@@ -162,9 +162,9 @@ def test_a_column_in_another_unit_is_judged_in_the_metrics(world, factor, verdic
     study = world.table({"throughput": {**cell, "tolerance": {"relative": 0.001, "reason": "r"}}})
     published = ("slow", "throughput", "bit/s", 1e5, "100.0")  # bytes: 800000 bit/s +- 400
     (row,) = world.judge_cells(study, published, flows=lambda **_: {"throughput_bps": 400.5e3})
-    assert row["verdict"] == verdict
-    assert row["published"] == factor * 1e5
-    assert row["published_half_ulp"] == pytest.approx(factor * 50)
+    assert row.verdict == verdict
+    assert row.published == factor * 1e5
+    assert row.published_half_ulp == pytest.approx(factor * 50)
 
 
 def values(*rows):
@@ -195,8 +195,8 @@ def test_rows_can_be_flows_and_columns_levels(world):
             "throughput_bps": (1e5 if flow == "tcp1" else 2e5) * (variant == "vegas")
         },
     )
-    assert [row["reproduced_mean"] for row in found] == [1e5, 2e5]
-    assert [row["verdict"] for row in found] == ["reproduced", "not reproduced"]
+    assert [row.reproduced_mean for row in found] == [1e5, 2e5]
+    assert [row.verdict for row in found] == ["reproduced", "not reproduced"]
 
 
 LACKS = ReasonCode.ENGINE_LACKS_IT
@@ -212,8 +212,8 @@ LACKS = ReasonCode.ENGINE_LACKS_IT
 )
 def test_what_has_no_run_is_not_testable(world, what, given, code, said):
     (row,) = world.judge_cells(world.table(), SLOW, **{what: given})
-    assert (row["verdict"], row["reason_code"], row["n"]) == ("not testable", code, 0)
-    assert said in row["reason"]
+    assert (row.verdict, row.reason_code, row.n) == ("not testable", code, 0)
+    assert said in row.reason
 
 
 @pytest.mark.parametrize(
@@ -224,9 +224,9 @@ def test_a_count_of_a_shorter_run_decides_nothing(world, metric, unit, expected)
     cell = {"metric": metric, "tolerance": {"absolute": 100, "reason": "r"}}
     published = ("slow", "count", unit, 8, "8")
     (row,) = world.judge_cells(world.table({"count": cell}), published, duration_s=4.0)
-    assert row["verdict"] == expected
+    assert row.verdict == expected
     (row,) = world.judge_cells(world.table({"count": cell}), published)
-    assert row["verdict"] == "reproduced"
+    assert row.verdict == "reproduced"
 
 
 def test_a_replicate_that_drew_a_shorter_run_is_whole():

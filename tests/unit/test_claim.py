@@ -151,9 +151,9 @@ def test_the_reason_counts_the_runs(world):
         return {"throughput_bps": 120.0 if variant == "vegas" and replicate else 100.0}
 
     row = judge(world, ratio({"at_least": 1.1}), noisy)
-    assert row["runs_passing"] == "2 of 3" and "passes in 2 of 3 runs" in row["reason"]
+    assert row.runs_passing == "2 of 3" and "passes in 2 of 3 runs" in row.reason
     few = judge(world, ratio({"at_least": 1.3}, {"at_least": 1.0}), flows(vegas=120.0))
-    assert "The direction rests on 3 runs only." in few["reason"]
+    assert "The direction rests on 3 runs only." in few.reason
 
 
 @given(st.floats(-10, 10), st.floats(0, 5), st.floats(-10, 10), st.floats(0, 10))
@@ -236,9 +236,9 @@ KINDS = {
 def test_a_perturbed_result_flips_the_verdict(world, kind, which, expected):
     test, *rows = KINDS[kind]
     row = judge(world, test, rows[which])
-    assert row["verdict"] == expected, row["reason"]
+    assert row.verdict == expected, row.reason
     # A share is of the points on the left, not of pairs.
-    assert (kind, which) != ("share", 1) or row["observed"] == pytest.approx(2 / 3)
+    assert (kind, which) != ("share", 1) or row.observed == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"share"}))
@@ -246,14 +246,14 @@ def test_a_perturbed_threshold_flips_the_verdict(world, kind):
     test, good, weaker, *_ = KINDS[kind]
     # No correlation is above 1.
     good = weaker if kind == "trend" else good
-    observed = judge(world, test, good)["observed"]
+    observed = judge(world, test, good).observed
     if kind.startswith("equivalence"):
         stricter = {**test, "margin": 0.99 * observed}
     elif test["expect"].get("at_most") is not None:
         stricter = {**test, "expect": {"at_least": observed + 0.01}}
     else:
         stricter = {**test, "expect": {"at_least": observed * 1.01}}
-    assert judge(world, stricter, good)["verdict"] == Verdict.DIRECTION_ONLY
+    assert judge(world, stricter, good).verdict == Verdict.DIRECTION_ONLY
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -262,9 +262,9 @@ def test_spread_over_replicates_flips_the_verdict(world, kind):
     test, good, *_ = KINDS[kind]
     calm = judge(world, test, good)
     noisy = judge(world, test, lambda **run: {"throughput_bps": _shaken(good(**run), kind, **run)})
-    assert calm["verdict"] == Verdict.REPRODUCED
-    assert calm["low"] == calm["observed"] == calm["high"]
-    assert noisy["verdict"] != Verdict.REPRODUCED
+    assert calm.verdict == Verdict.REPRODUCED
+    assert calm.low == calm.observed == calm.high
+    assert noisy.verdict != Verdict.REPRODUCED
 
 
 def _shaken(row, kind, variant, replicate, access, **_):
@@ -283,7 +283,7 @@ def test_a_list_on_one_side_narrows_both(world):
     test = ratio({"at_least": 2.0}, reduce="minimum")
     test["left"] = quantity(variant="vegas", access=["slow", "mid"])
     row = judge(world, test, flows(vegas=[200.0, 200.0, 1.0]))
-    assert row["verdict"] == Verdict.REPRODUCED and "over 2 points" in row["reason"]
+    assert row.verdict == Verdict.REPRODUCED and "over 2 points" in row.reason
 
 
 def test_points_are_matched_within_a_replicate(world):
@@ -293,33 +293,33 @@ def test_points_are_matched_within_a_replicate(world):
         return {"throughput_bps": 10.0**replicate * (1.1 if variant == "vegas" else 1.0)}
 
     found = judge(world, ratio({"at_least": 1.05}), row)
-    assert found["verdict"] == Verdict.REPRODUCED
-    assert found["high"] - found["low"] < 1e-9
+    assert found.verdict == Verdict.REPRODUCED
+    assert found.high - found.low < 1e-9
 
 
 def test_nothing_over_nothing_is_equal_and_something_over_nothing_infinite(world):
     test = ratio({"at_least": 0.9, "at_most": 1.1})
-    assert judge(world, test, flows(vegas=0.0, reno=0.0))["observed"] == 1
-    assert judge(world, test, flows(vegas=1.0, reno=0.0))["observed"] == math.inf
+    assert judge(world, test, flows(vegas=0.0, reno=0.0)).observed == 1
+    assert judge(world, test, flows(vegas=1.0, reno=0.0)).observed == math.inf
 
 
 def test_two_points_are_a_whole_trend_and_three_almost_in_order_are_not(world):
     falls = over("trend") | {"expect": {"at_most": -1.0}}
     two = falls | {"of": quantity(access=["slow", "fast"])}
     row = judge(world, two, flows(*[[2.0, 3.0, 1.0]] * 3))
-    assert (row["verdict"], row["runs_passing"]) == (Verdict.REPRODUCED, "3 of 3")
-    assert judge(world, falls, flows(*[[2.0, 3.0, 1.0]] * 3))["verdict"] != Verdict.REPRODUCED
+    assert (row.verdict, row.runs_passing) == (Verdict.REPRODUCED, "3 of 3")
+    assert judge(world, falls, flows(*[[2.0, 3.0, 1.0]] * 3)).verdict != Verdict.REPRODUCED
 
 
 def test_a_crossover_may_be_from_the_left_side(world):
     left = {**KINDS["crossover"][0], "before": "left"}
-    assert judge(world, left, flows(reno=[90.0, 110.0, 110.0]))["verdict"] == Verdict.REPRODUCED
+    assert judge(world, left, flows(reno=[90.0, 110.0, 110.0])).verdict == Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize(("worst", "expected"), [(False, 5 / 6), (True, 1 / 2)])
 def test_the_mean_over_curves_is_not_the_worst(world, worst, expected):
     test, _, uneven, _ = KINDS["trend"]
-    assert judge(world, {**test, "worst": worst}, uneven)["observed"] == pytest.approx(expected)
+    assert judge(world, {**test, "worst": worst}, uneven).observed == pytest.approx(expected)
 
 
 ALMOST = [100.0, 100.4, 100.8]
@@ -336,8 +336,8 @@ ALMOST = [100.0, 100.4, 100.8]
 def test_what_is_tied_has_no_order(world, kind, relation, row):
     test = {**KINDS[kind][0], **relation}
     for tie in (0.0, 0.003):
-        assert judge(world, {**test, "tie": tie}, row)["verdict"] == Verdict.REPRODUCED
-    assert judge(world, {**test, "tie": 0.005}, row)["verdict"] == Verdict.NOT_REPRODUCED
+        assert judge(world, {**test, "tie": tie}, row).verdict == Verdict.REPRODUCED
+    assert judge(world, {**test, "tie": 0.005}, row).verdict == Verdict.NOT_REPRODUCED
 
 
 RATES = {"tcp1": 200.0, "tcp2": 50.0}
@@ -355,8 +355,8 @@ def test_flows_are_found_by_the_order_of_their_starts(world, starts, first):
     test = {"kind": "value", "of": of, "expect": {"at_least": 100.0}}
     study = world.claim(test, experiments=experiments)
     row = world.judge(study, flows=lambda flow, **_: {"throughput_bps": RATES[flow]})
-    assert row["observed"] == first
-    assert row["verdict"] == (Verdict.REPRODUCED if first > 100 else Verdict.NOT_REPRODUCED)
+    assert row.observed == first
+    assert row.verdict == (Verdict.REPRODUCED if first > 100 else Verdict.NOT_REPRODUCED)
 
 
 # -- crossing -------------------------------------------------------------------------------------
@@ -390,8 +390,8 @@ def test_crossing(difference, expected):
 
 def test_a_claim_that_the_paper_does_not_define_is_not_testable(world):
     found = judge(world, {"kind": "not_testable", "reason": "No size is given."})
-    assert found["verdict"] == Verdict.NOT_TESTABLE
-    assert found["reason_code"] == ReasonCode.PAPER_GIVES_TOO_LITTLE
+    assert found.verdict == Verdict.NOT_TESTABLE
+    assert found.reason_code == ReasonCode.PAPER_GIVES_TOO_LITTLE
 
 
 def test_an_engine_that_refuses_a_side_cannot_test(world):
@@ -404,10 +404,10 @@ def test_an_engine_that_refuses_a_side_cannot_test(world):
         study, flows=flows(vegas=120.0), engines=("linux", "ns3"), refusal=refusal
     )
     linux, ns3 = evaluate_claim(study.claims[0], Coverage.of_all(study, results))
-    assert (linux["engine"], linux["verdict"]) == ("linux", Verdict.NOT_TESTABLE)
-    assert linux["reason_code"] == ReasonCode.ENGINE_LACKS_IT and ns3["reason_code"] == ""
-    assert "no vegas here" in linux["reason"] and math.isnan(linux["observed"])
-    assert ns3["verdict"] == Verdict.REPRODUCED
+    assert (linux.engine, linux.verdict) == ("linux", Verdict.NOT_TESTABLE)
+    assert linux.reason_code == ReasonCode.ENGINE_LACKS_IT and ns3.reason_code == ""
+    assert "no vegas here" in linux.reason and math.isnan(linux.observed)
+    assert ns3.verdict == Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize(
@@ -422,16 +422,16 @@ def test_a_tier_may_leave_points_out(world, kind, runs, expected, said):
     factor, keys = runs
     test, good, *_ = KINDS[kind]
     found = judge(world, test, good, runs=lambda levels: levels[factor] in keys)
-    assert found["verdict"] == (Verdict.NOT_TESTABLE if expected else Verdict.REPRODUCED)
-    assert found["reason_code"] == expected and said in found["reason"]
-    assert "points were run" not in judge(world, test, good)["reason"]
+    assert found.verdict == (Verdict.NOT_TESTABLE if expected else Verdict.REPRODUCED)
+    assert found.reason_code == expected and said in found.reason
+    assert "points were run" not in judge(world, test, good).reason
 
 
 def test_a_window_past_the_end_cannot_be_tested(world):
     test = {"kind": "value", "of": {**quantity(), "window_s": (5, 10)}, "expect": {"at_least": 1}}
     found = judge(world, test, series=lambda **_: sampled([5.0] * 4), duration_s=4.0)
-    assert found["verdict"] == Verdict.NOT_TESTABLE
-    assert "no run has a value for throughput from 5 to 10 s" in found["reason"]
+    assert found.verdict == Verdict.NOT_TESTABLE
+    assert "no run has a value for throughput from 5 to 10 s" in found.reason
 
 
 def test_undefined_values_are_left_out_and_counted(world):
@@ -440,9 +440,9 @@ def test_undefined_values_are_left_out_and_counted(world):
         return {"throughput_bps": np.nan if lost else 120.0 if variant == "vegas" else 100.0}
 
     found = judge(world, ratio({"at_least": 1.1}), row)
-    assert found["verdict"] == Verdict.REPRODUCED
-    assert "over 2 points" in found["reason"]
-    assert "3 undefined values are left out" in found["reason"]
+    assert found.verdict == Verdict.REPRODUCED
+    assert "over 2 points" in found.reason
+    assert "3 undefined values are left out" in found.reason
 
 
 # -- claims of several parts ----------------------------------------------------------------------

@@ -90,10 +90,10 @@ def judge(world, test, segments=TINY, idle=EVERYWHERE, flows=unequal):
 
 @pytest.mark.parametrize("kind", ALTERNATIVES)
 def test_a_window_that_holds_every_flow_takes_the_verdict_of_alternatives(world, kind):
-    assert judge(world, ALTERNATIVES[kind], WIDE)["verdict"] == Verdict.REPRODUCED
+    assert judge(world, ALTERNATIVES[kind], WIDE).verdict == Verdict.REPRODUCED
     found = judge(world, ALTERNATIVES[kind], TINY)
-    assert found["verdict"] == Verdict.NOT_TESTABLE
-    assert found["reason_code"] == ReasonCode.NO_CONGESTION
+    assert found.verdict == Verdict.NOT_TESTABLE
+    assert found.reason_code == ReasonCode.NO_CONGESTION
 
 
 @pytest.mark.parametrize("losing", [("reno", "vegas"), ("reno",)])
@@ -101,12 +101,12 @@ def test_a_lost_packet_a_run_of_one_alternative_gives_it_back(world, losing):
     def flows(variant, **run):
         return unequal(variant, drops=int(variant in losing), **run)
 
-    assert judge(world, TWICE, flows=flows)["verdict"] == Verdict.REPRODUCED
+    assert judge(world, TWICE, flows=flows).verdict == Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_any_other_comparison_has_content_without_congestion(world, kind):
-    assert judge(world, OTHERS[kind])["verdict"] == Verdict.REPRODUCED
+    assert judge(world, OTHERS[kind]).verdict == Verdict.REPRODUCED
 
 
 def test_alternatives_at_different_points_have_content(world):
@@ -115,7 +115,7 @@ def test_alternatives_at_different_points_have_content(world):
         "left": quantity(variant="vegas", access="fast"),
         "right": quantity(variant="reno", access="slow"),
     }
-    assert judge(world, apart)["verdict"] == Verdict.REPRODUCED
+    assert judge(world, apart).verdict == Verdict.REPRODUCED
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_points_without_congestion_are_left_out(world, idle, observed, said):
         return {"throughput_bps": rate, "packets_dropped": 0}
 
     found = judge(world, {**TWICE, "expect": {"at_least": 1.05}}, TINY, idle, flows)
-    assert said is None or said in found["reason"]
-    assert (found["verdict"] == Verdict.REPRODUCED) is (observed == 1.1)
-    assert observed is None or found["observed"] == pytest.approx(observed)
+    assert said is None or said in found.reason
+    assert (found.verdict == Verdict.REPRODUCED) is (observed == 1.1)
+    assert observed is None or found.observed == pytest.approx(observed)
 
 
 def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world):
@@ -143,8 +143,8 @@ def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world):
     holds = OTHERS["value"]
     for other, verdict in ((holds, Verdict.NOT_TESTABLE), (fails, Verdict.NOT_REPRODUCED)):
         found = judge(world, {"kind": "all", "parts": [TWICE, other]})
-        assert found["verdict"] == verdict
-        assert (found["reason_code"] == ReasonCode.NO_CONGESTION) is (other == holds)
+        assert found.verdict == verdict
+        assert (found.reason_code == ReasonCode.NO_CONGESTION) is (other == holds)
 
 
 # -- runs -----------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def test_windows_that_hold_a_run_or_no_queue_are_no_congestion(world, windows, q
 
 
 def test_a_window_may_be_a_segment_below_the_largest_one(world):
-    assert judge(world, TWICE, 2.9)["reason_code"] == ReasonCode.NO_CONGESTION
+    assert judge(world, TWICE, 2.9).reason_code == ReasonCode.NO_CONGESTION
 
 
 @pytest.mark.parametrize(
@@ -194,5 +194,5 @@ def test_a_flow_below_a_tenth_of_its_fair_share_is_called_starved(world, kind, r
 
     test = {**TWICE, "expect": {"at_most": 1}} if kind == "ratio" else OTHERS["value"]
     found = judge(world, test, WIDE, flows=flows)
-    assert found["verdict"] == Verdict.REPRODUCED
-    assert (said in found["reason"]) if said else ("Starved" not in found["reason"])
+    assert found.verdict == Verdict.REPRODUCED
+    assert (said in found.reason) if said else ("Starved" not in found.reason)

@@ -91,7 +91,7 @@ def test_a_transfer_has_a_completion_time_and_others_none(world, times, verdict,
         return {"completion_time_s": times[replicate] if flow == "tcp1" else math.nan}
 
     found = world.judge(transfers(world), flows=row)
-    assert (found["verdict"], said in found["reason"]) == (verdict, True), found["reason"]
+    assert (found.verdict, said in found.reason) == (verdict, True), found.reason
 
 
 # -- windows -----------------------------------------------------------------------------------

@@ -51,8 +51,8 @@ def undefined(replicate, **_):
 )
 def test_a_replicate_that_falls_out_is_named(world, row, expected, said):
     found = world.judge(AT_LEAST_100, flows=row, replicates=5)
-    assert found["verdict"] == expected and said in found["reason"]
-    assert "left out" not in world.judge(AT_LEAST_100, flows=silent(), replicates=5)["reason"]
+    assert found.verdict == expected and said in found.reason
+    assert "left out" not in world.judge(AT_LEAST_100, flows=silent(), replicates=5).reason
 
 
 def test_a_cell_inside_with_too_few_replicates_is_not_testable(world):
@@ -60,7 +60,7 @@ def test_a_cell_inside_with_too_few_replicates_is_not_testable(world):
 
     def verdict(*gone):
         (row,) = world.judge_cells(world.table(), number, flows=silent(*gone), replicates=5)
-        return row["verdict"], row["reason"]
+        return row.verdict, row.reason
 
     assert verdict()[0] == Verdict.REPRODUCED
     word, reason = verdict(4)
@@ -83,7 +83,7 @@ def jumping(high, low, every):
 def test_two_outcomes_are_named_with_their_shares(world):
     run = {"flows": jumping(1050.0, 270.0, 5), "replicates": 30}
     found = world.judge(AT_LEAST_100, runs=lambda levels: levels["access"] == "slow", **run)
-    assert "24 of 30, Wilson interval 63 to 90 %" in found["reason"]
+    assert "24 of 30, Wilson interval 63 to 90 %" in found.reason
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_two_outcomes_are_named_with_their_shares(world):
 )
 def test_one_outcome_is_not_split(world, row, replicates):
     found = world.judge(AT_LEAST_100, flows=row, replicates=replicates)
-    assert "two outcomes" not in found["reason"]
+    assert "two outcomes" not in found.reason
 
 
 @given(st.lists(st.floats(0.9, 1.1), min_size=10, max_size=40), st.integers(10, 40))
@@ -213,24 +213,24 @@ def two_flows(world, first=1, second=2, replicates=99, draw=True, where=("one", 
 
 def test_values_among_the_runs_are_reproduced(world):
     one, two = two_flows(world)
-    assert one["verdict"] == two["verdict"] == Verdict.REPRODUCED
-    assert one["kind"] == "printed" and "95 % of 99 runs lie between" in one["reason"]
+    assert one.verdict == two.verdict == Verdict.REPRODUCED
+    assert one.kind == "printed" and "95 % of 99 runs lie between" in one.reason
 
 
 def test_a_shuffled_flow_order_is_noticed(world):
     one, two = two_flows(world, 2, 1)
-    assert one["verdict"] == two["verdict"] == Verdict.NOT_REPRODUCED
+    assert one.verdict == two.verdict == Verdict.NOT_REPRODUCED
 
 
 def test_the_same_runs_are_no_replicates_in_every_table(world):
     """Their rates differ in the last digits, but their packets do not."""
     rows = [*two_flows(world, draw=False), *two_flows(world, draw=False, where=("two",))]
-    assert {row["reason_code"] for row in rows} == {ReasonCode.RUNS_DO_NOT_VARY}
+    assert {row.reason_code for row in rows} == {ReasonCode.RUNS_DO_NOT_VARY}
 
 
 def test_too_few_runs_decide_nothing(world):
     one, _ = two_flows(world, replicates=98)
-    assert one["reason_code"] == ReasonCode.TOO_FEW_RUNS
+    assert one.reason_code == ReasonCode.TOO_FEW_RUNS
 
 
 # -- claims ---------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_a_claimed_number_of_one_run_is_judged_alike(world, published, direction
         return {"throughput_bps": value, "packets_sent": 500 + replicate}
 
     run = {"flows": row, "replicates": 99, "runs": lambda levels: levels["access"] == "slow"}
-    assert world.judge(test, **run)["verdict"] == expected
+    assert world.judge(test, **run).verdict == expected
 
 
 def test_a_tolerance_is_of_one_kind(world):

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
+from replication.compare.agreement import TABLES as AGREEMENT_TABLES
 from replication.design.config import Tier, load_study, study_files
 from replication.design.design import design_study, write_scenarios
 from replication.design.input_hashes import code
@@ -39,9 +40,10 @@ from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.model import Document
 from replication.study.position import read_model
+from replication.study.setup import Setup
 from replication.study.table import Row, read_parquet, read_rows, write_parquet
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import COUNTS
+from replication.verdicts.verdict_table import COUNT_COLUMNS, COUNTS
 from replication.verdicts.verdict_table import NAME as VERDICTS
 
 REGIONS = "regions.parquet"
@@ -168,6 +170,7 @@ def _is_restored(folder: Path, made_from: str) -> bool:
 def restore(released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
     shutil.copytree(released, folder, ignore=_NOT_RESTORED)
+    _add_setup(folder)
     provenance = files.read_json(folder / PROVENANCE)
     verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
@@ -182,6 +185,27 @@ def restore(released: Path, folder: Path) -> None:
     if (released / REGIONS).is_file():
         for row in read_parquet(released / REGIONS).to_pylist():
             files.write_text(folder / row["file"], row["document"])
+
+
+def _add_setup(folder: Path) -> None:
+    """Until the next release: add the column `setup`, which the present release lacks."""
+    columns = {
+        "cells.csv": tables.CELL_COLUMNS,
+        "claims.csv": tables.CLAIM_COLUMNS,
+        COUNTS: COUNT_COLUMNS,
+        **AGREEMENT_TABLES,
+    }
+    for name, wanted in columns.items():
+        if (folder / name).is_file():
+            rows = read_rows(folder / name, [column for column in wanted if column != "setup"])
+            complete = ({"setup": Setup.DEFAULTS} | row for row in rows)
+            tables.write_table(folder / name, complete, wanted)
+    verdicts = read_parquet(folder / VERDICTS)
+    if "setup" not in verdicts.column_names:
+        defaults = pa.array([str(Setup.DEFAULTS)] * len(verdicts))
+        after_engine = verdicts.column_names.index("engine") + 1
+        verdicts = verdicts.add_column(after_engine, "setup", defaults)
+        write_parquet(verdicts, folder / VERDICTS)
 
 
 def _write_scenarios(

@@ -34,6 +34,7 @@ from replication.report.release import released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
+from replication.study.setup import Setup
 from replication.study.study import Experiment, Study
 from replication.study.table import read_frame, read_parquet
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
@@ -118,7 +119,7 @@ class Collection:
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return published and measured means with their factors' levels, in SI units."""
-        cells = report_data.read_judged(self.data, study, "cells")
+        cells = self._judged(study, "cells", ["table", "row", "column"])
         cells = cells[cells["quantities"].map(len) > 0]
         if cells.empty:
             return cells.assign(experiment=None)
@@ -137,7 +138,7 @@ class Collection:
 
     def claims(self, study: str, kind: str | None = None) -> pd.DataFrame:
         """Return claims with their verdicts on each engine, for one type of experiment or all."""
-        claims = report_data.read_judged(self.data, study, "claims")
+        claims = self._judged(study, "claims", ["claim"])
         said = read_frame(self.data / "evaluation" / study / SELF_CONSISTENCY)
         claims = claims.merge(said[["claim", "result"]], on="claim", how="left")
         if kind is None:
@@ -146,6 +147,16 @@ class Collection:
         ids = {e.id for e in document.experiments if e.type == kind}
         own = [c.id for c in document.claims if any(q.experiment in ids for q in c.quantities())]
         return claims[claims["claim"].isin(own)].reset_index(drop=True)
+
+    def _judged(self, study: str, kind: str, item: list[str]) -> pd.DataFrame:
+        """Return the rows at the defaults, with the textbook verdict in `textbook` if it ran."""
+        rows = report_data.read_judged(self.data, study, kind)
+        textbook = report_data.read_judged(self.data, study, kind, Setup.TEXTBOOK)
+        if textbook.empty:
+            return rows
+        keys = [*item, "engine"]
+        verdicts = textbook[[*keys, "verdict"]].rename(columns={"verdict": "textbook"})
+        return rows.merge(verdicts, on=keys, how="left")
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a CSV or Parquet table of the results by its path below their folder."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 #: Replaces a conclusion that these results do not support.
 NOT_CONCLUDED = "Not concluded from these results."
+#: The column of verdicts under the textbook set-up.
+TEXTBOOK = "Textbook set-up"
 #: Symbols of verdicts, which are shown next to their words.
 SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))
 
@@ -131,10 +133,13 @@ def verdicts(claims: pd.DataFrame) -> HTML | Markdown:
     for _, own in claims.groupby("claim", sort=False):
         first, *_ = records = own.to_dict("records")
         marks = [_mark(row) for row in records if row["verdict"] != Verdict.NOT_TESTABLE]
-        rows.append((f"“{first['quote']}” ({first['place']})", "; ".join(marks) or undecided))
+        words = f"“{first['quote']}” ({first['place']})"
+        rows.append((words, "; ".join(marks) or undecided, _textbook_marks(records)))
     counts = claims["verdict"].value_counts()
     said = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
-    frame = pd.DataFrame(rows, columns=["The paper's words", "Verdict"])
+    frame = pd.DataFrame(rows, columns=["The paper's words", "Verdict", TEXTBOOK])
+    if "textbook" not in claims:
+        frame = frame.drop(columns=TEXTBOOK)
     return _table(frame, f"Verdicts by claim and engine: {said}.")
 
 
@@ -150,8 +155,10 @@ def numbers(cells: pd.DataFrame) -> HTML | Markdown:
         "Measured": own["display_factor"] * own["reproduced_mean"],
         "Unit": own["display_unit"],
         "Deviation": (100 * own["relative_deviation"]).map("{:+.1f} %".format, na_action="ignore"),
-        "Verdict": [f"{SYMBOLS[Verdict(verdict)]} {verdict}" for verdict in own["verdict"]],
+        "Verdict": own["verdict"].map(_with_symbol),
     }
+    if "textbook" in own:
+        rows[TEXTBOOK] = own["textbook"].map(_with_symbol, na_action="ignore")
     return _table(pd.DataFrame(rows), "Published numbers.")
 
 
@@ -166,4 +173,14 @@ def _mark(row: Mapping[Any, Any]) -> str:
     notes = [row["reason_code"]] if row["reason_code"] else []
     notes += ["the paper's own numbers fail this test"] if row["result"] == FAILS else []
     words = f" ({', '.join(notes)})" if notes else ""
-    return f"{row['engine']} {SYMBOLS[verdict]} {verdict}{words}"
+    return f"{row['engine']} {_with_symbol(verdict)}{words}"
+
+
+def _textbook_marks(rows: Sequence[Mapping[Any, Any]]) -> str:
+    """Return the verdict under the textbook set-up on each engine that ran it."""
+    ran = [row for row in rows if isinstance(row.get("textbook"), str)]
+    return "; ".join(f"{row['engine']} {_with_symbol(row['textbook'])}" for row in ran)
+
+
+def _with_symbol(verdict: str) -> str:
+    return f"{SYMBOLS[Verdict(verdict)]} {verdict}"

@@ -95,6 +95,7 @@ def environment(source: Source) -> jinja2.Environment:
     made.globals.update(
         verdicts=shown.BADGES,
         counted_words=WHAT,
+        setups=shown.SETUPS,
         up="",
         studies=list(source.studies.values()),
         ran=ran(source.provenance),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from replication.metrics.metric_model import display_unit as unit_of
+from replication.study.setup import Setup
 from replication.study.table import written
 from replication.study.verdict import Verdict
 from replication.verdicts.verdict_table import CellRow, ClaimRow, tallies
@@ -15,6 +16,9 @@ from replication.verdicts.wording import figure
 MISSING = "–"
 #: Relative deviations at which the shade of a cell gets one step stronger.
 _SHADES = (0.05, 0.2, 0.5)
+
+#: The names of set-ups.
+SETUPS = {Setup.DEFAULTS: "Defaults", Setup.TEXTBOOK: "Textbook set-up"}
 
 #: A field of a CSV file or of a typed table.
 Field = str | float | None
