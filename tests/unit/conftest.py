@@ -33,6 +33,7 @@ from replication.study.variation import Variation, apply
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
+from replication.verdicts.verdict_table import CellRow, ClaimRow
 
 from tests.engines.engine_scenarios import cbr, droptail, link
 
@@ -120,13 +121,13 @@ class World:
         """Return the numbers of `published` as cells of the study."""
         return map_cells(study, read_published(self.published(*rows)))
 
-    def judge(self, test: dict[str, Any] | Study, **results: Any) -> dict[str, Any]:
+    def judge(self, test: dict[str, Any] | Study, **results: Any) -> ClaimRow:
         """Return the row of the only claim on the first engine."""
         study = test if isinstance(test, Study) else self.claim(test)
         engines = Coverage.of_all(study, self.results(study, **results))
         return evaluate_claim(study.claims[0], engines)[0]
 
-    def judge_cells(self, study: Study, *rows: Any, **results: Any) -> list[dict[str, Any]]:
+    def judge_cells(self, study: Study, *rows: Any, **results: Any) -> list[CellRow]:
         found = self.results(study, **results)
         return list(evaluate_cells(self.mapped(study, *rows), Coverage.of_all(study, found), {}))
 

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import math
 import shutil
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from replication.compare.verdicts import (
     CLAIM,
     WITHIN,
     Compared,
+    Judged,
     compare_results,
     write_differences,
 )
@@ -25,6 +28,7 @@ from replication.report.release import results_in
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.study import Study
+from replication.study.verdict import Verdict
 from replication.verdicts.verdict_table import read_cells, read_claims, write_verdicts
 
 from tests.unit.conftest import ROOT, claim, quantity, tolerance

@@ -1,9 +1,11 @@
 """Counts of verdicts: one definition each, the same on every page and in counts.csv."""
 
+import math
 import re
 
 import pytest
-from replication.verdicts.verdict_table import Share, count_rows, tallies
+from replication.study.setup import Setup
+from replication.verdicts.verdict_table import CellRow, ClaimRow, Share, count_rows, tallies
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import csv_rows, example, soup
@@ -12,13 +14,20 @@ from tests.unit.report_project import csv_rows, example, soup
 SHARE = re.compile(r"(?<![\d.,/])(\d+)(?: \([^)]*\))? of (?:the |our )?(\d+)(?![\d,/]|\.\d)")
 
 
-def cell(study, engine, kind, verdict, compatible=None):
-    known = {"study": study, "engine": engine, "kind": kind, "verdict": verdict}
-    return known | {"table": "t", "row": verdict, "compatible": compatible, "accepted_margin": None}
+UNMEASURED = dict.fromkeys(("points", "quantities", "reasons"), ())
 
 
-def claim(study, engine, verdict, counted=True):
-    return {"study": study, "engine": engine, "counted": counted, "verdict": verdict}
+def cell(study, engine, kind, verdict, compatible=None, setup=Setup.DEFAULTS):
+    fields = dict.fromkeys(CellRow.__annotations__, "") | UNMEASURED
+    fields |= {"study": study, "engine": engine, "kind": kind, "verdict": verdict}
+    fields |= {"table": "t", "row": verdict, "setup": setup}
+    return CellRow(**fields | {"compatible": compatible, "accepted_margin": math.nan})
+
+
+def claim(study, engine, verdict, counted=True, setup=Setup.DEFAULTS):
+    fields = dict.fromkeys(ClaimRow.__annotations__, "") | UNMEASURED
+    fields |= {"study": study, "engine": engine, "counted": counted, "verdict": verdict}
+    return ClaimRow(**fields | {"setup": setup})
 
 
 CELLS = [
@@ -51,6 +60,21 @@ def test_numbers_outside_the_spread_are_counted_among_those_that_were_compared()
     rows = [cell("a", "ns3", "trace", *one) for one in verdicts.items()] + CELLS[-1:] * 18
     found = tallies(rows, [])["trace"]
     assert found.outside == Share(18, 20) and found.outside_by_chance == pytest.approx(1)
+
+
+def test_each_set_up_is_counted_apart():
+    textbook = [claim("a", "ns2", "reproduced", setup=Setup.TEXTBOOK)]
+    numbers = [cell("a", "ns2", "printed", "not reproduced", setup=Setup.TEXTBOOK)]
+    rows = list(count_rows(CELLS + numbers, CLAIMS + textbook, {"a": "ns2", "b": "ns3"}))
+    keys = ("study", "engine", "setup", "what")
+    counted = {tuple(r[key] for key in keys): (r["total"], r["reproduced"]) for r in rows}
+    assert counted["a", "ns2", "defaults", "claims"] == (1, 0)
+    assert counted["a", "ns2", "textbook", "claims"] == (1, 1)
+    assert counted["a", "ns2", "textbook", "printed"] == (1, 0)
+    assert counted["", "", "defaults", "claims"] == (2, 0)
+    assert counted["", "", "textbook", "claims"] == (1, 1)
+    # b was not run under it.
+    assert not [key for key in counted if key[0] == "b" and key[2] == "textbook"]
 
 
 def test_all_studies_are_counted_on_their_primary_engines():

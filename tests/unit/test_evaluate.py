@@ -1,8 +1,12 @@
 """Evaluation: files with fixed columns, and the same bytes twice."""
 
+import math
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 from replication.study.errors import InputError
+from replication.study.setup import Setup
 from replication.study.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
@@ -17,7 +21,10 @@ from replication.verdicts.verdict_table import (
     COLUMNS,
     engine_coverage,
     primary_engine,
-    read_verdicts,
+    read_cells,
+    read_claims,
+    read_table,
+    write_verdicts,
 )
 
 FILES = ("audit.csv", "verdicts.parquet")
@@ -45,7 +52,7 @@ def evaluate(world):
     results = world.results(
         study, flows=lambda replicate, **_: {"throughput_bps": 4e5 + replicate / 3}
     )
-    evaluate_study(study, published, results, world.folder / "out")
+    evaluate_study(study, published, [results], world.folder / "out")
     return world.folder / "out"
 
 
@@ -65,16 +72,26 @@ def own(evaluated):
 @pytest.mark.usefixtures("own")
 def test_the_csv_holds_the_typed_table_and_nothing_else(world, evaluated, name, columns):
     merge([evaluated], ON_NS3, world.folder / "all")
-    rows = read_verdicts(evaluated, name)
+    rows = read_table(evaluated, name).to_pylist()
     texts = read_rows(world.folder / "all" / f"{name}.csv", columns)
     assert [{c: written(row[c]) for c in columns} for row in rows] == texts
     assert all(row["reason"] == " ".join(row["reasons"]) for row in rows)
 
 
 def test_the_audit_makes_cells_impossible(evaluated):
-    slow, mid, _ = read_verdicts(evaluated, "cells")
-    assert (slow["verdict"], mid["verdict"]) == ("reproduced", "impossible")
-    assert "propagation delay" in mid["reasons"][0]
+    slow, mid, _ = read_cells(evaluated)
+    assert (slow.verdict, mid.verdict) == ("reproduced", "impossible")
+    assert "propagation delay" in mid.reasons[0]
+
+
+def test_rows_are_read_as_they_were_written(world, evaluated):
+    cells, claims = read_cells(evaluated), read_claims(evaluated)
+    undefined = replace(cells[0], reproduced_low=math.nan, compatible=None)
+    write_verdicts(world.folder / "again", [undefined, *cells[1:]], claims)
+    again = read_cells(world.folder / "again")
+    assert math.isnan(again[0].reproduced_low) and again[0].compatible is None
+    assert (again[1:], read_claims(world.folder / "again")) == (cells[1:], claims)
+    assert all(row.setup is Setup.DEFAULTS for row in (*again, *claims))
 
 
 def test_the_same_results_give_the_same_bytes(world, evaluated):
@@ -91,8 +108,8 @@ def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
     one, both = (pd.read_csv(f / "audit.csv") for f in (evaluated, world.folder / "all"))
     pd.testing.assert_frame_equal(both, pd.concat([one, one], ignore_index=True))
     for name in COLUMNS:
-        own_rows = read_verdicts(evaluated, name)
-        assert read_verdicts(world.folder / "all", name) == own_rows + own_rows
+        own_rows = read_table(evaluated, name).to_pylist()
+        assert read_table(world.folder / "all", name).to_pylist() == own_rows + own_rows
     with pytest.raises(
         InputError, match=r"none/self_consistency\.csv: is missing or of another version"
     ):

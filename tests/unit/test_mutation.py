@@ -48,7 +48,7 @@ def verdicts(study=STUDY, results=RESULTS, numbers=NUMBERS):
     broken = {(f.table, f.row, f.column): f.reason for f in audit}
     engines = Coverage.of_all(study, results)
     rows = evaluate_cells(cells, engines, broken)
-    found = {(row["table"], row["row"], row["column"]): row.verdict for row in rows}
+    found = {(row.table, row.row, row.column): row.verdict for row in rows}
     claims = {c.id: evaluate_claim(c, engines)[0].verdict for c in study.claims}
     return found | claims
 

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 from typing import get_args
 
 import altair as alt
@@ -25,7 +26,7 @@ from replication.report.notebooks.session import design, pressure
 from replication.report.release import released_results
 from replication.study.errors import InputError, RunError
 from replication.study.study import ExperimentType
-from replication.verdicts.verdict_table import read_verdicts, write_verdicts
+from replication.verdicts.verdict_table import read_cells, read_claims, write_verdicts
 
 from tests.unit.conftest import ROOT
 
@@ -182,9 +183,8 @@ def test_a_design_is_the_studys_scenario_but_for_what_is_changed(collection):
 def test_a_notebook_on_other_data_shows_other_numbers(tmp_path):
     data = shutil.copytree(released_results(ROOT), tmp_path / "data")
     study = data / "evaluation" / "nishitha"
-    cells, claims = (read_verdicts(study, kind) for kind in ("cells", "claims"))
-    changed = [row | ({"published": 0.3456} if row["n"] else {}) for row in cells]
-    write_verdicts(study, changed, claims)
+    changed = [replace(row, published=0.3456) if row.n else row for row in read_cells(study)]
+    write_verdicts(study, changed, read_claims(study))
     notebook = ROOT / "notebooks" / "homogeneous_dumbbell.ipynb"
     parameters = {"study": "nishitha", "data": str(data), "root": str(ROOT), "live": False}
     execute(notebook, tmp_path / "out.ipynb", parameters)

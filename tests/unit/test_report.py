@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -14,7 +15,7 @@ from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.study import CONFORMANCE, RESERVED, Study
 from replication.study.table import CONFORMANCE_COLUMNS, read_rows
-from replication.verdicts.verdict_table import read_verdicts, write_verdicts
+from replication.verdicts.verdict_table import read_cells, write_verdicts
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
@@ -269,8 +270,8 @@ def test_a_failed_rendering_leaves_the_last_report(project):
     project.add(example(project.world))
     out = project.render("synthetic")
     before = (out / "index.html").read_bytes()
-    rows = read_verdicts(project.data, "cells")
-    write_verdicts(project.data, [{**row, "verdict": "perhaps"} for row in rows], [])
+    rows = [replace(row, verdict="perhaps") for row in read_cells(project.data)]
+    write_verdicts(project.data, rows, [])
     with pytest.raises(InputError, match=r"verdicts\.parquet: verdict 'perhaps' is unknown"):
         render(project.root, project.data, project.root / "none", out)
     assert (out / "index.html").read_bytes() == before

@@ -264,7 +264,7 @@ def test_the_page_shows_the_modern_kernel_next_to_the_study(modern):
     assert "deploys these variants on Linux 6.12 (2024, long-term)?" in page.text
     source = Source.load(modern.root, modern.data)
     (view,) = regions.modern_views(source)
-    own = {r["claim"]: r["verdict"] for r in source.on_primary(source.claims)}
+    own = {r.claim: r.verdict for r in source.on_primary(source.claims)}
     assert {one["id"]: one["own"] for one in view["claims"]} == own
     rows = page.find(id="modern-kernel").find_parent("section").find_all("tr")[1:]
     assert len(rows) == len(view["claims"])

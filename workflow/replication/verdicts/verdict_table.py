@@ -178,7 +178,7 @@ def read_claims(folder: Path) -> list[ClaimRow]:
 def read_table(folder: Path, kind: str = "") -> pa.Table:
     """Return the "cells" or "claims" of a folder's typed table, or all of it.
 
-    InputError: it is missing, damaged, of another version, or has an unknown verdict.
+    InputError: it is missing, damaged, of another version, or has an unknown verdict or set-up.
     """
     path = folder / NAME
     table = tables.read_parquet(path)
@@ -186,8 +186,9 @@ def read_table(folder: Path, kind: str = "") -> pa.Table:
     table = table.select([name for name in SCHEMA.names if name in table.column_names])
     if table.schema != SCHEMA:
         raise InputError(f"{path}: made by another version; {REMEDY}")
-    if unknown := set(table["verdict"].to_pylist()) - set(Verdict):
-        raise InputError(f"{path}: verdict {min(unknown)!r} is unknown; {REMEDY}")
+    for column, known in (("verdict", Verdict), ("setup", Setup)):
+        if unknown := set(table[column].to_pylist()) - set(known):
+            raise InputError(f"{path}: {column} {min(unknown)!r} is unknown; {REMEDY}")
     return table.filter(pc.equal(table[KIND], kind)).select(list(COLUMNS[kind])) if kind else table
 
 

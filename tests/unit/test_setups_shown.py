@@ -1,0 +1,92 @@
+"""Both set-ups side by side: in counts, on pages and in notebooks, never mixed."""
+
+from dataclasses import replace
+
+import pytest
+from replication.metrics.results import Results
+from replication.report.notebooks.collection import Collection
+from replication.report.notebooks.picture import numbers, verdicts
+from replication.study.setup import Setup
+from replication.verdicts.evaluate import evaluate_study
+
+from tests.unit.report_project import example
+
+
+@pytest.fixture
+def both(project):
+    """A study whose flows are half as fast again under the textbook set-up."""
+    study = example(project.world)
+    project.add(study)
+    found = Results.load(project.data, study.id)
+    faster = found.flows.assign(throughput_bps=1.5 * found.flows["throughput_bps"])
+    textbook = replace(found, flows=faster, memo={}, setup=Setup.TEXTBOOK)
+    published = project.root / "data/published/synthetic.csv"
+    folder = project.data / "evaluation" / study.id
+    evaluate_study(study, published, [found, textbook], folder)
+    project.render(study.id)
+    return project
+
+
+def slugs(marks):
+    """The verdicts of marks by set-up."""
+    return {mark["data-setup"]: mark["class"][-1] for mark in marks}
+
+
+def test_counts_have_a_row_for_each_set_up(both):
+    rows = both.rows("counts.csv")
+    counted = {
+        (row["study"], row["setup"], row["what"]): (row["reproduced"], row["tested"])
+        for row in rows
+    }
+    for study in ("synthetic", ""):
+        # Defaults: 0.8 Mbit/s for 0.8, 1.2 and 0.12 published; textbook: 1.2 Mbit/s.
+        assert counted[study, "defaults", "printed"] == ("1", "3")
+        assert counted[study, "textbook", "printed"] == ("1", "3")
+        # Defaults: at least 0.7 and both parts; textbook: also at least 0.9.
+        assert counted[study, "defaults", "claims"] == ("2", "3")
+        assert counted[study, "textbook", "claims"] == ("3", "3")
+
+
+def test_the_first_page_counts_both_side_by_side(both):
+    (line,) = both.page("index").select(".matches tr[data-study]")
+    shown = {(td["data-what"], td["data-setup"]): td.get_text() for td in line.select("td.num")}
+    assert list(shown) == [
+        ("printed", "defaults"),
+        ("printed", "textbook"),
+        ("claims", "defaults"),
+        ("claims", "textbook"),
+    ]
+    assert shown["claims", "defaults"].startswith("2 of 3")
+    assert shown["claims", "textbook"].startswith("3 of 3")
+
+
+def test_the_page_of_a_study_has_both_verdicts(both):
+    page = both.page("synthetic")
+    assert page.select_one("li.setups").get_text() == "DefaultsTextbook set-up"
+    wrong = page.find(id="claim-wrong")
+    assert slugs(wrong.select(".mark")) == {"defaults": "v-direction", "textbook": "v-reproduced"}
+    mid = page.find(id="cell=1~mid~throughput")
+    assert mid["data-verdict"] == "failed"
+    assert mid.select_one(".textbook")["data-verdict"] == "reproduced"
+    evidence = both.page("synthetic~evidence")
+    assert "Textbook set-up" in [th.get_text() for th in evidence.select("table th")]
+    assert evidence.select_one("#claim-wrong .textbook .badge").get_text() == "reproduced"
+    # Each number has one row on the one engine.
+    assert len(evidence.select("table[data-sortable] tbody tr[data-column]")) == 3
+
+
+def test_a_study_with_one_set_up_has_no_second_column(project):
+    project.add(example(project.world))
+    project.render("synthetic")
+    for name in ("index", "synthetic", "synthetic~evidence"):
+        assert "Textbook" not in project.page(name).get_text()
+
+
+def test_notebooks_show_the_second_verdict_and_count_the_first(both):
+    collection = Collection(both.root, both.data)
+    claims, cells = collection.claims("synthetic"), collection.cells("synthetic")
+    assert list(claims["claim"]) == ["value", "wrong", "parts", "open"]
+    assert set(claims["setup"]) == {"defaults"}
+    assert list(claims["textbook"])[:2] == ["reproduced", "reproduced"]
+    assert "Textbook set-up" in verdicts(claims).data
+    assert len(cells) == 3 and "Textbook set-up" in numbers(cells).data
