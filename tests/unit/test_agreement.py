@@ -102,7 +102,7 @@ def test_agreement_is_that_counted_by_hand(project):
     assert counts(pairs, CLAIM) == (6, 4, 3)
     # slow: inside on ns3, 25 % off on ns2. mid: 14 % off on both. fast: outside on both.
     assert counts(pairs, CELL) == (3, 3, 2)
-    rows = read_claims(data / "evaluation" / "synthetic")
+    rows = read_claims(project[1] / "evaluation" / "synthetic")
     unequal = {row.engine: len(row.points) for row in rows if row.claim == "unequal"}
     assert unequal == {"ns3": 6, "ns2": 4}
 

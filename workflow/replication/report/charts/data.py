@@ -189,9 +189,7 @@ def flow_label(flow: Mapping[str, object]) -> str:
     return name if name.lower().endswith(identifier.lower()) else f"{identifier} ({name})"
 
 
-def read_judged(
-    data: Path, study: str, kind: str, setup: Setup = Setup.DEFAULTS
-) -> pd.DataFrame:
+def read_judged(data: Path, study: str, kind: str, setup: Setup = Setup.DEFAULTS) -> pd.DataFrame:
     """Read the judged "cells" or "claims" of a study under a set-up."""
     judged: pd.DataFrame = read_table(data / "evaluation" / study, kind).to_pandas()
     return judged[judged["setup"] == setup].reset_index(drop=True)

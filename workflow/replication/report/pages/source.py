@@ -108,9 +108,7 @@ class Source:
         ran = [engine for engine, part in parts.items() if part.ran and engine != primary]
         return [primary, *ran] if primary else ran
 
-    def on_primary(
-        self, rows: Sequence[RowType], setup: Setup = Setup.DEFAULTS
-    ) -> list[RowType]:
+    def on_primary(self, rows: Sequence[RowType], setup: Setup = Setup.DEFAULTS) -> list[RowType]:
         """Return the rows of a set-up on the primary engine of their study, or on no engine."""
         engines = {name: primary.engine for name, primary in self.primary_engines.items()}
         return rows_on(rows, engines, setup)
