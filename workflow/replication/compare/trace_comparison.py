@@ -278,7 +278,8 @@ def _comparison_rows(
     experiment = comparison.published.quantity.experiment
     of_flow = {
         **comparison.published.key,
-        **{"experiment": experiment, "point": comparison.point},
+        "experiment": experiment,
+        "point": comparison.point,
         "congestion_control": ", ".join(comparison.congestion_controls),
         "evidence": SUMMARY if comparison.window is None else RAW,
     }
@@ -289,9 +290,14 @@ def _comparison_rows(
             found = estimate(comparison.reproduced(metric, engine), 0.0, highest)
             yield {
                 **of_flow,
-                **{"engine": engine, "metric": metric, "unit": unit, "published": value},
-                **{"reproduced_mean": found.mean, "reproduced_low": found.low},
-                **{"reproduced_high": found.high, "n": found.n},
+                "engine": engine,
+                "metric": metric,
+                "unit": unit,
+                "published": value,
+                "reproduced_mean": found.mean,
+                "reproduced_low": found.low,
+                "reproduced_high": found.high,
+                "n": found.n,
                 "relative_deviation": (found.mean - value) / value if value else math.nan,
             }
 

@@ -103,7 +103,9 @@ class DesignPoint:
         """Its row of points.csv, without study and engine."""
         refusals = [run.refusal for run in self.runs if run.refusal]
         return {
-            **{"point": self.id, "kind": self.kind, "changed": self.changed},
+            "point": self.id,
+            "kind": self.kind,
+            "changed": self.changed,
             "values": json.dumps(self.values, sort_keys=True),
             "scenarios": len(self.runs) - len(refusals),
             "refused": len(refusals),
@@ -145,8 +147,13 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[dict[str, obj
             if not (cell.cell.tolerance.factor or untestable(coverage, cell, 1, number))
         ]
         yield {
-            **{"study": study.id, "engine": engine, "published": cell.value},
-            **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
+            "study": study.id,
+            "table": cell.table,
+            "row": cell.row,
+            "column": cell.column,
+            "engine": engine,
+            "unit": cell.unit,
+            "published": cell.value,
             **value_range(cell.value, values),
         }
 
