@@ -30,7 +30,7 @@ from replication.study.scenario import CongestionControl
 from replication.study.setup import Setup
 from replication.study.study import Study
 from replication.study.table import DESIGN_COLUMNS, read_rows, write_table
-from replication.verdicts.verdict_table import engine_coverage, read_cells, read_claims
+from replication.verdicts.verdict_table import engine_coverage, read_cells, read_claims, runs_under
 from replication.verdicts.wording import qualifier
 
 QueueKind = Literal["droptail", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake"]
@@ -167,7 +167,7 @@ def pairs_of(data: Path, study: str, setup: Setup = Setup.DEFAULTS) -> list[Comp
     design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
     by_engine = {
         name: [row for row in rows if row.engine == name and row.setup == setup]
-        for name, part in engine_coverage(design).items()
+        for name, part in engine_coverage(runs_under(design, setup)).items()
         if part.ran
     }
     pairs = itertools.combinations(by_engine.values(), 2)

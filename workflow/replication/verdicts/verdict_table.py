@@ -221,6 +221,11 @@ def is_supported(row: Mapping[str, str]) -> bool:
     return row["supported"].lower() in ("true", "1")
 
 
+def runs_under(design: Iterable[tables.Row], setup: Setup = Setup.DEFAULTS) -> list[tables.Row]:
+    """Return the rows of a design under a set-up; a row that names none is of the defaults."""
+    return [row for row in design if row.get("setup", Setup.DEFAULTS) == setup]
+
+
 def engine_coverage(design: Iterable[Mapping[str, str]]) -> dict[str, EngineCoverage]:
     """Return the coverage of each engine, in the order of the design's rows."""
     refusals: dict[str, dict[tuple[str, str], str]] = {}
@@ -263,7 +268,7 @@ def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str,
     for study in studies:
         design = tables.read_rows(data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
         original = load_study(root, study).original_system.engine
-        chosen[study] = primary_engine(original, engine_coverage(design)).engine
+        chosen[study] = primary_engine(original, engine_coverage(runs_under(design))).engine
     return chosen
 
 

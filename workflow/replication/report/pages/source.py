@@ -30,6 +30,7 @@ from replication.verdicts.verdict_table import (
     read_cells,
     read_claims,
     rows_on,
+    runs_under,
 )
 from replication.verdicts.wording import table_names
 
@@ -159,8 +160,9 @@ class Source:
         return [link for key, link in self.points(rows[0].study).items() if key in wanted]
 
     def design(self, study: str) -> list[Row]:
-        """Return the rows of a study's design."""
-        return read_rows(self.data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
+        """Return the rows of a study's design at the defaults."""
+        rows = read_rows(self.data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
+        return runs_under(rows)
 
 
 def _with_names(cell: CellRow) -> CellRow:
