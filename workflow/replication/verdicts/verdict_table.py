@@ -119,6 +119,7 @@ _ARROW_TYPES: dict[Any, pa.DataType] = {
     list[dict[str, str]]: pa.list_(pa.struct([("experiment", _TEXT), ("point", _TEXT)])),
 }
 _FIELDS = {KIND: str, **get_type_hints(CellRow), **get_type_hints(ClaimRow)}
+_NUMBERS = {column for column, kind in _FIELDS.items() if kind is float}
 SCHEMA = pa.schema([(column, _ARROW_TYPES[kind]) for column, kind in _FIELDS.items()])
 #: The primary engine if the paper's family did not run.
 DEFAULT = "ns3"
@@ -157,8 +158,8 @@ def _plain(row: CellRow | ClaimRow) -> dict[str, Any]:
 def _typed(row_type: type[RowType], fields: Mapping[str, Any]) -> RowType:
     """Return the row with fields that `_plain` returned."""
     values = dict(fields)
-    for column, kind in get_type_hints(row_type).items():
-        if kind is float and values[column] is None:
+    for column in values.keys() & _NUMBERS:
+        if values[column] is None:
             values[column] = math.nan
     values["setup"] = Setup(values["setup"])
     values["verdict"] = Verdict(values["verdict"])
