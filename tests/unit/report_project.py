@@ -87,7 +87,7 @@ class Project:
         self.world.results(study, **results)
         collect_study(study, self.data)
         found = Results.load(self.data, study.id)
-        evaluate_study(study, numbers, found, self.data / "evaluation" / study.id)
+        evaluate_study(study, numbers, [found], self.data / "evaluation" / study.id)
         write_self_consistency(self.root, self.data, study.id)
 
     def write(self, name: str, text: str) -> Path:

@@ -45,7 +45,7 @@ def evaluate(world):
     results = world.results(
         study, flows=lambda replicate, **_: {"throughput_bps": 4e5 + replicate / 3}
     )
-    evaluate_study(study, published, results, world.folder / "out")
+    evaluate_study(study, published, [results], world.folder / "out")
     return world.folder / "out"
 
 

@@ -53,7 +53,7 @@ def _judge(root: Path, data: Path, study: str) -> Agreement:
     """Judge the results of a study in `data` again; return the agreement of its engines."""
     document, results = load_study_of(root, data, study), Results.load(data, study)
     folder = data / "evaluation" / study
-    evaluate_study(document, published_path(root, study), results, folder)
+    evaluate_study(document, published_path(root, study), [results], folder)
     # Rows that rest on raw traces are kept, since the traces may not be here.
     kept = read_rows(folder / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
     write_self_consistency(root, data, study, kept)

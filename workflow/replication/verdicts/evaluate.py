@@ -16,6 +16,7 @@ from replication.metrics.statistic import MINIMUM_REPLICATES
 from replication.study import table as tables
 from replication.study.claim_model import NotTestable, Quantity, covers
 from replication.study.model import reaches
+from replication.study.setup import Setup
 from replication.study.study import Study
 from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
 from replication.verdicts.cell import evaluate_cells
@@ -25,13 +26,17 @@ from replication.verdicts.sample import Coverage
 from replication.verdicts.verdict_table import merge_verdicts, write_verdicts
 
 
-def evaluate_study(study: Study, published: Path, results: Results, out_dir: Path) -> None:
-    """Judge one study and write its cells, claims and audit."""
+def evaluate_study(
+    study: Study, published: Path, results: Sequence[Results], out_dir: Path
+) -> None:
+    """Judge one study by its results, one for each set-up; write its cells, claims and audit."""
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
-    engines = Coverage.of_all(study, results)
-    claims = [row for claim in study.claims for row in evaluate_claim(claim, engines)]
-    judged = evaluate_cells(cells, engines, impossible_cells(audit))
+    coverages: list[Coverage] = []
+    for of_setup in results:
+        coverages += Coverage.of_all(study, of_setup)
+    claims = [row for claim in study.claims for row in evaluate_claim(claim, coverages)]
+    judged = evaluate_cells(cells, coverages, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
     tables.write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), tables.AUDIT_COLUMNS)
 
@@ -50,8 +55,8 @@ def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path
 def judgeable(study: Study, cells: Sequence[MappedCell], runs: Sequence[Run]) -> Iterator[str]:
     """Yield for each engine of a design how much it can judge, and why it cannot judge the rest."""
     claims = [claim for claim in study.claims if not isinstance(claim.test, NotTestable)]
-    for engine in dict.fromkeys(run.engine for run in runs):
-        own = [run for run in runs if run.engine == engine]
+    for engine, setup in dict.fromkeys((run.engine, run.setup) for run in runs):
+        own = [run for run in runs if (run.engine, run.setup) == (engine, setup)]
         by_claim = ((_lack(own, wanted) for wanted in claim.quantities()) for claim in claims)
         found = {
             "number": Counter(_lack(own, cell.quantity, cell) for cell in cells),
@@ -64,7 +69,8 @@ def judgeable(study: Study, cells: Sequence[MappedCell], runs: Sequence[Run]) ->
             who = " and ".join(f"{n} {what}{'s' if n > 1 else ''}" for n, what in lacking)
             why += [f"{who}: {reason}"] if lacking else []
         reasons = f" ({'; '.join(why)})" if why else ""
-        yield f"{engine} can judge {' and '.join(counts)}{reasons}"
+        under = "" if setup is Setup.DEFAULTS else f" under the {setup} set-up"
+        yield f"{engine} can judge {' and '.join(counts)}{under}{reasons}"
 
 
 def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None = None) -> str:
