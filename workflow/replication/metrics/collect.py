@@ -95,9 +95,10 @@ def collect_study(study: Study, data: Path) -> None:
     features, series = [], []
     for together, samples in _together(data, batches):
         runs = _read(data, together, "flows", columns=RUN).to_pandas().drop_duplicates()
-        features += [
-            features_of(_part(results, runs, samples.to_pandas), wanted) for results in by_setup
-        ]
+        for results in by_setup:
+            part = _part(results, runs, samples.to_pandas)
+            if not part.design.empty:
+                features.append(features_of(part, wanted))
         shown = samples.to_pandas().astype(_TEXTS).merge(drawn, on=RUN)
         shown["delay_s"] = shown["delay_s"].where(shown["delayed"])
         series.append(shown)
