@@ -265,7 +265,8 @@ def test_a_point_whose_link_never_fills_is_named(world):
 
 def test_the_committed_values_are_those_of_the_code(tmp_path):
     write_table(tmp_path / "now.csv", textbook_rows(ROOT), TEXTBOOK_COLUMNS)
-    now, committed = (read_rows(p, TEXTBOOK_COLUMNS) for p in (tmp_path / "now.csv", ROOT / TEXTBOOK))
+    now = read_rows(tmp_path / "now.csv", TEXTBOOK_COLUMNS)
+    committed = read_rows(ROOT / TEXTBOOK, TEXTBOOK_COLUMNS)
     assert now == committed, "run `python workflow/scripts/write_textbook.py`"
 
 
