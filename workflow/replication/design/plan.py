@@ -87,7 +87,8 @@ class Plan:
             done, total, remaining_s = count_runs(self.totals(stores, name))
             yield (
                 f"{name}: {study.points} points, {study.in_words()}, {total} scenarios in "
-                f"{len(study.batches)} batches, {done} done; about {remaining_s:.0f} s of CPU remaining"
+                f"{len(study.batches)} batches, {done} done; "
+                f"about {remaining_s:.0f} s of CPU remaining"
             )
             yield from (f"warning: {name}, {warning}" for warning in study.warnings)
         done, total, remaining_s = count_runs(self.totals(stores, *self.studies))

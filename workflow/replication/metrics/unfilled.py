@@ -29,6 +29,7 @@ def unfilled_points(results: Results) -> list[UnfilledPoint]:
     longest = queues.groupby(RUN, as_index=False)["value"].max()
     runs = results.design[results.design["supported"]].merge(dropped, on=RUN).merge(longest, on=RUN)
     is_filled = (runs["packets_dropped"] > 0) | (runs["value"] >= _QUEUED_PACKETS)
-    points = runs.assign(is_filled=is_filled).groupby([*UnfilledPoint._fields], sort=False)
-    never = points["is_filled"].any().pipe(lambda filled: filled[~filled])
-    return [UnfilledPoint(*key) for key in never.index]
+    fields = [*UnfilledPoint._fields]
+    at_a_run = runs.assign(is_filled=is_filled).groupby(fields)["is_filled"]
+    never = runs.loc[~at_a_run.transform("any"), fields].drop_duplicates()
+    return [UnfilledPoint(*row) for row in never.itertuples(index=False, name=None)]
