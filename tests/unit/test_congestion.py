@@ -2,7 +2,7 @@
 
 import pytest
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.comparison import runs_without_congestion
+from replication.verdicts.congestion import runs_without_congestion
 
 from tests.unit.conftest import SEGMENT_BYTES, quantity, sampled, study_document
 
@@ -93,7 +93,7 @@ def test_a_window_that_holds_every_flow_takes_the_verdict_of_alternatives(world,
     assert judge(world, ALTERNATIVES[kind], WIDE)["verdict"] == Verdict.REPRODUCED
     found = judge(world, ALTERNATIVES[kind], TINY)
     assert found["verdict"] == Verdict.NOT_TESTABLE
-    assert found["reason_code"] == ReasonCode.NO_CONGESTION
+    assert found["reason_code"] == ReasonCode.ALTERNATIVES_CANNOT_DIFFER
 
 
 @pytest.mark.parametrize("losing", [("reno", "vegas"), ("reno",)])
@@ -144,7 +144,7 @@ def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world):
     for other, verdict in ((holds, Verdict.NOT_TESTABLE), (fails, Verdict.NOT_REPRODUCED)):
         found = judge(world, {"kind": "all", "parts": [TWICE, other]})
         assert found["verdict"] == verdict
-        assert (found["reason_code"] == ReasonCode.NO_CONGESTION) is (other == holds)
+        assert (found["reason_code"] == ReasonCode.ALTERNATIVES_CANNOT_DIFFER) is (other == holds)
 
 
 # -- runs -----------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def test_windows_that_hold_a_run_or_no_queue_are_no_congestion(world, windows, q
 
 
 def test_a_window_may_be_a_segment_below_the_largest_one(world):
-    assert judge(world, TWICE, 2.9)["reason_code"] == ReasonCode.NO_CONGESTION
+    assert judge(world, TWICE, 2.9)["reason_code"] == ReasonCode.ALTERNATIVES_CANNOT_DIFFER
 
 
 @pytest.mark.parametrize(

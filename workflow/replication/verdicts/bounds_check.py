@@ -1,0 +1,192 @@
+"""Bounds check: could a condition hold, and could it fail, in this set-up?
+
+The range of a statistic follows from those of its quantities (`verdicts.metric_range`), at the
+scenarios that were run. A condition beyond what the paper states alone is *impossible*. One that
+the whole range meets cannot fail, and one that no value of the range meets cannot hold: the set-up
+forces the verdict. A range that a run leaves is wrong, so it forces nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from replication.metrics.metric_model import metric_label
+from replication.study.claim_model import (
+    Condition,
+    EquivalenceTest,
+    PublishedRun,
+    Quantity,
+    SimpleTest,
+    TrendTest,
+    sides,
+)
+from replication.study.scenario import Scenario
+from replication.study.verdict import Verdict
+from replication.verdicts.bound import StatedPoint, stated_points
+from replication.verdicts.comparison import UntestableError, compare
+from replication.verdicts.congestion import ComparedPoints
+from replication.verdicts.metric_range import ANY, BOUNDED, Allowed, Range, windows_in_words
+from replication.verdicts.sample import Coverage
+from replication.verdicts.wording import Wording, amount, lower, qualifier
+
+#: A run may leave a range by rounding.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Forced:
+    """A verdict that the set-up forces: `holds` or not, whatever TCP does."""
+
+    holds: bool
+    reason: str
+    verdict: Verdict = Verdict.NOT_TESTABLE
+
+
+def bounds_check(
+    coverage: Coverage, test: SimpleTest, points: ComparedPoints, words: Wording
+) -> Forced | None:
+    """Return how the set-up forces a test's verdict; None if it does not, as far as is known."""
+    compared = sides(test)
+    if isinstance(test.expect, PublishedRun) or isinstance(test, TrendTest):
+        return None
+    if not all(wanted.metric in BOUNDED for wanted in compared):
+        return None
+    stated = [_stated(coverage, wanted) for wanted in compared]
+    found = _statistic(coverage, test, stated)
+    if _excludes(test, found) and not _is_left(coverage, test, stated):
+        why = f"By what the paper states, {_reason(words, test, found, '')}, so it cannot hold."
+        return Forced(False, why, Verdict.IMPOSSIBLE)
+    allowed = [_allowed(coverage, wanted) for wanted in compared]
+    found = _statistic(coverage, test, [points.of(ranges) for ranges in allowed])
+    holds = _contains(test.expect, found)
+    if not (holds or _excludes(test, found)) or _is_left(coverage, test, allowed):
+        return None
+    causes = [windows_in_words(_points(coverage, compared))]
+    if len(compared) > 1 or compared[0].aggregate == "jain":
+        causes += [_in_words(coverage, *pair) for pair in zip(compared, allowed, strict=True)]
+    because = "; ".join(dict.fromkeys(filter(None, causes)))
+    end = "fail" if holds else "hold"
+    why = f"Whatever TCP does, {_reason(words, test, found, because)}, so it cannot {end}"
+    return Forced(holds, f"{why}.")
+
+
+def _allowed(coverage: Coverage, wanted: Quantity) -> pd.DataFrame:
+    """Return factors, low and high at each point of a quantity, by one of its runs."""
+    runs = coverage.ran(wanted).drop_duplicates("point")
+    ranges = [_of_run(coverage, scenario).range_of(wanted) for scenario in runs["scenario"]]
+    return _frame(runs.drop(columns=["engine", "scenario", "supported", "reason", "point"]), ranges)
+
+
+def _of_run(coverage: Coverage, scenario_id: str) -> Allowed:
+    key = ("allowed", scenario_id, "")
+    if key not in coverage.memo:
+        scenario = Scenario.model_validate(coverage.results.scenarios[scenario_id])
+        coverage.memo[key] = Allowed(StatedPoint(scenario, set()))
+    allowed: Allowed = coverage.memo[key]
+    return allowed
+
+
+def _stated(coverage: Coverage, wanted: Quantity) -> pd.DataFrame:
+    """Return the same by what the paper states, at every point whether it was run or not."""
+    key = ("stated", wanted.to_json(), "")
+    if key not in coverage.memo:
+        points = stated_points(coverage.study, wanted.experiment, wanted.where)
+        ranges = [Allowed(point, strict=True).range_of(wanted) for point in points]
+        levels = pd.DataFrame([point.levels for point in points], index=range(len(points)))
+        coverage.memo[key] = _frame(levels, ranges)
+    frame: pd.DataFrame = coverage.memo[key]
+    return frame
+
+
+def _frame(levels: pd.DataFrame, ranges: list[Range]) -> pd.DataFrame:
+    lows, highs = [one.low for one in ranges], [one.high for one in ranges]
+    return levels.assign(replicate=0, low=lows, high=highs)
+
+
+def _statistic(coverage: Coverage, test: SimpleTest, ranges: list[pd.DataFrame]) -> Range:
+    """Return the range of a statistic, which rises or falls with each of its quantities."""
+    corners = []
+    for end, other in (("low", "high"), ("high", "low")):
+        ends = [end, other][: len(ranges)]
+        frames = [
+            frame.drop(columns=["low", "high"]).assign(value=frame[name])
+            for frame, name in zip(ranges, ends, strict=True)
+        ]
+        try:
+            values = compare(coverage.study, test, frames).values
+        except UntestableError:
+            return ANY
+        corners.append(float(values.iloc[0]))
+    if any(map(math.isnan, corners)):
+        return ANY
+    if isinstance(test, EquivalenceTest):
+        # A difference may vanish between its ends; together they are no less than the largest one.
+        return Range(0.0, sum(corners))
+    return Range(min(corners), max(corners))
+
+
+def _contains(condition: Condition | PublishedRun, found: Range) -> bool:
+    """Return whether a condition holds for the whole range."""
+    return isinstance(condition, Condition) and all(map(condition.holds, found))
+
+
+def _excludes(test: SimpleTest, found: Range) -> bool:
+    """Return whether neither what is expected nor the direction can hold."""
+    conditions = [one for one in (test.expect, test.direction) if isinstance(one, Condition)]
+    return bool(conditions) and not any(_meets(condition, found) for condition in conditions)
+
+
+def _meets(condition: Condition, found: Range) -> bool:
+    """Return whether a condition holds somewhere in a range."""
+    low = -math.inf if condition.at_least is None else condition.at_least
+    high = math.inf if condition.at_most is None else condition.at_most
+    nearest = min(max(found.low, low), found.high)
+    return condition.holds(nearest) and low <= high
+
+
+def _is_left(coverage: Coverage, test: SimpleTest, allowed: list[pd.DataFrame]) -> bool:
+    """Return whether a run has a value outside its range."""
+    for wanted, ranges in zip(sides(test), allowed, strict=True):
+        if wanted.metric == "delivery_ratio":
+            continue  # Packets under way at the end count in its range, and not in its value.
+        factors = [name for name in ranges if name not in ("replicate", "low", "high")]
+        values = coverage.values(wanted).dropna(subset="value").drop(columns="replicate")
+        ends = ranges.drop(columns="replicate")
+        joined = values.merge(ends, on=factors) if factors else values.merge(ends, how="cross")
+        slack = _ROUNDING * np.abs(joined["value"])
+        if ((joined["value"] < joined["low"] - slack).any()) or (
+            (joined["value"] > joined["high"] + slack).any()
+        ):
+            return True
+    return False
+
+
+def _points(coverage: Coverage, compared: list[Quantity]) -> list[StatedPoint]:
+    scenarios = [scenario for wanted in compared for scenario in coverage.ran(wanted)["scenario"]]
+    return [_of_run(coverage, scenario).point for scenario in dict.fromkeys(scenarios)]
+
+
+def _in_words(coverage: Coverage, wanted: Quantity, ranges: pd.DataFrame) -> str:
+    """Return the range of a quantity over its points; empty if it has none."""
+    low, high = float(ranges["low"].min()), float(ranges["high"].max())
+    who = qualifier(coverage.study, wanted)
+    label = metric_label(wanted.metric) + (f" of {who}" if who else "")
+    if wanted.aggregate == "jain" or math.isinf(low):
+        return ""
+    if math.isinf(high):
+        return f"{label} at least {amount(wanted, low)}"
+    ends = dict.fromkeys(amount(wanted, end) for end in (low, high))
+    return f"{label} {' to '.join(ends)}"
+
+
+def _reason(words: Wording, test: SimpleTest, found: Range, because: str) -> str:
+    allowed = words.value(found.low)
+    if found.low < found.high:
+        allowed = words.interval(*found)
+    cause = f" ({because})" if because else ""
+    needs = words.condition(test.expect)
+    return f"{lower(words.statistic)} is {allowed}{cause}; the claim needs {needs}"
