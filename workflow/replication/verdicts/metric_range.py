@@ -124,7 +124,11 @@ class Allowed:
     def _steady_bps(self, flow: TcpFlow) -> float:
         """Return the rate that a flow reaches that is alone, cannot lose and fills its window."""
         hops = self.point.path(flow)
-        alone = all(len(self._crossing[link.id, way]) == 1 for link, way in hops)
+        links = {link.id for link, _ in hops}
+        users = [
+            user for (link, _), flows in self._crossing.items() if link in links for user in flows
+        ]
+        alone = all(user is flow for user in users)
         if not (alone and self.is_lossless(flow) and flow.congestion_control in LOSS_BASED):
             return 0.0
         slowest_bps = self.point.rate_bps(flow, strict=False)

@@ -28,8 +28,7 @@ from replication.study.claim_model import (
     Where,
 )
 from replication.study.parameter import Factor
-from replication.study.scenario import Scenario
-from replication.verdicts.bound import ALGORITHM_FIELDS, StatedPoint
+from replication.verdicts.bound import ALGORITHM_FIELDS
 from replication.verdicts.comparison import Frames, PairedTest
 from replication.verdicts.sample import Coverage
 
@@ -175,9 +174,8 @@ def _variants(coverage: Coverage, test: PairedTest) -> set[tuple[Any, ...]]:
     found = set()
     for wanted in (test.left, test.right):
         for scenario in coverage.ran(wanted).drop_duplicates("point")["scenario"]:
-            document = coverage.results.scenarios[scenario]
-            point = StatedPoint(Scenario.model_validate(document), set())
-            found |= {_algorithm(flow.model_dump()) for flow in point.flows(wanted.flows)}
+            flows = coverage.run_point(scenario).flows(wanted.flows)
+            found |= {_algorithm(flow.model_dump()) for flow in flows}
     return found
 
 
