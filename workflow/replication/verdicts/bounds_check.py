@@ -151,7 +151,8 @@ def _is_left(coverage: Coverage, test: SimpleTest, allowed: list[pd.DataFrame]) 
     """Return whether a run has a value outside its range."""
     for wanted, ranges in zip(sides(test), allowed, strict=True):
         if wanted.metric == "delivery_ratio":
-            continue  # Packets under way at the end count in its range, and not in its value.
+            # Packets under way at the end count in its range, and not in its value.
+            wanted, ranges = _losses_of(wanted, ranges)
         factors = [name for name in ranges if name not in ("replicate", "low", "high")]
         values = coverage.values(wanted).dropna(subset="value").drop(columns="replicate")
         ends = ranges.drop(columns="replicate")
@@ -162,6 +163,13 @@ def _is_left(coverage: Coverage, test: SimpleTest, allowed: list[pd.DataFrame]) 
         if (below | above).any():
             return True
     return False
+
+
+def _losses_of(wanted: Quantity, ranges: pd.DataFrame) -> tuple[Quantity, pd.DataFrame]:
+    """Return the lost packets that go with a delivery ratio, and the range of their number."""
+    losses = wanted.model_copy(update={"metric": "packets_dropped", "aggregate": "sum"})
+    most = np.where(ranges["low"] == 1.0, 0.0, math.inf)
+    return losses, ranges.assign(low=0.0, high=most)
 
 
 def _points(coverage: Coverage, compared: list[Quantity]) -> list[StatedPoint]:
