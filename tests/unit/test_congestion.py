@@ -2,7 +2,11 @@
 
 import pytest
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.congestion import runs_without_congestion
+from replication.verdicts.congestion import (
+    alternatives_cannot_differ,
+    runs_without_congestion,
+)
+from replication.verdicts.sample import Coverage
 
 from tests.unit.conftest import SEGMENT_BYTES, quantity, sampled, study_document
 
@@ -158,6 +162,26 @@ def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world):
         found = judge(world, {"kind": "all", "parts": [TWICE, other]})
         assert found["verdict"] == verdict
         assert (found["reason_code"] == ReasonCode.ALTERNATIVES_CANNOT_DIFFER) is (other == holds)
+
+
+@pytest.mark.parametrize("kind", ["ratio", "value"])
+def test_runs_say_one_by_one_whether_alternatives_can_differ(world, kind):
+    """In replicate 1 a packet is lost, and a single value compares no alternatives."""
+    study = windowed(world, (ALTERNATIVES | OTHERS)[kind], TINY)
+
+    def flows(replicate, **run):
+        return unequal(drops=int(replicate == 1), **run)
+
+    def series(flow, **_):
+        if flow == "bottleneck:ab":
+            return [{"time_s": n + 1.0, "queue_packets": 5.0} for n in range(10)]
+        return sampled([2.0] * 10)
+
+    results = world.results(study, flows=flows, series=series)
+    (test,) = study.claims[0].tests()
+    reasons = alternatives_cannot_differ(Coverage(study, results, "ns3"), test)
+    assert sorted(reasons) == ([] if kind == "value" else [0, 2])
+    assert all("where no packet is lost: windows of 2 packets" in why for why in reasons.values())
 
 
 # -- runs -----------------------------------------------------------------------------------------
