@@ -30,7 +30,7 @@ from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.congestion import ComparedPoints
 from replication.verdicts.metric_range import ANY, BOUNDED, Allowed, Range, windows_in_words
 from replication.verdicts.sample import Coverage
-from replication.verdicts.wording import Wording, amount, lower, qualifier
+from replication.verdicts.wording import Wording, amount, qualifier
 
 #: A run may leave a range by rounding.
 _ROUNDING = 1e-6
@@ -60,17 +60,16 @@ def bounds_check(
     if not (holds or _excludes(test, found)) or _is_left(coverage, test, allowed):
         return None
     if not holds and (broken := _stated_range(coverage, test)) is not None:
-        why = f"By what the paper states, {_reason(words, test, broken, '')}, so it cannot hold."
-        return Forced(False, why, Verdict.IMPOSSIBLE)
+        why = _reason(words, test, broken, "by what the paper states")
+        return Forced(False, f"{why}, so it cannot hold.", Verdict.IMPOSSIBLE)
     causes = [windows_in_words(_points(coverage, compared))]
     if any(wanted.metric == "delivery_ratio" for wanted in compared):
         causes.append("no packet can be lost, so what is not delivered is under way at the end")
     if len(compared) > 1:
         causes += [_in_words(coverage, *pair) for pair in zip(compared, allowed, strict=True)]
     because = "; ".join(dict.fromkeys(filter(None, causes)))
-    end = "fail" if holds else "hold"
-    why = f"Whatever TCP does, {_reason(words, test, found, because)}, so it cannot {end}"
-    return Forced(holds, f"{why}.")
+    why = _reason(words, test, found, "whatever TCP does" + (f" ({because})" if because else ""))
+    return Forced(holds, f"{why}, so it cannot {'fail' if holds else 'hold'}.")
 
 
 def _allowed(coverage: Coverage, wanted: Quantity) -> pd.DataFrame:
@@ -191,9 +190,6 @@ def _in_words(coverage: Coverage, wanted: Quantity, ranges: pd.DataFrame) -> str
 
 
 def _reason(words: Wording, test: SimpleTest, found: Range, because: str) -> str:
-    allowed = words.value(found.low)
-    if found.low < found.high:
-        allowed = words.interval(*found)
-    cause = f" ({because})" if because else ""
+    allowed = words.interval(*found) if found.low < found.high else words.value(found.low)
     needs = words.condition(test.expect)
-    return f"{lower(words.statistic)} is {allowed}{cause}; the claim needs {needs}"
+    return f"{words.statistic}: {allowed} {because}; the claim needs {needs}"

@@ -90,7 +90,7 @@ class ComparedPoints:
 
 def compared_points(coverage: Coverage, test: SimpleTest) -> ComparedPoints:
     """Return the points at which a test compares alternatives; none for other comparisons."""
-    runs = _compared_runs(coverage, test)
+    factors, runs = _compared_runs(coverage, test)
     if runs.empty:
         return ComparedPoints([], 0, frozenset())
     mostly = runs.groupby(["name", "side", "point"])["idle"].mean() > 0.5
@@ -98,7 +98,6 @@ def compared_points(coverage: Coverage, test: SimpleTest) -> ComparedPoints:
     names = frozenset(left_out.index[left_out])
     idle = runs[runs["name"].isin(names)]
     why = _why(coverage, idle, len(names), len(left_out)) if names else ""
-    factors = matched_factors(coverage.study, test)  # type: ignore[arg-type]
     return ComparedPoints(factors, len(left_out), names, why)
 
 
@@ -107,7 +106,7 @@ def alternatives_cannot_differ(coverage: Coverage, test: SimpleTest) -> dict[int
 
     A replicate in which they can, at half of the points or more, is not in it.
     """
-    runs = _compared_runs(coverage, test)
+    _, runs = _compared_runs(coverage, test)
     if runs.empty:
         return {}
     reasons = {}
@@ -120,13 +119,13 @@ def alternatives_cannot_differ(coverage: Coverage, test: SimpleTest) -> dict[int
     return reasons
 
 
-def _compared_runs(coverage: Coverage, test: SimpleTest) -> pd.DataFrame:
-    """Return the runs of a comparison of alternatives, with name, side and idle; else no row.
+def _compared_runs(coverage: Coverage, test: SimpleTest) -> tuple[list[str], pd.DataFrame]:
+    """Return the matched factors and the runs of a comparison of alternatives; else no run.
 
-    `name` is that of the matched point, and `idle` whether the run is without congestion.
+    The runs have side, `name`, that of the matched point, and `idle`, if they have no congestion.
     """
     compared = sides(test)
-    none = pd.DataFrame()
+    none: tuple[list[str], pd.DataFrame] = [], pd.DataFrame()
     if isinstance(test, ValueTest | TrendTest) or not _are_alternatives(compared):
         return none
     factors, results = matched_factors(coverage.study, test), coverage.results
@@ -143,7 +142,7 @@ def _compared_runs(coverage: Coverage, test: SimpleTest) -> pd.DataFrame:
     runs = runs[runs.groupby("name")["side"].transform("nunique") == len(compared)]
     if runs.empty or (runs.groupby(["name", "replicate"])["path"].nunique() > 1).any():
         return none
-    return runs
+    return factors, runs
 
 
 def _are_alternatives(compared: Sequence[Quantity]) -> bool:

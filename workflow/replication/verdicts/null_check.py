@@ -171,7 +171,7 @@ def _at(wanted: Quantity, factor: Factor, key: str) -> Quantity:
 
 def _variants(coverage: Coverage, test: PairedTest) -> set[tuple[Any, ...]]:
     """Return the algorithms of the compared flows, in the runs of both sides."""
-    found = set()
+    found: set[tuple[Any, ...]] = set()
     for wanted in (test.left, test.right):
         for scenario in coverage.ran(wanted).drop_duplicates("point")["scenario"]:
             flows = coverage.run_point(scenario).flows(wanted.flows)
