@@ -96,7 +96,10 @@ def test_planted_claims_are_caught_or_left_alone(world, name):
 #: What a check does, in its place something else, and planted claims whose outcome must change.
 PERTURBED = {
     "no null check": (claim, "null_check", lambda *_: "", ["largest-over-smallest", "all-alike"]),
-    "equality never counts": (null_check, "meets_equality", lambda _: False, ["two-alike-and-one-not"]),
+    "equality never counts": (
+        null_check, "meets_equality", lambda _: False,
+        ["two-alike-and-one-not", "not-below-since-above"],
+    ),
     "equality always counts": (
         null_check, "meets_equality", lambda _: True,
         ["largest-over-smallest", "crossing-of-one-variant"],
