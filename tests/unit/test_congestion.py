@@ -71,7 +71,7 @@ def unequal(variant, access, drops=0, flow="tcp1", **_):
     Two Vegas flows differ, and so does the round trip at one rate: equality says something.
     """
     rate = RATE[access] * (1 if variant == "reno" else 2.2 if variant == "cubic" else 2)
-    if (variant, flow) == ("vegas", "tcp2"):
+    if (variant, flow) == ("vegas", "tcp1"):
         rate *= 1.5
     goodput = RATE[access] if variant == "reno" else 2.2e5
     return {
