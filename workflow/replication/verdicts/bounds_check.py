@@ -65,7 +65,7 @@ def bounds_check(
     causes = [windows_in_words(_points(coverage, compared))]
     if any(wanted.metric == "delivery_ratio" for wanted in compared):
         causes.append("no packet can be lost, so what is not delivered is under way at the end")
-    if len(compared) > 1:
+    elif len(compared) > 1:
         causes += [_in_words(coverage, *pair) for pair in zip(compared, allowed, strict=True)]
     because = "; ".join(dict.fromkeys(filter(None, causes)))
     why = _reason(words, test, found, "whatever TCP does" + (f" ({because})" if because else ""))
