@@ -37,6 +37,10 @@ def planted_experiment(planted):
     if rate_bps := planted.get("cbr_bps"):
         ends = {key: second[key] for key in ("id", "source", "destination", "start_s", "stop_s")}
         experiment["flows"][1] = {"kind": "cbr", "rate_bps": rate_bps, "packet_bytes": 250, **ends}
+    if "delays_s" in planted:
+        levels = experiment["factors"][1]["levels"]
+        for level, delay_s in zip(levels, planted["delays_s"], strict=True):
+            level["set"]["access_s"] = delay_s
     if planted.get("alone"):
         del experiment["flows"][1]
     if planted.get("pair"):
@@ -131,6 +135,12 @@ PERTURBED = {
     "no queue drops only when full": (metric_range, "DropTail", int, ["no-loss-that-could-be"]),
     "every algorithm fills its window": (
         metric_range, "LOSS_BASED", {"reno", "vegas"}, ["a-window-that-vegas-need-not-fill"],
+    ),
+    "every order is known": (
+        bounds_check, "_is_ordered", lambda *_: True, ["slower-over-hardly-longer-paths"],
+    ),
+    "no order is known": (
+        bounds_check, "_is_ordered", lambda *_: False, ["slower-over-longer-paths"],
     ),
     "Jain's index is any": (
         metric_range, "_fairest", lambda _: 1.0, ["unfair-by-the-window"],

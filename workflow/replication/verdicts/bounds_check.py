@@ -1,9 +1,10 @@
 """Bounds check: could a condition hold, and could it fail, in this set-up?
 
 The range of a statistic follows from those of its quantities (`verdicts.metric_range`), at the
-scenarios that were run. A condition beyond what the paper states alone is *impossible*. One that
-the whole range meets cannot fail, and one that no value of the range meets cannot hold: the set-up
-forces the verdict. A range that a run leaves is wrong, so it forces nothing.
+scenarios that were run; that of a trend only where the ranges along it lie apart. A condition
+beyond what the paper states alone is *impossible*. One that the whole range meets cannot fail, and
+one that no value of the range meets cannot hold: the set-up forces the verdict. A range that a run
+leaves is wrong, so it forces nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def bounds_check(
 ) -> Forced | None:
     """Return how the set-up forces a test's verdict; None if it does not, as far as is known."""
     compared = sides(test)
-    if isinstance(test.expect, PublishedRun) or isinstance(test, TrendTest):
+    if isinstance(test.expect, PublishedRun):
         return None
     if not all(wanted.metric in BOUNDED for wanted in compared):
         return None
@@ -108,6 +109,8 @@ def _statistic(coverage: Coverage, test: SimpleTest, ranges: list[pd.DataFrame])
     """Return the range of a statistic, which rises or falls with each of its quantities."""
     if any(np.isneginf(frame["low"]).any() for frame in ranges):
         return ANY
+    if isinstance(test, TrendTest) and not _is_ordered(test, *ranges):
+        return ANY
     corners = []
     for end, other in (("low", "high"), ("high", "low")):
         ends = [end, other][: len(ranges)]
@@ -126,6 +129,17 @@ def _statistic(coverage: Coverage, test: SimpleTest, ranges: list[pd.DataFrame])
         # A difference may vanish between its ends; together they are no less than the largest one.
         return Range(0.0, sum(corners))
     return Range(min(corners), max(corners))
+
+
+def _is_ordered(test: TrendTest, ranges: pd.DataFrame) -> bool:
+    """Return whether the ranges of every curve of a trend lie apart, so that its order is known."""
+    others = [name for name in ranges if name not in ("low", "high", test.over)]
+    for _, curve in ranges.groupby(others):
+        ordered = curve.sort_values("low")
+        ends, starts = ordered["high"].to_numpy()[:-1], ordered["low"].to_numpy()[1:]
+        if not (ends * (1 + test.tie) < starts).all():
+            return False
+    return True
 
 
 def _contains(condition: Condition | PublishedRun, found: Range) -> bool:
