@@ -3,14 +3,21 @@
 Each check is perturbed too, and then misses or adds some.
 """
 
+import functools
 from pathlib import Path
 
 import pytest
+from replication.design.config import load_study_of
+from replication.metrics.results import Results
+from replication.report.release import released_results
+from replication.study.claim_model import SIDES, sides
 from replication.study.files import read_yaml
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts import bounds_check, claim, metric_range, null_check
+from replication.verdicts.claim import evaluate_claim
+from replication.verdicts.sample import Coverage
 
-from tests.unit.conftest import SEGMENT_BYTES, sampled, study_document
+from tests.unit.conftest import ROOT, SEGMENT_BYTES, sampled, study_document
 
 PLANTED = {
     one["id"]: one for one in read_yaml(Path(__file__).parent / "planted_forced.yaml")["claims"]
@@ -66,8 +73,8 @@ def judge(world, planted):
         parameters["second"] = {**parameters["congestion_control"]}
     experiment = planted_experiment(planted)
     study = world.claim(planted["test"], experiments=[experiment], parameters=parameters)
-    sides = [planted["test"].get(side) for side in ("of", "left", "right")]
-    metric = next(side["metric"] for side in sides if side)
+    compared = [planted["test"].get(side) for side in SIDES]
+    metric = next(side["metric"] for side in compared if side)
 
     def flows(variant, flow, access, **_):
         value = planted["values"].get(variant, {}).get(flow, 100.0)
@@ -117,7 +124,7 @@ PERTURBED = {
         ["no-loss-that-could-be", "cbr-above-a-small-window", "more-than-the-link"],
     ),
     "runs never leave a range": (
-        bounds_check, "_is_left", lambda *_: False, ["a-run-beyond-its-bound"],
+        bounds_check, "is_left", lambda *_: False, ["a-run-beyond-its-bound"],
     ),
     "a condition is met nowhere": (
         bounds_check, "_excludes", lambda *_: True, ["a-delay-of-the-path"],
@@ -154,3 +161,39 @@ def test_a_perturbed_check_is_noticed(world, monkeypatch, change):
     monkeypatch.setattr(module, attribute, replacement)
     for name in names:
         assert outcome(judge(world, PLANTED[name])) != OUTCOMES[PLANTED[name]["outcome"]], name
+
+
+# -- the release ----------------------------------------------------------------------------------
+
+
+@functools.cache
+def released(name):
+    """Return a study of the release and the coverage of its runs on ns-3."""
+    data = released_results(ROOT)
+    study = load_study_of(ROOT, data, name)
+    return study, Coverage(study, Results.load(data, name), "ns3")
+
+
+@pytest.mark.parametrize(
+    ("name", "known"), [("liang_shen", {"c10", "c21", "c26", "c27"}), ("nishitha", {"c03"})]
+)
+def test_claims_of_the_release_that_the_set_up_forces(name, known):
+    """Windows of 20 packets leave the link idle beside the CBR flow, and lose nothing."""
+    study, coverage = released(name)
+    claims = [one for one in study.claims if one.id in known | {"c02"}]
+    rows = [row for one in claims for row in evaluate_claim(one, [coverage])]
+    forced = {row["claim"] for row in rows if row["reason_code"] == ReasonCode.SETUP_FORCES_IT}
+    assert forced == known
+
+
+@pytest.mark.parametrize("name", ["liang_shen", "nishitha"])
+def test_no_run_of_the_release_leaves_what_its_set_up_allows(name):
+    study, coverage = released(name)
+    left = []
+    for one in study.claims:
+        for test in one.tests():
+            compared = [wanted for wanted in sides(test) if wanted.metric in metric_range.BOUNDED]
+            allowed = [bounds_check.allowed_at(coverage, wanted) for wanted in compared]
+            if bounds_check.is_left(coverage, compared, allowed):
+                left.append(one.id)
+    assert not left

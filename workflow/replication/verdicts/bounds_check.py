@@ -10,6 +10,7 @@ leaves is wrong, so it forces nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,10 +56,10 @@ def bounds_check(
         return None
     if not all(wanted.metric in BOUNDED for wanted in compared):
         return None
-    allowed = [_allowed(coverage, wanted) for wanted in compared]
+    allowed = [allowed_at(coverage, wanted) for wanted in compared]
     found = _statistic(coverage, test, [points.of(ranges) for ranges in allowed])
     holds = _contains(test.expect, found)
-    if not (holds or _excludes(test, found)) or _is_left(coverage, test, allowed):
+    if not (holds or _excludes(test, found)) or is_left(coverage, compared, allowed):
         return None
     if not holds and (broken := _stated_range(coverage, test)) is not None:
         why = _reason(words, test, broken, "by what the paper states")
@@ -73,7 +74,7 @@ def bounds_check(
     return Forced(holds, f"{why}, so it cannot {'fail' if holds else 'hold'}.")
 
 
-def _allowed(coverage: Coverage, wanted: Quantity) -> pd.DataFrame:
+def allowed_at(coverage: Coverage, wanted: Quantity) -> pd.DataFrame:
     """Return factors, low and high at each point of a quantity, by one of its runs."""
     runs = coverage.ran(wanted).drop_duplicates("point")
     ranges = [_of_run(coverage, scenario).range_of(wanted) for scenario in runs["scenario"]]
@@ -160,9 +161,11 @@ def _meets(condition: Condition, found: Range) -> bool:
     return condition.holds(nearest)
 
 
-def _is_left(coverage: Coverage, test: SimpleTest, allowed: list[pd.DataFrame]) -> bool:
-    """Return whether a run has a value outside its range."""
-    for wanted, ranges in zip(sides(test), allowed, strict=True):
+def is_left(
+    coverage: Coverage, compared: Sequence[Quantity], allowed: Sequence[pd.DataFrame]
+) -> bool:
+    """Return whether a run has a value of a quantity outside its range, as of `allowed_at`."""
+    for wanted, ranges in zip(compared, allowed, strict=True):
         if wanted.metric == "delivery_ratio":
             # Packets under way at the end count in its range, and not in its value.
             wanted, ranges = _losses_of(wanted, ranges)
