@@ -197,7 +197,7 @@ def _in_words(coverage: Coverage, wanted: Quantity, ranges: pd.DataFrame) -> str
     """Return the range of a quantity over its points; empty if it has none."""
     low, high = float(ranges["low"].min()), float(ranges["high"].max())
     who = qualifier(coverage.study, wanted)
-    label = metric_label(wanted.metric) + (f" of {who}" if who else "")
+    label = metric_label(wanted.metric) + (f" ({who})" if who else "")
     if wanted.aggregate == "jain" or math.isinf(low):
         return ""
     if math.isinf(high):
