@@ -108,10 +108,8 @@ def _copies(test: PairedTest) -> Iterator[_Substitute]:
     for name, side in (("left", test.left), ("right", test.right)):
         place = {"experiment": side.experiment, "where": side.where}
         both = {key: getattr(test, key).model_copy(update=place) for key in ("left", "right")}
-        other = "right" if name == "left" else "left"
-        yield _Substitute(
-            test.model_copy(update=both), f"the runs of the {name} side on the {other}"
-        )
+        copied = f"the runs of the {name} side on both sides"
+        yield _Substitute(test.model_copy(update=both), copied)
 
 
 def _pairs_of_one_variant(coverage: Coverage, test: PairedTest) -> Iterator[_Substitute]:
