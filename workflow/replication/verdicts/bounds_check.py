@@ -102,7 +102,8 @@ def _stated_range(coverage: Coverage, test: SimpleTest) -> Range | None:
 
 
 def _frame(levels: pd.DataFrame, ranges: list[Range]) -> pd.DataFrame:
-    lows, highs = [one.low for one in ranges], [one.high for one in ranges]
+    lows = [allowed.low for allowed in ranges]
+    highs = [allowed.high for allowed in ranges]
     return levels.assign(replicate=0, low=lows, high=highs)
 
 
@@ -150,7 +151,8 @@ def _contains(condition: Condition | PublishedRun, found: Range) -> bool:
 
 def _excludes(test: SimpleTest, found: Range) -> bool:
     """Return whether neither what is expected nor the direction can hold."""
-    conditions = [one for one in (test.expect, test.direction) if isinstance(one, Condition)]
+    given = (test.expect, test.direction)
+    conditions = [condition for condition in given if isinstance(condition, Condition)]
     return bool(conditions) and not any(_meets(condition, found) for condition in conditions)
 
 

@@ -262,7 +262,7 @@ _RATES = ("throughput_bps", "goodput_bps")
 
 def _together(aggregate: str, each: list[Range]) -> Range:
     """Return the range of an aggregate of values with these ranges."""
-    lows, highs = [one.low for one in each], [one.high for one in each]
+    lows, highs = [part.low for part in each], [part.high for part in each]
     match aggregate:
         case "sum":
             return Range(sum(lows), sum(highs))
@@ -284,11 +284,11 @@ def _fairest(each: list[Range]) -> float:
     The fairest values lie as close as their ranges allow to a common one. The index rises towards
     the best common value and falls beyond it, and each end of a range may be that value.
     """
-    ends = sorted({end for one in each for end in one if math.isfinite(end)})
+    ends = sorted({end for part in each for end in part if math.isfinite(end)})
     low, high = ends[0], ends[-1]
 
     def index_at(common: float) -> float:
-        values = [min(max(common, one.low), one.high) for one in each]
+        values = [min(max(common, part.low), part.high) for part in each]
         return float(jain_index(values)) if any(values) else 1.0
 
     for _ in range(200):
