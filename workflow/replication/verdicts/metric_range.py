@@ -8,6 +8,7 @@ rate. `UNBOUNDED` lists the metrics for which nothing follows.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -124,12 +125,11 @@ class Allowed:
     def _steady_bps(self, flow: TcpFlow) -> float:
         """Return the rate that a flow reaches that is alone, cannot lose and fills its window."""
         hops = self.point.path(flow)
-        links = {link.id for link, _ in hops}
-        users = [
-            user for (link, _), flows in self._crossing.items() if link in links for user in flows
-        ]
-        alone = all(user is flow for user in users)
-        if not (alone and self.is_lossless(flow) and flow.congestion_control in LOSS_BASED):
+        own = {link.id for link, _ in hops}
+        sharing = [flows for (link, _), flows in self._crossing.items() if link in own]
+        is_alone = all(flows == [flow] for flows in sharing)
+        fills = flow.congestion_control in LOSS_BASED and flow.stop_after_bytes is None
+        if not (is_alone and fills and self.is_lossless(flow)):
             return 0.0
         slowest_bps = self.point.rate_bps(flow, strict=False)
         packet_s = 8 * flow.packet_bytes / slowest_bps
@@ -284,7 +284,7 @@ def _fairest(each: list[Range]) -> float:
     The fairest values lie as close as their ranges allow to a common one. The index rises towards
     the best common value and falls beyond it, and each end of a range may be that value.
     """
-    ends = sorted({end for part in each for end in part if math.isfinite(end)})
+    ends = sorted(filter(math.isfinite, itertools.chain(*each)))
     low, high = ends[0], ends[-1]
 
     def index_at(common: float) -> float:
