@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from replication.design.config import STUDIES, load_study_of, study_ids
 from replication.design.single_run import run_single
+from replication.explore.regions.border import range_of
 from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current as region_is_current
 from replication.explore.regions.region_result import region_results
@@ -29,7 +30,7 @@ from replication.report.charts import data as report_data
 from replication.report.manifest import RELEASED
 from replication.report.notebooks import session
 from replication.report.notebooks.picture import NOT_CONCLUDED
-from replication.report.pages.regions import panel_title, range_of
+from replication.report.pages.regions import panel_title
 from replication.report.release import released_results
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
