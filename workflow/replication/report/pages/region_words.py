@@ -1,11 +1,14 @@
-"""Sentences on regions: borders as numbers, and how far away the paper's own point is."""
+"""Sentences on regions: borders as numbers, the distance of the paper's own point, and the law."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from replication.explore.regions.border import Row, State, Stretch, range_of, told_rows
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.report.pages.shown import amount
+from replication.study.study import BBR_SHARES
+from replication.study.table import BBR_SHARE_COLUMNS, grouped, read_rows
 from replication.study.variation import rounded
 from replication.verdicts.wording import figure, lower
 
@@ -116,3 +119,59 @@ def scale_words(axes: Sequence[_Result]) -> str:
     if len(logarithmic) == len(axes):
         return "on logarithmic axes"
     return f"with {logarithmic[0]} on a logarithmic axis" if logarithmic else "on linear axes"
+
+
+class LawRow(NamedTuple):
+    """BBR's share of the link beside a rival in one buffer, by the end of the run, and the law."""
+
+    rival: str
+    buffer_bdp: float
+    shares: dict[int, float]
+    law: float
+    queue_share: float
+
+
+class LawRuns(NamedTuple):
+    """Runs that are as long as those of the law's authors, and what differs from the law."""
+
+    rows: list[LawRow]
+    ends_s: list[int]
+    words: str
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of its table."""
+        ends = [f"#After {end} s" for end in self.ends_s]
+        return ["Other flow", "#Buffer (BDP)", *ends, "#Law", "#Buffer full"]
+
+
+def law_runs(root: Path) -> LawRuns | None:
+    """Return the runs of data/bbr_shares.csv; None without the file."""
+    if not (root / BBR_SHARES).is_file():
+        return None
+    rows = []
+    table = read_rows(root / BBR_SHARES, BBR_SHARE_COLUMNS)
+    for same in grouped(table, "rival", "buffer_bdp").values():
+        last = same[-1]
+        shares = {int(row["until_s"]): float(row["bbr_share"]) for row in same}
+        numbers = (float(last["law"]), float(last["queue_share"]))
+        rows.append(LawRow(last["rival"], float(last["buffer_bdp"]), shares, *numbers))
+    ends_s = sorted(rows[0].shares)
+    first, last_s = ends_s[0], ends_s[-1]
+    rises = [row.shares[last_s] - row.shares[first] for row in rows]
+    early = [row.law - row.shares[first] for row in rows]
+    late = [row.law - row.shares[last_s] for row in rows]
+    queues = [row.queue_share for row in rows]
+    words = (
+        f"After {first} s BBR’s share is {_span(early)} below the law, after {last_s} s "
+        f"{_span(late)}. From the one to the other it rises by {_span(rises)}. So the length of a "
+        "run is a part of the difference and not all of it; what the rest comes from is not known. "
+        f"The law assumes that the buffer is always full; on average it is {_span(queues)} full "
+        "here, and no run has tested whether that is the reason."
+    )
+    return LawRuns(rows, ends_s, words)
+
+
+def _span(values: Sequence[float]) -> str:
+    ends = dict.fromkeys(f"{value:.2f}".replace("-", "−") for value in (min(values), max(values)))
+    return " to ".join(ends)

@@ -18,7 +18,12 @@ from replication.explore.regions.region_result import is_current, region_results
 from replication.explore.regions.surface import SURE
 from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import round_step
-from replication.report.pages.region_words import away, border_sentences, scale_words
+from replication.report.pages.region_words import (
+    away,
+    border_sentences,
+    law_runs,
+    scale_words,
+)
 from replication.report.pages.shown import display_unit as shown_unit
 from replication.report.pages.source import Source, of_study
 from replication.study.study import REGIONS_TABLE
@@ -57,6 +62,7 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         "changes": load_settings(source.root).changed if found else [],
         "entries": load_differences(source.root).by_id if found else {},
         "modern": list(modern_views(source)),
+        "law_runs": law_runs(source.root),
         "picture": picture,
         "steps": _STEPS,
         "runs": RUNS,
