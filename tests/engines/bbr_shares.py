@@ -1,7 +1,7 @@
 """Measure BBR's share against a loss-based flow, and write data/bbr_shares.csv beside Ware's law.
 
 `PYTHONPATH=. python -m tests.engines.bbr_shares` makes one run of 400 s on Linux for each buffer
-and rival (20 CPU minutes). The law's authors ran 400 s; a share of an earlier end is of the same run.
+and rival (10 CPU minutes). The law's authors ran 400 s; shares of earlier ends are of the same run.
 """
 
 import argparse
