@@ -2,7 +2,11 @@
 
 import pytest
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.comparison import runs_without_congestion
+from replication.verdicts.congestion import (
+    alternatives_cannot_differ,
+    runs_without_congestion,
+)
+from replication.verdicts.sample import Coverage
 
 from tests.unit.conftest import SEGMENT_BYTES, quantity, sampled, study_document
 
@@ -56,16 +60,26 @@ OTHERS = {
     "equal across rates": alike(quantity(RTT, access="fast"), quantity(RTT, access="slow"), 0.1),
     "trend": over("trend"),
     "value": {"kind": "value", "of": quantity(variant="vegas"), "expect": ATLEAST},
-    "losses": alike(**sides("packets_dropped")),
+    "losses": {"kind": "value", "of": quantity("retransmissions"), "expect": {"at_most": 8}},
     "queues": alike(**sides("queue_mean_packets")),
 }
 
 
-def unequal(variant, access, drops=0, **_):
-    """Throughputs that rise with the access rate and are higher for all but Reno."""
+def unequal(variant, access, drops=0, flow="tcp1", **_):
+    """Throughputs that rise with the access rate and are higher for all but Reno.
+
+    Two Vegas flows differ, and so does the round trip at one rate: equality says something.
+    """
     rate = RATE[access] * (1 if variant == "reno" else 2.2 if variant == "cubic" else 2)
+    if (variant, flow) == ("vegas", "tcp1"):
+        rate *= 1.5
     goodput = RATE[access] if variant == "reno" else 2.2e5
-    return {"throughput_bps": rate, "goodput_bps": goodput, "packets_dropped": drops}
+    return {
+        "throughput_bps": rate,
+        "goodput_bps": goodput,
+        "packets_dropped": drops,
+        "rtt_mean_s": 0.3 if access == "mid" else 0.2,
+    }
 
 
 def windowed(world, test, segments):
@@ -80,9 +94,10 @@ def judge(world, test, segments=TINY, idle=EVERYWHERE, flows=unequal):
     """Judge a claim over lossless runs, of which those at some access rates fill their window."""
     study = windowed(world, test, segments)
 
-    def series(flow, access, **_):
+    def series(flow, access, variant, **_):
         if flow == "bottleneck:ab":
-            return [{"time_s": n + 1.0, "queue_packets": 5.0} for n in range(10)]
+            queue = 9.0 if variant == "cubic" else 5.0
+            return [{"time_s": n + 1.0, "queue_packets": queue} for n in range(10)]
         return sampled([2.0 if access in idle else 0.5] * 10)
 
     return world.judge(study, flows=flows, series=series)
@@ -93,7 +108,9 @@ def test_a_window_that_holds_every_flow_takes_the_verdict_of_alternatives(world,
     assert judge(world, ALTERNATIVES[kind], WIDE)["verdict"] == Verdict.REPRODUCED
     found = judge(world, ALTERNATIVES[kind], TINY)
     assert found["verdict"] == Verdict.NOT_TESTABLE
-    assert found["reason_code"] == ReasonCode.NO_CONGESTION
+    said = "no packet is lost: windows of 2 packets; the queue holds 5"
+    assert said in found["reason"] and "the round trip is 200 to 300 ms" in found["reason"]
+    assert found["reason_code"] == ReasonCode.ALTERNATIVES_CANNOT_DIFFER
 
 
 @pytest.mark.parametrize("losing", [("reno", "vegas"), ("reno",)])
@@ -122,8 +139,8 @@ def test_alternatives_at_different_points_have_content(world):
     ("idle", "observed", "said"),
     [
         (set(), 1.0, None),
-        ({"slow"}, 1.1, "congestion at only 2 of 3 points"),
-        ({"slow", "mid"}, None, "congestion at only 1 of 3 points"),
+        ({"slow"}, 1.1, "cannot differ at 1 of 3 points"),
+        ({"slow", "mid"}, None, "cannot differ at 2 of 3 points"),
     ],
 )
 def test_points_without_congestion_are_left_out(world, idle, observed, said):
@@ -144,7 +161,27 @@ def test_a_part_without_congestion_leaves_the_claim_to_what_fails(world):
     for other, verdict in ((holds, Verdict.NOT_TESTABLE), (fails, Verdict.NOT_REPRODUCED)):
         found = judge(world, {"kind": "all", "parts": [TWICE, other]})
         assert found["verdict"] == verdict
-        assert (found["reason_code"] == ReasonCode.NO_CONGESTION) is (other == holds)
+        assert (found["reason_code"] == ReasonCode.ALTERNATIVES_CANNOT_DIFFER) is (other == holds)
+
+
+@pytest.mark.parametrize("kind", ["ratio", "value"])
+def test_runs_say_one_by_one_whether_alternatives_can_differ(world, kind):
+    """In replicate 1 a packet is lost, and a single value compares no alternatives."""
+    study = windowed(world, (ALTERNATIVES | OTHERS)[kind], TINY)
+
+    def flows(replicate, **run):
+        return unequal(drops=int(replicate == 1), **run)
+
+    def series(flow, **_):
+        if flow == "bottleneck:ab":
+            return [{"time_s": n + 1.0, "queue_packets": 5.0} for n in range(10)]
+        return sampled([2.0] * 10)
+
+    results = world.results(study, flows=flows, series=series)
+    (test,) = study.claims[0].tests()
+    reasons = alternatives_cannot_differ(Coverage(study, results, "ns3"), test)
+    assert sorted(reasons) == ([] if kind == "value" else [0, 2])
+    assert all("where no packet is lost: windows of 2 packets" in why for why in reasons.values())
 
 
 # -- runs -----------------------------------------------------------------------------------------
@@ -176,7 +213,7 @@ def test_windows_that_hold_a_run_or_no_queue_are_no_congestion(world, windows, q
 
 
 def test_a_window_may_be_a_segment_below_the_largest_one(world):
-    assert judge(world, TWICE, 2.9)["reason_code"] == ReasonCode.NO_CONGESTION
+    assert judge(world, TWICE, 2.9)["reason_code"] == ReasonCode.ALTERNATIVES_CANNOT_DIFFER
 
 
 @pytest.mark.parametrize(

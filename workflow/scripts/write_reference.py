@@ -20,13 +20,15 @@ from replication.engines.model import Engine
 from replication.study.files import parse_yaml, write_text
 from replication.study.model import REFERENCE
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario
+from replication.verdicts.metric_range import BOUNDED, UNBOUNDED
 
 _HEAD = """\
 # What can and cannot be expressed
 
 `workflow/scripts/write_reference.py` writes this page from the models and the engines' refusals.
-[What the engines take](#what-the-engines-take) compares the engines; [keys](#keys) lists each key
-of each file with its form, default and meaning (* required).
+[What the engines take](#what-the-engines-take) compares the engines; [bounds](#bounds-of-metrics)
+lists the metrics that a scenario bounds; [keys](#keys) lists each key of each file with its form,
+default and meaning (* required).
 
 ## What the engines take
 
@@ -59,7 +61,19 @@ _OPTIONS: Mapping[str, Sequence[Any]] = {
 
 def reference() -> str:
     """Return the reference as Markdown."""
-    return "\n".join([_HEAD, *_engines(), "## Keys\n", *_keys()])
+    return "\n".join([_HEAD, *_engines(), *_bounds(), "## Keys\n", *_keys()])
+
+
+def _bounds() -> Iterator[str]:
+    bounded, others = (", ".join(f"`{metric}`" for metric in of) for of in (BOUNDED, UNBOUNDED))
+    yield f"""\
+## Bounds of metrics
+
+The bounds check ([how a verdict is reached](README.md#how-a-verdict-is-reached)) knows what a
+scenario allows of {bounded}.
+
+Nothing follows from a scenario for {others}: claims about them are not checked.
+"""
 
 
 # -- what the engines take ------------------------------------------------------------------------

@@ -27,12 +27,15 @@ class ReasonCode(StrEnum):
 
     PAPER_GIVES_TOO_LITTLE = "paper gives too little"
     ENGINE_LACKS_IT = "engine lacks it"
-    NO_CONGESTION = "no congestion"
+    ALTERNATIVES_CANNOT_DIFFER = "alternatives cannot differ"
+    SETUP_FORCES_IT = "set-up forces it"
     RUNS_DO_NOT_VARY = "runs do not vary"
     RUNS_SPREAD_TOO_WIDELY = "runs spread too widely"
     TOO_FEW_RUNS = "too few runs"
 
 
+#: Until the next release, whose files have the former word.
+FORMER_REASON_CODES = {"no congestion": ReasonCode.ALTERNATIVES_CANNOT_DIFFER}
 #: Verdicts that an engine's runs decide; the others depend on the paper or the tier.
 DECIDED = (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.NOT_REPRODUCED)
 

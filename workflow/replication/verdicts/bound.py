@@ -8,7 +8,7 @@ only beyond a full bound contradicts an assumption of ours.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -40,11 +40,13 @@ _SEED = 1
 class StatedPoint:
     """One point of an experiment as the paper describes it, with assumptions at their defaults.
 
-    `stated` has what the paper states: a link's id with "rate_bps" or "delay_s".
+    `stated` has what the paper states: a link's id with "rate_bps" or "delay_s"; `levels` are the
+    keys of the factors' levels.
     """
 
     scenario: Scenario
     stated: set[tuple[str, str]]
+    levels: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def signature(self) -> tuple[Any, ...]:
@@ -160,7 +162,7 @@ def stated_points(
             level = next(level for level in factor.levels if level.key == keys[factor.id])
             published.update(dict.fromkeys(level.set, factor.published is not None))
         stated = _stated(experiment, values, published, assumed)
-        found.append(StatedPoint(instantiate(experiment, values, _SEED), stated))
+        found.append(StatedPoint(instantiate(experiment, values, _SEED), stated, keys))
     return found
 
 

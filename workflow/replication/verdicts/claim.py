@@ -30,7 +30,10 @@ from replication.study.claim_model import (
     sides,
 )
 from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.comparison import Comparison, UntestableError, compare, compared_points
+from replication.verdicts.bounds_check import Forced, bounds_check
+from replication.verdicts.comparison import Comparison, Frames, UntestableError, compare
+from replication.verdicts.congestion import compared_points
+from replication.verdicts.null_check import null_check
 from replication.verdicts.published_run import Published, Ruling, judge_published
 from replication.verdicts.sample import (
     UNDEFINED,
@@ -60,6 +63,8 @@ class Judgement(Ruling):
     high: float = math.nan
     #: How many single runs pass; for several parts, the smallest share of any part.
     passing: Share | None = None
+    #: Whether the set-up forces the claim to hold.
+    cannot_fail: bool = False
 
 
 def evaluate_claim(claim: Claim, coverages: Iterable[Coverage]) -> list[Judged]:
@@ -88,29 +93,43 @@ def evaluate_claim(claim: Claim, coverages: Iterable[Coverage]) -> list[Judged]:
 
 
 def judge_parts(parts: list[Judgement]) -> Judgement:
-    """Combine the judgements of a claim's parts; the worst verdict of a part decides."""
-    verdicts = [part.verdict for part in parts]
-    worst_first = (Verdict.NOT_REPRODUCED, Verdict.NOT_TESTABLE, Verdict.DIRECTION_ONLY)
+    """Combine the judgements of a claim's parts; the worst verdict of a part decides.
+
+    A part that cannot fail does not count, unless none can.
+    """
+    total, forced = len(parts), sum(part.cannot_fail for part in parts)
+    judged = [part for part in parts if not part.cannot_fail] or parts
+    verdicts = [part.verdict for part in judged]
+    worst_first = (
+        Verdict.IMPOSSIBLE,
+        Verdict.NOT_REPRODUCED,
+        Verdict.NOT_TESTABLE,
+        Verdict.DIRECTION_ONLY,
+    )
     verdict = next((word for word in worst_first if word in verdicts), Verdict.REPRODUCED)
     decided = verdict != Verdict.NOT_TESTABLE
     reproduced = verdicts.count(Verdict.REPRODUCED)
-    testable = len(parts) - verdicts.count(Verdict.NOT_TESTABLE)
+    testable = len(judged) - verdicts.count(Verdict.NOT_TESTABLE)
     are = "is" if reproduced == 1 else "are"
-    counted = f"{reproduced} of {len(parts)} parts {are} reproduced."
+    counted = f"{reproduced} of {len(judged)} parts {are} reproduced."
+    if 0 < forced < total:
+        fail = "part that cannot fail is" if forced == 1 else "parts that cannot fail are"
+        counted += f" {forced} {fail} not counted."
     # Parts often share a reason.
     numbers: dict[str, list[str]] = {}
     for number, part in enumerate(parts, start=1):
         numbers.setdefault(part.reason, []).append(str(number))
-    passing = [part.passing for part in parts if part.passing and decided]
-    codes = [part.reason_code for part in parts if part.reason_code and not decided]
+    passing = [part.passing for part in judged if part.passing and decided]
+    codes = [part.reason_code for part in judged if part.reason_code and not decided]
     return Judgement(
         statistic="share of the parts that are reproduced",
-        margin=f"all {len(parts)} parts",
+        margin=f"all {len(judged)} parts",
         verdict=verdict,
         reasons=[counted, *(f"({', '.join(of)}) {reason}" for reason, of in numbers.items())],
         reason_code=next(iter(codes), ""),
         observed=reproduced / testable if decided else math.nan,
         passing=min(passing, key=lambda one: one.part / one.whole, default=None),
+        cannot_fail=forced == total,
     )
 
 
@@ -124,12 +143,8 @@ def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
 
     congested = compared_points(coverage, test)
     if congested.too_few:
-        why = (
-            f"There is congestion at only {congested}. Elsewhere no packet is lost, and either the "
-            "window limits every flow or the queue is empty, so the alternatives cannot differ. "
-            "They could with more flows, a larger window or a smaller buffer."
-        )
-        return untestable(why, ReasonCode.NO_CONGESTION)
+        why = f"{congested.why} They could with more flows, a larger window or a smaller buffer."
+        return untestable(why, ReasonCode.ALTERNATIVES_CANNOT_DIFFER)
     measured = [congested.of(coverage.values(wanted)) for wanted in compared]
     defined = [values.dropna(subset="value") for values in measured]
     try:
@@ -147,14 +162,46 @@ def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
     verdict = judgement.verdict
     if too_many and verdict == Verdict.REPRODUCED:
         verdict = Verdict.DIRECTION_ONLY
-    only = f"There is congestion at only {congested}; the others are left out."
     notes = [
-        only if congested.left_out else "",
+        f"{congested.why} These are left out." if congested.left_out else "",
         gone,
         *sorted(set(_notes(coverage, compared, measured))),
         starved_note(starved(coverage.results, engine, compared)),
     ]
-    return replace(judgement, verdict=verdict, reasons=[*judgement.reasons, *filter(None, notes)])
+    judgement = replace(judgement, verdict=verdict)
+    forced = bounds_check(coverage, test, congested, words)
+    if forced is None and verdict == Verdict.REPRODUCED:
+        forced = _cannot_fail(coverage, test, words)
+    if forced is not None:
+        judgement = _forced(judgement, forced)
+    return replace(judgement, reasons=[*judgement.reasons, *filter(None, notes)])
+
+
+def _cannot_fail(coverage: Coverage, test: SimpleTest, words: Wording) -> Forced | None:
+    """Return that a reproduced test cannot fail, by the null check; None if it can."""
+
+    def judge(substitute: SimpleTest, frames: Frames) -> bool | None:
+        try:
+            comparison = compare(coverage.study, substitute, frames)
+        except UntestableError:
+            return None
+        return judge_statistic(substitute, comparison, words).verdict == Verdict.REPRODUCED
+
+    why = null_check(coverage, test, judge)
+    return Forced(True, why) if why else None
+
+
+def _forced(judgement: Judgement, forced: Forced) -> Judgement:
+    """Return a judgement whose verdict the set-up forces."""
+    code = ReasonCode.SETUP_FORCES_IT if forced.verdict == Verdict.NOT_TESTABLE else ""
+    return replace(
+        judgement,
+        verdict=forced.verdict,
+        reason_code=code,
+        reasons=[forced.reason, *judgement.reasons],
+        passing=None,
+        cannot_fail=forced.holds,
+    )
 
 
 def _notes(

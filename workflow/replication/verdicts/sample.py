@@ -31,7 +31,7 @@ from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.table import COMPLETION
 from replication.study.verdict import ReasonCode
-from replication.verdicts.bound import shortest_duration_s
+from replication.verdicts.bound import StatedPoint, shortest_duration_s
 from replication.verdicts.wording import amount, levels_in_words, window_in_words
 
 #: If a larger share of the replicates is left out, nothing is reproduced.
@@ -90,6 +90,15 @@ class Coverage:
         """Return the runs of a quantity's points that the engine supports, as `Results.runs`."""
         runs = self._designed(wanted)
         return runs[runs["supported"]]
+
+    def run_point(self, scenario: str) -> StatedPoint:
+        """Return the scenario of a run as a point of which the paper states nothing."""
+        key = ("run_point", scenario, "")
+        if key not in self.memo:
+            document = self.results.scenarios[scenario]
+            self.memo[key] = StatedPoint(Scenario.model_validate(document), set())
+        point: StatedPoint = self.memo[key]
+        return point
 
     def values(self, wanted: Quantity) -> pd.DataFrame:
         """Return replicate, factors and value of a quantity."""

@@ -24,7 +24,7 @@ from replication.engines.catalogue import ENGINES
 from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
-from replication.study.verdict import Verdict
+from replication.study.verdict import FORMER_REASON_CODES, Verdict
 from replication.verdicts.published_run import CENTRAL
 
 #: A row of the typed table; a missing value is None.
@@ -109,6 +109,9 @@ def read_table(folder: Path, kind: str = "") -> pa.Table:
         raise InputError(f"{path}: made by another version; {REMEDY}")
     if unknown := set(table["verdict"].to_pylist()) - set(Verdict):
         raise InputError(f"{path}: verdict {min(unknown)!r} is unknown; {REMEDY}")
+    codes = [FORMER_REASON_CODES.get(code, code) for code in table["reason_code"].to_pylist()]
+    column = table.column_names.index("reason_code")
+    table = table.set_column(column, SCHEMA.field("reason_code"), pa.array(codes, _TEXT))
     return table.filter(pc.equal(table[KIND], kind)).select(list(COLUMNS[kind])) if kind else table
 
 

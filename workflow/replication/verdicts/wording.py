@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from replication.metrics.metric_model import METRICS, capitalised, display_unit, metric_label
@@ -114,6 +114,13 @@ def figure(value: float) -> str:
     else:
         text = f"{value:.3e}"
     return text.replace("-", "−")
+
+
+def span(values: Iterable[float]) -> str:
+    """Return the range of values with three digits, as "141 to 168", or their only value."""
+    ordered = sorted(values)
+    ends = [figure(float(f"{value:.3g}")) for value in (ordered[0], ordered[-1])]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def wording(study: Study, test: SimpleTest) -> Wording:

@@ -44,12 +44,8 @@ from replication.study.claim_model import (
 from replication.study.errors import InputError
 from replication.study.files import digest_of
 from replication.study.study import Study
-from replication.verdicts.comparison import (
-    UntestableError,
-    compare,
-    compared_points,
-    runs_without_congestion,
-)
+from replication.verdicts.comparison import UntestableError, compare
+from replication.verdicts.congestion import alternatives_cannot_differ
 from replication.verdicts.sample import Coverage, starved, starved_note
 
 #: A replicate of a point.
@@ -119,14 +115,10 @@ class Compared:
         return {int(str(replicate)): float(value) for replicate, value in together.items()}
 
     def cannot_differ(self, study: Study, results: Results, engine: str) -> set[int]:
-        """Return the replicates in which no clause compares points with congestion."""
-        runs_without_congestion(results)  # kept in the results, for all replicates at once
-        found = set[int]()
-        for replicate in map(int, results.design["replicate"].unique()):
-            coverage = Coverage(study, results.single_replicate(replicate), engine)
-            if all(compared_points(coverage, test).too_few for test in self.tests):
-                found.add(replicate)
-        return found
+        """Return the replicates in which the alternatives of no clause can differ."""
+        coverage = Coverage(study, results, engine)
+        each = [set(alternatives_cannot_differ(coverage, test)) for test in self.tests]
+        return set.intersection(*each)
 
 
 @dataclass(frozen=True)

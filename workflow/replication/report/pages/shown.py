@@ -104,7 +104,7 @@ BADGES = (
     Badge(Verdict.REPRODUCED, "reproduced", "the number or claim meets its rule"),
     Badge(Verdict.DIRECTION_ONLY, "direction", "the sign or order is right, the size is wrong"),
     Badge(Verdict.NOT_REPRODUCED, "failed", "the number or claim does not meet its rule"),
-    Badge(Verdict.NOT_TESTABLE, "untestable", "the paper or the runs give too little to decide"),
+    Badge(Verdict.NOT_TESTABLE, "untestable", "the paper and the runs leave nothing to decide"),
     Badge(Verdict.IMPOSSIBLE, "impossible", "the value breaks a physical bound of its set-up"),
 )
 #: The badge of each verdict.

@@ -128,12 +128,14 @@ def _claim_cards(source: Source, study: Study, rows: Sequence[Judged]) -> Iterat
 
 
 def _measured(study: Study, claim: Claim, row: Judged) -> str:
-    """Return the statistic on the primary engine in words; empty if it was not measured."""
+    """Return the statistic on the primary engine in words; empty if it decides nothing."""
     value = shown.parse(row["observed"])
-    if value is None:
+    if value is None or row["verdict"] == Verdict.NOT_TESTABLE:
         return ""
     if len(tests := claim.tests()) > 1:
-        return f"{round(value * len(tests))} of {len(tests)} parts hold"
+        # "1 of 2 parts is reproduced", without those that cannot fail.
+        counted = row["reasons"][0].partition(" parts")[0]
+        return f"{counted} parts hold"
     return f"measured {wording(study, tests[0]).value(value)}"
 
 
