@@ -85,7 +85,7 @@ def runs_table(found: Sequence[_Result]) -> pd.DataFrame:
     rows = [
         {name: one[name] for name in ("region", "engine")}
         | {"panel": panel_title(one, point["panel"])}
-        | {name: point[name] for name in ("x", "y", "quantity", "note")}
+        | {name: point[name] for name in ("x", "y", "quantity", "cannot_differ", "note")}
         | {"scenarios": " ".join(point["scenarios"])}
         for one in found
         for point in one["points"]
