@@ -1,5 +1,7 @@
 """Findings: each holds on the release, with numbers from the results, and no other appears."""
 
+import json
+
 import pytest
 import yaml
 from replication.design.config import study_ids
@@ -63,17 +65,41 @@ def test_a_finding_has_the_numbers_of_the_results_and_of_the_paper(project):
 def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(project):
     wrong = FIRST | {"facts": FIRST["facts"] | {"more": {"ours": value(9e5)}}}
     unsearched = {"text": "{n} match.", "facts": {"n": {"explanation": "matches_after"}}}
-    unmapped = {"text": "{n} of it.", "facts": {"n": {"region": "any", "engine": "ns3"}}}
+    border = {"region": "any", "engine": "ns3", "at": 0.2, "gives": "to"}
+    unmapped = {"text": "Up to {n} BDP.", "facts": {"n": border}}
     assert [one.text for one in said(project, wrong, unsearched, unmapped)] == [""]
     project.provenance = PROVENANCE | {"tier": {"id": "quick", "levels": "quick"}}
     out = project.render("synthetic")
     for name in ("index", "synthetic"):
         text = soup(out / f"{name}.html").select_one(".conclusion").get_text()
         assert text == "Not concluded from these results (tier quick)."
-    rows = "region,engine,holds\nany,ns3,0.25\n"
-    write_text(project.data / "regions.csv", rows)
+    write_text(project.data / "regions/any/ns3.json", json.dumps(region(claim_holds_to=1.0)))
     found = said(project, FIRST, unmapped)
-    assert (found[1].text, bool(found[1].rests_on)) == ("25\u00a0% of it.", True)
+    assert (found[1].text, bool(found[1].rests_on)) == ("Up to 1.0 BDP.", True)
+    # Without a border the finding is not concluded.
+    write_text(project.data / "regions/any/ns3.json", json.dumps(region(claim_holds_to=20.0)))
+    assert said(project, FIRST, unmapped)[1].text == ""
+
+
+def region(claim_holds_to):
+    """Return a result of which the claim holds below a buffer, at every delay."""
+    buffers = [0.1 * 100 ** ((cell + 0.5) / 8) for cell in range(8)]
+    panel = {
+        "panel": [],
+        "quantity": [[claim_holds_to / x for x in buffers]] * 8,
+        "probability": [[float(x < claim_holds_to) for x in buffers]] * 8,
+        "paper": None,
+    }
+    buffer = {"id": "b", "title": "Buffer", "unit": "BDP", "low": 0.1, "high": 10, "log": True}
+    delay = {"id": "d", "title": "Delay", "unit": "s", "low": 0, "high": 0.4, "log": False}
+    return {
+        "region": "any",
+        "engine": "ns3",
+        "axes": [buffer, delay],
+        "panels": [panel],
+        "points": [],
+        "validation": [],
+    }
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ findings:
   - text: Another buffer does it.
     facts:
       cause: {cause: buffer}
-      share: {region: tiny_region, engine: ns2}
+      from: {region: tiny_region, engine: ns2, at: 20, gives: from}
 """,
     EXPLANATIONS: """\
 study: tiny
@@ -163,6 +163,9 @@ def test_a_document_that_is_no_mapping_is_refused(validate, file, content):
         (FINDINGS, "chart: delays", "chart: delay", "chart: experiment: 'delay'"),
         (FINDINGS, "cause: {cause: buffer", "cause: {cause: bufer", "cause: 'bufer' is unknown"),
         (FINDINGS, "region: tiny_region", "region: tinyregion", "region: 'tinyregion'"),
+        (FINDINGS, "at: 20", "at: 60", "at: is 60; it must lie on the axis, 5 to 50"),
+        (FINDINGS, "gives: from", "gives: share", "gives: Input should be 'from'"),
+        (FINDINGS, ", gives: from", "", "a region needs engine, at and gives"),
         (FINDINGS, "metric: throughput_bps", "metric: rate", "metric: 'rate' is unknown"),
         (EXPLANATIONS, "[d10, d50]", "[d10, d55]", "rows.1: row: 'd55' is unknown"),
         (EXPLANATIONS, "{buffer_packets: 10", "{bufer: 10", "parameter: 'bufer'"),

@@ -22,7 +22,7 @@ from replication.explore.regions.region_model import (
     region_runs,
 )
 from replication.explore.regions.region_result import check_region
-from replication.explore.regions.space import Point, Space, contour
+from replication.explore.regions.space import Point, Space, contour, laws_at_paper
 from replication.explore.regions.surface import CELLS, GRID, REACH, Bounds
 from replication.study.claim_model import EquivalenceTest, Quantity, ShareTest, TrendTest
 from replication.study.errors import InputError
@@ -38,8 +38,8 @@ ABOVE_ONE = Bounds(low=0.0)
 class Planted:
     """A planted logarithm of the quantity, with noise; one CPU second per run."""
 
-    def __init__(self, truth, noise, bounds, seed):
-        self.truth, self.noise, self.seed = truth, noise, seed
+    def __init__(self, truth, noise, bounds, seed, alike):
+        self.truth, self.noise, self.seed, self.alike = truth, noise, seed, alike
         self.compared = SimpleNamespace(bounds=bounds)
         self.runs = {}
 
@@ -55,12 +55,17 @@ class Planted:
             at = replicate_point(point, number, SETTINGS.replicate_offset)
             seed = [self.seed, int(1e4 * point.x), int(1e4 * point.y), number]
             value = self.truth(at.x, at.y) + self.noise * np.random.default_rng(seed).normal()
-            self.runs[point, number] = PointResult(at, value)
+            state = self.alike(at.x, at.y)
+            self.runs[point, number] = PointResult(at, value, cannot_differ=state)
         return {trial: self.runs[trial] for trial in trials}
 
 
-def explored(truth, noise=0.0, bounds=ABOVE_ONE, budget_s=160.0, panels=((),), seed=0):
-    sampler, spending = Planted(truth, noise, bounds, seed), SETTINGS.tiers["paper"]
+def never(x, y):
+    return False
+
+
+def explored(truth, noise=0.0, bounds=ABOVE_ONE, budget_s=160.0, panels=((),), seed=0, alike=never):
+    sampler, spending = Planted(truth, noise, bounds, seed, alike), SETTINGS.tiers["paper"]
     found = Exploration(f"planted {seed}", panels, sampler, SETTINGS, spending, budget_s)
     found.run()
     return found
@@ -88,8 +93,8 @@ def test_a_smooth_surface_is_recovered_within_its_band():
     for seed in range(4):
         found = explored(slope, noise=0.05, seed=seed)
         (surface,) = found.surfaces.values()
-        holds, fails, undecided = surface.shares().values()
-        assert undecided < 0.2 and holds + fails + undecided == pytest.approx(1)
+        holds, fails, undecided, alike = surface.shares().values()
+        assert undecided < 0.2 and holds + fails + undecided == pytest.approx(1) and alike == 0
         known, truth = surface.probability(), truths(slope)
         assert (truth[known > 0.95] > 0).mean() > 0.98 and (truth[known < 0.05] < 0).mean() > 0.98
         # The true contour: x = 0.3 + 0.4 y.
@@ -142,6 +147,30 @@ def test_ties_beside_a_slope_fail_as_a_plateau():
     found = explored(lambda x, y: max(0.0, 0.5 * (x - 0.6)))
     known = found.surfaces[()].probability()
     assert (known[:, : CELLS // 2] < 0.05).mean() > 0.9 and (known[:, -3:] > 0.95).mean() > 0.8
+
+
+@pytest.mark.parametrize("bounds", [ABOVE_ONE, Bounds(-0.2, 0.2)])
+def test_where_alternatives_cannot_differ_a_claim_neither_holds_nor_fails(bounds):
+    """Ties would fail a test for a difference, and pass one for equivalence."""
+    found = explored(
+        lambda x, y: 0.0 if x < 0.5 else 0.6, bounds=bounds, alike=lambda x, y: x < 0.5
+    )
+    shares = found.shares()
+    assert shares["cannot_differ"] == pytest.approx(0.5, abs=0.1)
+    assert shares["holds"] + shares["fails"] == pytest.approx(0.5, abs=0.1)
+    assert shares["undecided"] >= shares["cannot_differ"]
+    assert sum(shares[name] for name in ("holds", "fails", "undecided")) == pytest.approx(1)
+    checked = [one["state_predicted"] for one in found.validation]
+    assert np.mean(checked) > 0.8 and {one["cannot_differ"] for one in found.validation} == {
+        True,
+        False,
+    }
+
+
+def test_nothing_more_is_run_where_alternatives_cannot_differ():
+    found = explored(lambda x, y: 0.0, alike=lambda x, y: True)
+    assert len(found.results) == 2 * TIER["first_points"]
+    assert found.shares() == {"holds": 0, "fails": 0, "undecided": 1, "cannot_differ": 1}
 
 
 def test_a_budget_that_ends_leaves_more_undecided_and_panels_out():
@@ -210,6 +239,35 @@ def test_a_region_may_name_one_clause_of_its_claim():
         for name in ("beside_cubic", "unlike_reno")
     )
     assert (math.exp(first.low), math.exp(second.low)) == pytest.approx((0.67, 1.5))
+
+
+@pytest.mark.parametrize(
+    ("region", "expected"),
+    [
+        # 104857 bytes over 1 Mbit/s x 4 x 0.132 ms; no drawn delay, and nothing that is fixed.
+        ("kapadia_bbr_beside_reno", (1588.7, 0.000528)),
+        ("kapadia_random_loss", (None, 0.000528)),
+        # 1000 packets behind the paper's 20 Mbit/s, not behind the region's 5.
+        ("dzivhani_senders_beside_new_reno", (23.519, 0.005)),
+        # A level sets the paper's rate.
+        ("saxena_highspeed_above_new_reno", (1.2e6, 0.02)),
+        ("liang_shen_vegas_latency", (-52.115, 49)),
+        ("nishitha_vegas_delay", (20, 2e6)),
+    ],
+)
+def test_the_papers_own_point_is_read_from_the_study(region, expected):
+    own = load_region(ROOT, region)
+    space = Space(own, load_study(ROOT, own.study), own.engines[0])
+    for value, wanted in zip(space.paper, expected, strict=True):
+        assert value == (wanted if wanted is None else pytest.approx(wanted, rel=1e-4))
+
+
+def test_the_law_of_bbr_is_read_at_the_papers_own_point():
+    study = load_study(ROOT, "kapadia")
+    region = load_region(ROOT, "kapadia_bbr_beside_reno")
+    (law,) = laws_at_paper(Space(region, study, "linux"))
+    # 1/2 + 1/(2 x 1589) + 4/69.9 of the link, less 1.04 s of probing in 10 s.
+    assert law["share"] == pytest.approx((0.5 + 1 / (2 * 1588.7) + 4 / 69.905) * 0.8961, rel=1e-3)
 
 
 def test_a_path_is_that_of_the_first_tcp_flow_at_a_point():

@@ -36,12 +36,13 @@ REGION = {
 LAW = {"title": "A <b>law</b>", "source": "S", "condition": "Always", "segments": [[0, 0, 1, 1]]}
 PANEL = {
     "panel": ["bbr"],
-    **{"holds": 0.5, "fails": 0.25, "undecided": 0.25, "ties": False},
+    **{"holds": 0.5, "fails": 0.25, "undecided": 0.25, "cannot_differ": 0.0, "ties": False},
+    "alike": [],
     "quantity": [[0.5, 2.0], [0.95, 8.0]],
     "probability": [[0.01, 0.99], [0.4, 1.0]],
     "contour": [[0.25, 0.25, 0.5, 1.0]],
     "band": [[0.2, 0.2, 0.4, 1.0]],
-    "paper": {"at": [0.25, 0.25], "probability": 0.01},
+    "paper": {"at": [0.25, 0.25], "probability": 0.01, "cannot_differ": False},
     "laws": [LAW],
     "traits": [{"entry": "least_rto", "effect": "It times out early."}],
     **{"starved": 1, "runs": 3},
@@ -54,12 +55,13 @@ AXES = [
 
 
 def point(x, y, note=""):
-    at = {"panel": ["bbr"], "x": x, "y": y, "quantity": 1.5, "note": note}
+    at = {"panel": ["bbr"], "x": x, "y": y, "quantity": 1.5, "note": note, "cannot_differ": False}
     return at | {"scenarios": ["0123456789abcdef"]}
 
 
 def checked(x, y, covered):
     found = {"holds": True, "probability": 0.9, "covered": covered, "deviations": 1.0}
+    found["state_predicted"] = covered
     return {"panel": ["bbr"], "x": x, "y": y, "runs": [point(x, y)]} | found
 
 
@@ -73,7 +75,9 @@ def result(**changes):
         "points": [point(0.1, 0.0), point(10, 0.4), point(5, 0.3, "Starved: flow a")],
         "validation": [checked(1, 0.2, True), checked(2, 0.2, False)],
         "ties_everywhere": False,
-        **{"holds": 0.5, "fails": 0.25, "undecided": 0.25},
+        **{"holds": 0.5, "fails": 0.25, "undecided": 0.25, "cannot_differ": 0.0},
+        "measure": {"noun": "ratio", "factor": 1.0, "unit": ""},
+        "laws_at_paper": [{"title": "the law of Ware", "share": 0.4996}],
         **{"coverage_90": 0.5, "brier": 0.01, "validation_points": 2},
         **{"cpu_s": 120.0, "budget_s": 200.0, "tier": "paper"},
     } | changes
@@ -84,7 +88,12 @@ WORDS = (
     .get_template("region_words.html")
     .make_module(regions.WORDS | {"entries": {"least_rto": SimpleNamespace(title="Least RTO")}})
 )
-OUTSIDE = PANEL | {"paper": {"at": [3, -0.1], "probability": None}}
+OUTSIDE = PANEL | {"paper": {"at": [3, -0.1], "probability": None, "cannot_differ": False}}
+ALIKE = PANEL | {
+    "alike": [[1, 0], [0, 0]],
+    "cannot_differ": 0.25,
+    "paper": {"at": [0.25, 0.25], "probability": 0.01, "cannot_differ": True},
+}
 TIES = result(ties_everywhere=True, holds=0.0, fails=1.0, undecided=0.0, panels=[])
 REST = [result(engine="ns2", holds=0.95), result(region="n", fails=0.99), TIES]
 NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
@@ -95,8 +104,9 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
     [
         (
             WORDS.summary_of(result()),
-            "On ns3 it holds in 50 % of the area, fails in 25 %, and is undecided in 25 %. "
-            "Of 2 random validation points 1 lie inside their 90 % interval (Brier score 0.01).",
+            "Of this area, with buffer on a logarithmic axis, on ns3 it holds in 50 %, fails in "
+            "25 %, and is undecided in 25 %. Of 2 random validation points 1 lie inside their 90 % "
+            "interval (Brier score 0.01).",
         ),
         (WORDS.summary_of(NOTHING), "On ns3 there is no result: no queue."),
         (WORDS.summary_of(TIES | {"panels": [PANEL]}), "no difference anywhere: all runs tie."),
@@ -106,13 +116,30 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
             WORDS.details(result(), PANEL),
             "(buffer 0.3 BDP and delay 100 ms) lies where it fails (probability 0.01).",
         ),
-        (WORDS.details(result(), PANEL | {"contour": []}), "No contour crosses the area."),
-        (WORDS.details(result(), OUTSIDE), "lies outside of the area."),
+        # The middle of a row of two cells, as the border is at 1 BDP.
+        (WORDS.details(result(), PANEL), "it fails below 1 BDP (ratio 0.5) and it holds above 1 BDP"),
+        (
+            WORDS.details(result(), ALIKE),
+            "cannot be tested in 25 % (the alternatives cannot differ), and is undecided in 0 %.",
+        ),
+        (
+            WORDS.details(result(), ALIKE),
+            "At the paper’s own point (buffer 0.3 BDP and delay 100 ms) the alternatives cannot "
+            "differ: no packet is lost.",
+        ),
+        (
+            WORDS.summary_of(result(cannot_differ=0.1)),
+            "(the alternatives cannot differ), and is undecided in 15 %. Of 2 random validation "
+            "points 1 lie inside their 90 % interval (Brier score 0.01). At 1 of them it was",
+        ),
         (
             WORDS.learned(regions.summary([result(), *REST])),
             "2 claims from 1 papers, on up to two engines: 4 regions. The claim holds in at least "
             "90 % of the area in 1 of them, fails in at least 90 % in 1, and shows no difference "
-            "anywhere in 1; it depends on the parameters in the other 1. On average 25 %",
+            "anywhere in 1; it depends on the parameters in the other 1. A share is one of the "
+            "area that we chose to draw, mostly on logarithmic axes; the borders below are the "
+            "result. "
+            "On average 25 %",
         ),
     ],
 )
@@ -125,7 +152,8 @@ def test_a_picture_has_what_was_found_where_it_was_found():
     # Rows go up, each cell 300 half units wide: at the bottom half of the threshold and twice it,
     # above it 5 % less and 8 times.
     assert shown["shades"] == {-1: "M0 0h1", 4: "M1 0h1", -3: "M0 1h1", 3: "M1 1h1"}
-    assert shown["undecided"] == "M0 0h1" and shown["cells"] == 2
+    assert shown["undecided"] == "M0 0h1" and shown["cells"] == 2 and not shown["alike"]
+    assert regions.picture(result(), ALIKE)["alike"] == "M0 1h1"
     assert shown["points"] == "M0 600h0M600 0h0"
     assert shown["starved"].count("M") == 1 and shown["contour"] == "m150 450l150-450"
     assert (shown["validation"].count("M"), shown["missed"].count("M")) == (2, 1)
@@ -147,8 +175,8 @@ def test_a_path_goes_on_from_where_it_is_whichever_way_a_segment_is_given():
     [
         ((1.5, None), (1.4, 1.6, 6.0), (-1, 1, 4)),
         ((None, 0.98), (0.97, 1.2, 0.1), (1, -2, 4)),
-        # Between two bounds the colours part at their middle.
-        ((0.8, 1.2), (0.97, 1.0, 4.0), (-1, 1, 4)),
+        # Of two bounds both are drawn: what lies above both misses them too.
+        ((0.8, 1.2), (0.7, 0.79, 1.0, 1.19, 1.3, 4.0), (-2, -1, 2, 1, -1, -4)),
     ],
 )
 def test_a_colour_is_how_far_a_value_is_from_its_threshold(bounds, values, shades):

@@ -42,5 +42,9 @@ def _check_fact(root: Path, study: Study, fact: Fact, points: Points) -> None:
         check_known("cause", [fact.cause] if fact.cause else [], found.by_id, ("cause",))
     if fact.region:
         check_known("region", [fact.region], region_names(root), ("region",))
-        engines = load_region(root, fact.region).engines
-        check_known("engine of the region", [str(fact.engine)], engines, ("engine",))
+        region = load_region(root, fact.region)
+        check_known("engine of the region", [str(fact.engine)], region.engines, ("engine",))
+        span = region.axes[1].range
+        if not 0 <= span.position(fact.at or 0.0) <= 1:
+            text = f"at: is {fact.at:g}; it must lie on the axis, {span.low:g} to {span.high:g}"
+            raise InputError(text, ("at",))

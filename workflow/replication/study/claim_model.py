@@ -393,13 +393,25 @@ class Fact(Document):
     cause: Identifier | None = None
     """A cause that the best explanation must contain; the sentence shows its title."""
     region: Identifier | None = None
-    """Id of a region; the number is the share of its area where the claim holds."""
+    """Id of a region; the number is read in its first panel, at the value `at` of its axis y."""
     engine: EngineName | None = None
     """Engine of the region."""
+    at: float | None = None
+    """Value of the axis y, in the region's unit."""
+    gives: Literal["from", "to", "first", "last"] | None = None
+    """`from` and `to`: the ends on the axis x between which the claim holds; `first` and `last`:
+    the compared quantity at the lowest and the highest x."""
     expect: Condition | None = None
-    """Condition of a count or share; a test has its own."""
+    """Condition of a count, border or quantity; a test has its own."""
 
     _one_source = one_of("ours", "paper", "explanation", "cause", "region")
+
+    @model_validator(mode="after")
+    def _has_its_place(self) -> Self:
+        given = [value is not None for value in (self.engine, self.at, self.gives)]
+        if self.region is not None and not all(given):
+            raise ValueError("a region needs engine, at and gives")
+        return self
 
 
 class Finding(Document):

@@ -40,6 +40,8 @@ REGIONS_TABLE = "regions.csv"
 CONFORMANCE = Path("data/conformance.csv")
 #: Results of the same flows on each engine, written by tests/engines/differences.py.
 DIFFERENCES = Path("data/engine_differences.csv")
+#: BBR's share against a loss-based flow beside Ware's law, written by tests/engines/bbr_shares.py.
+BBR_SHARES = Path("data/bbr_shares.csv")
 #: Names that no study may have.
 RESERVED = frozenset({*REPORT_PAGES, ALL_STUDIES, "available"})
 

@@ -79,6 +79,8 @@ CONFORMANCE_COLUMNS = _named(
 DIFFERENCE_COLUMNS = _named(
     "variant condition engine metric value law difference entry generation scenario"
 )
+#: BBR's share of the link until `until_s`, what Ware's law gives, and how full the queue was.
+BBR_SHARE_COLUMNS = _named("rival buffer_bdp until_s bbr_share law queue_share generation scenario")
 
 
 def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[AnyRow]]:

@@ -4,6 +4,9 @@ The compared quantity is one logarithm a run. A share of alternatives that must 
 is the ratio to the best of them; two that must be alike are their ratio between two bounds. Of
 several clauses the one closest to failing decides, by the distance from its bounds.
 
+Where the compared runs are without congestion the alternatives cannot differ, by the rule of
+verdicts: such a run is in a state of its own, and its place neither holds nor fails.
+
 After an even first design, each further point has the largest expected gain: a run lowers the
 surface's variance around it, and so the entropy of "holds", most where the contour may lie. A point
 that is chosen again gets another replicate. The validation points are random, and come last.
@@ -42,7 +45,8 @@ from replication.study.errors import InputError
 from replication.study.files import digest_of
 from replication.study.study import Study
 from replication.verdicts.comparison import UntestableError, compare
-from replication.verdicts.sample import starved, starved_note
+from replication.verdicts.congestion import alternatives_cannot_differ
+from replication.verdicts.sample import Coverage, starved, starved_note
 
 #: A replicate of a point.
 Trial = tuple[Point, int]
@@ -85,7 +89,8 @@ class Compared:
     """
 
     def __init__(self, claim: Claim) -> None:
-        self.clauses = [as_clause(test) for test in claim.tests()]
+        self.tests = claim.tests()
+        self.clauses = [as_clause(test) for test in self.tests]
         if not self.clauses:
             raise InputError(f"claim: {claim.id} cannot be tested", ("test",))
         self.bounds = self.clauses[0][1] if len(self.clauses) == 1 else Bounds(low=0.0)
@@ -109,6 +114,12 @@ class Compared:
         together = pd.concat(found, axis=1, join="inner").min(axis=1)
         return {int(str(replicate)): float(value) for replicate, value in together.items()}
 
+    def cannot_differ(self, study: Study, results: Results, engine: str) -> set[int]:
+        """Return the replicates in which the alternatives of no clause can differ."""
+        coverage = Coverage(study, results, engine)
+        each = [set(alternatives_cannot_differ(coverage, test)) for test in self.tests]
+        return set.intersection(*each)
+
 
 @dataclass(frozen=True)
 class PointResult:
@@ -118,6 +129,7 @@ class PointResult:
     value: float = math.nan  # undefined, or not run
     runs: Sequence[Run] = ()
     note: str = ""  # why it is undefined, or which flow is starved
+    cannot_differ: bool = False  # its runs are without congestion, so the alternatives are alike
 
 
 class Sampler:
@@ -137,10 +149,11 @@ class Sampler:
         designed = [self._design(trial) for trial in trials]
         points = [runs for runs, _ in designed]
         self.costs.count(itertools.chain(*points))
-        values, notes = dict[int, float](), dict[int, str]()
+        values, notes, alike = dict[int, float](), dict[int, str](), set[int]()
         if any(points):
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
+            alike = self.compared.cannot_differ(self.space.study, results, self.machine.engine.name)
             hungry = starved(results, self.machine.engine.name, list(self.space.claim.quantities()))
             notes = {int(str(n)): starved_note(flows) for n, flows in hungry.groupby("replicate")}
         found = {}
@@ -148,7 +161,8 @@ class Sampler:
             value = values.get(number, math.nan)
             undefined = "the quantity is undefined" if math.isnan(value) else ""
             note = notes.get(number) or refusal or undefined
-            found[trial] = PointResult(replicate_point(*trial, self.offset), value, runs, note)
+            at = replicate_point(*trial, self.offset)
+            found[trial] = PointResult(at, value, runs, note, number in alike)
         return found
 
     def _design(self, trial: Trial) -> tuple[list[Run], str]:
@@ -181,7 +195,8 @@ class Exploration:
 
     `name` seeds the random points. Each entry of `validation` compares the mean of a point's runs
     with its prediction: their difference in standard deviations, the predicted probability that the
-    claim holds, and whether the mean is inside the interval of `LEVEL` (`covered`).
+    claim holds, and whether the mean is inside the interval of `LEVEL` (`covered`); `cannot_differ`
+    is the state of its runs, and `state_predicted` whether the surface has it there.
     """
 
     name: str
@@ -207,7 +222,7 @@ class Exploration:
         while batch := self._choose():
             self.results |= self.sampler.sample(batch)
             self._fit()
-            share = self.shares()["undecided"]
+            share = self._left_open
             print(f"{self.name}: {len(self.results)} runs, {share:.0%} undecided", file=sys.stderr)
         if self.surfaces:
             self._validate()
@@ -215,8 +230,15 @@ class Exploration:
     def shares(self) -> dict[str, float]:
         """Return the shares of the drawn area, as of a surface; without one all is undecided."""
         found = [surface.shares() for surface in self.surfaces.values()]
-        found = found or [{"holds": 0.0, "fails": 0.0, "undecided": 1.0}]
-        return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+        nothing = {"holds": 0.0, "fails": 0.0, "undecided": 1.0, "cannot_differ": 0.0}
+        found = found or [nothing]
+        return {name: float(np.mean([one[name] for one in found])) for name in nothing}
+
+    @property
+    def _left_open(self) -> float:
+        """The share of the area that further runs may decide."""
+        shares = self.shares()
+        return shares["undecided"] - shares["cannot_differ"]
 
     @property
     def _left_s(self) -> float:
@@ -241,7 +263,13 @@ class Exploration:
             # The median over points leaves cliffs out; of a normal pair it is 0.67 deviations.
             spread = pd.Series(values).groupby([point for point, _ in runs]).std().median()
             noise = float(np.nan_to_num(spread)) / float(scipy.special.ndtri(0.75))
-            self.surfaces[panel] = Surface.fit(places, values, self.sampler.compared.bounds, noise)
+            self.surfaces[panel] = Surface.fit(
+                places,
+                values,
+                self.sampler.compared.bounds,
+                noise,
+                alike=[one.cannot_differ for _, one in runs],
+            )
 
     def _validation_points(self) -> int:
         each_s = self.sampler.costs.spent_s / max(1, len(self.results)) * self.settings.replicates
@@ -250,7 +278,7 @@ class Exploration:
 
     def _choose(self) -> list[Trial]:
         """Return the trials of the next batch: none where enough is known, or none affordable."""
-        if not self.surfaces or self.shares()["undecided"] <= self.settings.enough:
+        if not self.surfaces or self._left_open <= self.settings.enough:
             return []
         each_s = self.sampler.costs.spent_s / len(self.results)
         reserve_s = self._validation_points() * self.settings.replicates * each_s
@@ -288,12 +316,16 @@ class Exploration:
             if np.isnan(values).any():
                 continue
             observed = float(np.mean(surface.bounds.warp(values)))
-            mean, sd = surface.predict(np.array([(point.x, point.y)]), len(results))
+            place = np.array([(point.x, point.y)])
+            mean, sd = surface.predict(place, len(results))
             low, high = surface.bounds.ends()
             deviations = (observed - float(mean[0])) / float(sd[0])
             one = {"point": point, "results": results, "deviations": deviations}
             one["probability"] = float(surface.bounds.holds(mean, sd)[0])
             one |= {"holds": low <= observed <= high, "covered": abs(deviations) <= REACH}
+            alike = all(result.cannot_differ for result in results)
+            one["cannot_differ"] = alike
+            one["state_predicted"] = bool(surface.cannot_differ(place)[0]) == alike
             self.validation.append(one)
 
 

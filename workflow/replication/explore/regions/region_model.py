@@ -78,8 +78,6 @@ class Axis(Document):
     """Factor between the axis' value and the number that is set."""
     of_bdp: OfBdp | None = None
     """The parameter that is computed from the bandwidth-delay product."""
-    paper: float | None = None
-    """The paper's value; left out if the paper has none."""
 
     _one_setter = one_of("set", "of_bdp")
 

@@ -25,8 +25,17 @@ from replication.explore.regions.region_model import (
     load_settings,
     region_path,
 )
-from replication.explore.regions.space import Panel, Point, Segments, Space, contour, drawn_laws
+from replication.explore.regions.space import (
+    Panel,
+    Point,
+    Segments,
+    Space,
+    contour,
+    drawn_laws,
+    laws_at_paper,
+)
 from replication.explore.regions.surface import CELLS, GRID, REACH, Surface, middles
+from replication.study.claim_model import ValueTest
 from replication.study.errors import InputError, Place, check_known
 from replication.study.files import read_json
 from replication.study.position import located, within
@@ -37,7 +46,7 @@ from replication.verdicts.wording import wording
 
 REGION_COLUMNS = (
     *("region", "study", "claim", "engine", "axes", "points", "holds", "fails", "undecided"),
-    *("coverage_90", "brier", "validation_points", "cpu_minutes"),
+    *("cannot_differ", "coverage_90", "brier", "validation_points", "cpu_minutes"),
 )
 _SCENARIOS = ".scenarios.json"
 
@@ -45,7 +54,25 @@ _SCENARIOS = ".scenarios.json"
 def region_results(data: Path) -> list[dict[str, Any]]:
     """Return the results of all regions in the folder of results, by region and engine."""
     paths = sorted((data / "regions").glob("*/*.json"))
-    return [read_json(path) for path in paths if not path.name.endswith((_SCENARIOS, JUDGED))]
+    return [_read(path) for path in paths if not path.name.endswith((_SCENARIOS, JUDGED))]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read a result; until the next release, those in the release get what they lack."""
+    found: dict[str, Any] = read_json(path)
+    found.setdefault("measure", {"noun": "compared quantity", "factor": 1.0, "unit": ""})
+    found.setdefault("laws_at_paper", [])
+    for one in (found, *found["panels"]):
+        one.setdefault("cannot_differ", 0.0)
+    for panel in found["panels"]:
+        panel.setdefault("alike", [])
+        if panel["paper"]:
+            panel["paper"].setdefault("cannot_differ", False)
+    for point in found["points"]:
+        point.setdefault("cannot_differ", False)
+    for checked in found["validation"]:
+        checked.setdefault("state_predicted", None)
+    return found
 
 
 def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
@@ -65,7 +92,7 @@ def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
     """Write regions.csv to `data` from the results of regions."""
     rows = []
-    for found in map(read_json, paths):
+    for found in map(_read, paths):
         axes = [axis["id"] for axis in (*found["axes"], *found["level_axes"])]
         counts = {"axes": "; ".join(axes), "points": len(found["points"])}
         row = found | counts | {"cpu_minutes": round(found["cpu_s"] / 60, 2)}
@@ -85,12 +112,15 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         "claim": region.claim or "",
         **space.claim.model_dump(mode="json", include={"quote", "place", "reading"}),
         "asked": [f"{words.statistic}: {words.condition(test.expect)}" for test, words in tests],
+        "measure": _measure(space),
+        "laws_at_paper": laws_at_paper(space),
         "reason": region.reason or "",
         "bounds": [_number(math.exp(end) or None) for end in (bounds.low, bounds.high)],
         "axes": [
-            axis.model_dump(include={"id", "title", "unit", "paper"})
+            axis.model_dump(include={"id", "title", "unit"})
             | axis.range.model_dump(include={"low", "high", "log"})
-            for axis in region.axes
+            | {"paper": value}
+            for axis, value in zip(region.axes, space.paper, strict=True)
         ],
         "level_axes": [
             {"id": a.id, "title": a.title, "levels": {v.key: v.title for v in a.levels}}
@@ -102,7 +132,10 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
         "validation": [
             {
                 **_place(space, one["point"]),
-                **{name: one[name] for name in ("holds", "covered")},
+                "holds": one["holds"],
+                "covered": one["covered"],
+                "cannot_differ": one["cannot_differ"],
+                "state_predicted": one["state_predicted"],
                 "probability": round(one["probability"], 4),
                 "deviations": _number(one["deviations"]),
                 "runs": [_point(space, result) for result in one["results"]],
@@ -118,16 +151,30 @@ def _document(space: Space, found: Exploration) -> dict[str, Any]:
     }
 
 
+def _measure(space: Space) -> dict[str, Any]:
+    """Return what the quantity is in words; a value times `factor` is shown in `unit`."""
+    tests = space.claim.tests()
+    if len(tests) > 1:
+        return {"noun": "margin", "factor": 1.0, "unit": ""}
+    if isinstance(tests[0], ValueTest):
+        words = wording(space.study, tests[0])
+        return {"noun": "value", "factor": words.factor, "unit": words.unit}
+    return {"noun": "ratio", "factor": 1.0, "unit": ""}
+
+
 def _panel(space: Space, found: Exploration, panel: Panel) -> dict[str, Any]:
     surface = found.surfaces[panel]
     mean, sd = (part.reshape(CELLS, CELLS) for part in surface.predict(GRID))
     results = [one for (point, _), one in found.results.items() if point.panel == panel]
+    alike = surface.cannot_differ(GRID).reshape(CELLS, CELLS).astype(int)
     return {
         "panel": panel,
         **{name: round(share, 6) for name, share in surface.shares().items()},
         "ties": surface.model is None,
         "quantity": [[_number(v) for v in row] for row in np.exp(surface.bounds.unwarp(mean))],
         "probability": surface.probability().round(3).tolist(),
+        # 1 in the cells where the alternatives cannot differ; nothing if there are none.
+        "alike": alike.tolist() if alike.any() else [],
         "contour": _contour(surface, mean),
         "band": [*_contour(surface, mean - REACH * sd), *_contour(surface, mean + REACH * sd)],
         "paper": _paper(space, surface),
@@ -149,14 +196,20 @@ def _contour(surface: Surface, warped: Any) -> Segments:
 
 def _paper(space: Space, surface: Surface) -> dict[str, Any] | None:
     """Return where the paper's point lies, and the probability that the claim holds there."""
-    axes, probability = space.region.axes, None
-    at = [axis.range.position(axis.paper) for axis in axes if axis.paper is not None]
+    probability, cannot_differ = None, False
+    pairs = zip(space.region.axes, space.paper, strict=True)
+    at = [axis.range.position(value) for axis, value in pairs if value is not None]
     if len(at) < 2:
         return None
     if all(0 <= place <= 1 for place in at):
         (known,) = surface.bounds.holds(*surface.predict(np.array([at])))
         probability = round(float(known), 3)
-    return {"at": [_number(place) for place in at], "probability": probability}
+        cannot_differ = bool(surface.cannot_differ(np.array([at]))[0])
+    return {
+        "at": [_number(place) for place in at],
+        "probability": probability,
+        "cannot_differ": cannot_differ,
+    }
 
 
 def _point(space: Space, result: PointResult) -> dict[str, Any]:
@@ -164,6 +217,7 @@ def _point(space: Space, result: PointResult) -> dict[str, Any]:
         "quantity": _number(math.exp(result.value)),
         "scenarios": list(dict.fromkeys(run.scenario_id for run in result.runs)),
         "note": result.note,
+        "cannot_differ": result.cannot_differ,
     }
 
 

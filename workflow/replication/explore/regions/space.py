@@ -24,11 +24,12 @@ from replication.explore.regions.region_model import DIGITS, Law, OfBdp, Region
 from replication.explore.trial import StudyPart, serves
 from replication.study.claim_model import Claim
 from replication.study.errors import InputError, check_known
-from replication.study.study import Study
-from replication.study.variation import Variation, apply, rounded
+from replication.study.study import Study, parameters_of
+from replication.study.variation import Variation, apply, parameters, rounded
 
 #: One level of each axis with levels.
 Panel = tuple[str, ...]
+_NONE = Variation.model_construct()
 
 
 class Point(NamedTuple):
@@ -64,9 +65,64 @@ class Space:
     @cached_property
     def study(self) -> Study:
         """The compared part of the study, with the region's claim and what the region fixes."""
-        claims = [c for c in self.base.claims if c.id != self.claim.id]
-        study = self.base.model_copy(update={"claims": [*claims, self.claim]})
-        study = study if self.region.fixed is None else apply(study, self.region.fixed)
+        fixed = self.region.fixed
+        return self._compared(self.base if fixed is None else apply(self.base, fixed))
+
+    @cached_property
+    def paper(self) -> tuple[float | None, ...]:
+        """The paper's own value on each axis; None where it has none, such as no random loss.
+
+        It is that of the study: nothing is `fixed`, and no value is drawn for a replicate.
+        """
+        run, path, values = self._paper_run, self.paper_path, self._paper_values
+        found: list[float | None] = []
+        for axis in self.region.axes:
+            named = [axis.of_bdp.parameter] if axis.of_bdp else [*(axis.set or _NONE).parameters]
+            value = values.get(named[0].removeprefix(f"{run.experiment}/")) if named else None
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                found.append(None)
+            elif axis.of_bdp is None:
+                found.append(rounded(value / axis.scale, DIGITS))
+            else:
+                found.append(rounded(_of_path(axis.of_bdp, value, path), DIGITS))
+        return tuple(found)
+
+    @cached_property
+    def paper_path(self) -> TcpPath:
+        """The path at the paper's own point."""
+        return TcpPath.of(self._paper_run.scenario)
+
+    @cached_property
+    def _paper_study(self) -> Study:
+        """The compared part of the study as the paper has it."""
+        drawn = {
+            name: one.value
+            for name, one in parameters(self.base)
+            if one.assumed is not None and one.assumed.varies is not None
+        }
+        study = apply(self.base, Variation(defaults=drawn)) if drawn else self.base
+        return self._compared(study)
+
+    @cached_property
+    def _paper_run(self) -> Run:
+        return self._runs(self._paper_study)[0]
+
+    @cached_property
+    def _paper_values(self) -> dict[str, Any]:
+        """The values of the parameters at the paper's own point."""
+        run, study = self._paper_run, self._paper_study
+        experiment = study.experiment(run.experiment)
+        values = {name: one.value for name, one in parameters_of(study, experiment).items()}
+        for factor in experiment.factors:
+            for level in factor.levels:
+                if level.key == run.levels[factor.id]:
+                    values |= level.set
+        return values
+
+    def _compared(self, study: Study) -> Study:
+        """Return the compared part of a study, with the region's claim."""
+        claims = [c for c in study.claims if c.id != self.claim.id]
+        study = study.model_copy(update={"claims": [*claims, self.claim]})
         compared = {quantity.experiment for quantity in self.claim.quantities()}
         levels = {name: self.region.keep.get(name, {}) for name in compared}
         return StudyPart("region", levels=levels).study(study)
@@ -126,12 +182,20 @@ def _amount(of: OfBdp, value: float, path: TcpPath) -> int:
     return round(max(packets * unit_bytes, of.least))
 
 
+def _of_path(of: OfBdp, amount: float, path: TcpPath) -> float:
+    """Return the value on an axis at which its parameter takes an amount."""
+    packets = amount / (path.packet_bytes if of.counted_in == "bytes" else 1)
+    return packets / path.bdp_packets if of.amount == "times" else packets - path.bdp_packets
+
+
 _LAWS: dict[str, Callable[[Law, TcpPath], Any]] = {
     "room": lambda law, path: path.queue_packets / (law.value or math.nan),
     "mathis": lambda law, path: path.share(reno_window(path.loss, law.constant or math.nan)),
     "cubic_response": lambda law, path: path.share(cubic_window(path.rtt_s, path.loss)),
     "ware": lambda law, path: bbr_share(path),
 }
+#: The name of the law of kind `ware` in sentences.
+WARE = "the law of Ware et al. (2019)"
 #: Places along each axis at which a law is computed, and the largest share that is drawn.
 _STEPS, _LARGEST = [step / 12 for step in range(13)], 1e9
 
@@ -144,6 +208,13 @@ def drawn_laws(space: Space, panel: Panel) -> list[dict[str, Any]]:
         for law in space.region.laws
         if law.is_on(space.engine, panel)
     ]
+
+
+def laws_at_paper(space: Space) -> list[dict[str, Any]]:
+    """Return the share of the link that the law of BBR gives at the paper's own point, if drawn."""
+    if not any(law.kind == "ware" for law in space.region.laws):
+        return []
+    return [{"title": WARE, "share": rounded(float(bbr_share(space.paper_path)), DIGITS)}]
 
 
 def _line(space: Space, law: Law, panel: Panel) -> Segments:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -95,21 +95,31 @@ class Surface:
 
     `model` is the Gaussian process, None where all runs tie at `level`; `noise` the standard
     deviation of single runs; `inflation` (at least 1) the factor that widens intervals until they
-    hold a share of `LEVEL` of the runs, each predicted from all others.
+    hold a share of `LEVEL` of the runs, each predicted from all others. `alike` has, for each of
+    `places`, whether the alternatives cannot differ in the run there.
     """
 
     model: GaussianProcessRegressor | None
     bounds: Bounds
-    runs: int
+    places: Numbers
+    alike: NDArray[np.bool_]
     level: float = 0.0
     noise: float = 0.0
     inflation: float = 1.0
 
     @classmethod
-    def fit(cls, places: Numbers, values: Numbers, bounds: Bounds, noise: float = 0.0) -> Self:
+    def fit(
+        cls,
+        places: Numbers,
+        values: Numbers,
+        bounds: Bounds,
+        noise: float = 0.0,
+        alike: Sequence[bool] = (),
+    ) -> Self:
         """Fit a surface to single runs: places (0 to 1, a row a run), logarithms of the quantity.
 
-        `noise` is the standard deviation of runs at one place.
+        `noise` is the standard deviation of runs at one place; in runs that are `alike` the
+        alternatives cannot differ, in none if it is left out.
         """
         # Importing scikit-learn takes a second, and most readers of regions fit nothing.
         from sklearn.exceptions import ConvergenceWarning
@@ -118,8 +128,9 @@ class Surface:
 
         bounds = replace(bounds, scale=max(SCALE, DEVIATIONS * noise))
         warped = bounds.warp(values)
+        states = np.array(alike or [False] * len(values))
         if np.ptp(values) <= TIE:
-            return cls(None, bounds, len(values), float(warped[0]))
+            return cls(None, bounds, places, states, float(warped[0]))
         kernel = ConstantKernel(1.0, (0.1, 30.0)) * Matern([0.4, 0.4], (0.05, 4.0), nu=1.5)
         kernel += WhiteKernel(0.05, (1e-5, 1.0))
         model = GaussianProcessRegressor(
@@ -132,7 +143,12 @@ class Surface:
         inverse = scipy.linalg.cho_solve((model.L_, True), np.eye(len(model.L_)))
         residuals = np.abs(np.ravel(model.alpha_)) / np.sqrt(np.diag(inverse))
         inflation = max(1.0, float(np.quantile(residuals, LEVEL)) / REACH)
-        return cls(model, bounds, len(values), noise=noise, inflation=inflation)
+        return cls(model, bounds, places, states, noise=noise, inflation=inflation)
+
+    @property
+    def runs(self) -> int:
+        """How many runs it is fitted to."""
+        return len(self.places)
 
     def predict(self, places: Numbers, runs: int = 0) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation of the surface, or of the mean of `runs` runs."""
@@ -148,11 +164,26 @@ class Surface:
         """Return the probability that the claim holds in each cell of the area, a row a y."""
         return self.bounds.holds(*self.predict(GRID)).reshape(CELLS, CELLS)
 
+    def cannot_differ(self, places: Numbers) -> NDArray[np.bool_]:
+        """Return where the alternatives cannot differ: as in the nearest run."""
+        squares = ((places[:, None, :] - self.places[None, :, :]) ** 2).sum(axis=2)
+        return self.alike[squares.argmin(axis=1)]
+
     def shares(self) -> dict[str, float]:
-        """Return the shares of the area in which the claim holds, fails, and is undecided."""
-        known = self.probability()
-        holds, fails = float((known > SURE).mean()), float((known < 1 - SURE).mean())
-        return {"holds": holds, "fails": fails, "undecided": 1 - holds - fails}
+        """Return the shares of the area in which the claim holds, fails, and is undecided.
+
+        Where the alternatives cannot differ the claim neither holds nor fails; this share is given
+        apart too.
+        """
+        known, alike = self.probability().ravel(), self.cannot_differ(GRID)
+        holds = float(((known > SURE) & ~alike).mean())
+        fails = float(((known < 1 - SURE) & ~alike).mean())
+        return {
+            "holds": holds,
+            "fails": fails,
+            "undecided": 1 - holds - fails,
+            "cannot_differ": float(alike.mean()),
+        }
 
 
 def best_places(surface: Surface) -> Iterator[tuple[float, Numbers]]:

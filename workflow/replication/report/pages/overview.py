@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from replication.explore.regions.border import row_at
+from replication.explore.regions.region_result import region_results
 from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import quantity
 from replication.metrics.metric_model import MetricError
+from replication.metrics.metric_model import display_unit as unit_of
 from replication.metrics.results import Results
 from replication.report.charts.cells import ratio_figure
 from replication.report.charts.data import proper, read_judged
@@ -17,7 +20,7 @@ from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
-from replication.report.pages.source import LABELS, Source, of_study, read_if_there
+from replication.report.pages.source import LABELS, Source, of_study
 from replication.study.claim_model import (
     Condition,
     Fact,
@@ -29,7 +32,7 @@ from replication.study.claim_model import (
 )
 from replication.study.published import published_path, read_published
 from replication.study.setup import Setup
-from replication.study.study import REGIONS_TABLE, Study
+from replication.study.study import Study
 from replication.study.table import grouped
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.comparison import UntestableError, compare
@@ -170,20 +173,16 @@ class _Facts:
         if test := fact.ours or fact.paper:
             return self._statistic(test, self._measured if fact.ours else self._printed)
         if fact.region:
-            if (share := self._share(fact)) is None:
-                return None
-            words, value = f"{100 * share:.0f}\u00a0%", share
-        else:
-            found = explanation_of(self.source.root, self.source.data, self.study)
-            if found is None or not found["is_found"]:
-                return None
-            if fact.cause:
-                changes = zip(found["causes"], found["titles"], strict=True)
-                titles = [title for one, title in changes if one["cause"] == fact.cause]
-                return "; ".join(map(lower, titles)), bool(titles)
-            value = found["counts"][fact.explanation]
-            words = str(value)
-        return words, (fact.expect or Condition(at_least=0)).holds(value)
+            return self._on_region(fact)
+        found = explanation_of(self.source.root, self.source.data, self.study)
+        if found is None or not found["is_found"]:
+            return None
+        if fact.cause:
+            changes = zip(found["causes"], found["titles"], strict=True)
+            titles = [title for one, title in changes if one["cause"] == fact.cause]
+            return "; ".join(map(lower, titles)), bool(titles)
+        value = found["counts"][fact.explanation]
+        return str(value), (fact.expect or Condition(at_least=0)).holds(value)
 
     def _statistic(
         self, test: SimpleTest, look_up: Callable[[Quantity], pd.DataFrame]
@@ -207,10 +206,22 @@ class _Facts:
         path = published_path(self.source.root, self.study.id)
         return printed_numbers(self.study, map_cells(self.study, read_published(path)))
 
-    def _share(self, fact: Fact) -> float | None:
-        rows = read_if_there(self.source.data / REGIONS_TABLE, ("region", "engine", "holds"))
-        own = (row for row in rows if (row["region"], row["engine"]) == (fact.region, fact.engine))
-        return next((float(row["holds"]) for row in own), None)
+    def _on_region(self, fact: Fact) -> tuple[str, bool] | None:
+        """Return a border or quantity of a region; None if it was not run on the engine."""
+        found = self._regions.get((str(fact.region), str(fact.engine)))
+        if found is None or not found["panels"]:
+            return None
+        value = row_at(found, found["panels"][0], fact.at or 0.0).number(str(fact.gives))
+        if value is None:
+            return "", False
+        unit = found["axes"][0]["unit"] if fact.gives in ("from", "to") else "1"
+        holds = fact.expect is None or fact.expect.holds(value)
+        return _rounded(value * unit_of(unit)[1]), holds
+
+    @cached_property
+    def _regions(self) -> dict[tuple[str, str], dict[str, Any]]:
+        found = region_results(self.source.data)
+        return {(one["region"], one["engine"]): one for one in found}
 
 
 def _rounded(value: float) -> str:

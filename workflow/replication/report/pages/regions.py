@@ -12,16 +12,22 @@ from replication.compare.agreement import load_differences
 from replication.compare.verdicts import Judged, compare_verdicts
 from replication.engines.catalogue import ENGINES
 from replication.explore.modern_kernel import modern_results
+from replication.explore.regions.border import range_of
 from replication.explore.regions.region_model import load_region, load_settings, region_path
 from replication.explore.regions.region_result import is_current, region_results
 from replication.explore.regions.surface import SURE
 from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import round_step
+from replication.report.pages.region_words import (
+    away,
+    border_sentences,
+    law_runs,
+    scale_words,
+)
 from replication.report.pages.shown import display_unit as shown_unit
 from replication.report.pages.source import Source, of_study
 from replication.study.study import REGIONS_TABLE
 from replication.study.table import grouped
-from replication.study.variation import Range
 from replication.study.verdict import Verdict
 from replication.verdicts.verdict_table import Tally
 
@@ -56,6 +62,7 @@ def regions_page(source: Source) -> dict[str, Any] | None:
         "changes": load_settings(source.root).changed if found else [],
         "entries": load_differences(source.root).by_id if found else {},
         "modern": list(modern_views(source)),
+        "law_runs": law_runs(source.root),
         "picture": picture,
         "steps": _STEPS,
         "runs": RUNS,
@@ -78,7 +85,7 @@ def runs_table(found: Sequence[_Result]) -> pd.DataFrame:
     rows = [
         {name: one[name] for name in ("region", "engine")}
         | {"panel": panel_title(one, point["panel"])}
-        | {name: point[name] for name in ("x", "y", "quantity", "note")}
+        | {name: point[name] for name in ("x", "y", "quantity", "cannot_differ", "note")}
         | {"scenarios": " ".join(point["scenarios"])}
         for one in found
         for point in one["points"]
@@ -88,7 +95,7 @@ def runs_table(found: Sequence[_Result]) -> pd.DataFrame:
 
 def summary(found: Sequence[_Result]) -> dict[str, Any]:
     """Return the counts over all regions."""
-    untied = [one for one in found if not one["ties_everywhere"]]
+    untied = [one for one in found if not one["ties_everywhere"] and one["cannot_differ"] < _NEARLY]
     checked = [point for one in found for point in one["validation"]]
     return {
         "regions": len(found),
@@ -96,13 +103,20 @@ def summary(found: Sequence[_Result]) -> dict[str, Any]:
         "papers": len({one["study"] for one in found}),
         "hold": sum(one["holds"] >= _NEARLY for one in found),
         "fail": sum(one["fails"] >= _NEARLY for one in untied),
-        "ties": len(found) - len(untied),
-        "undecided": fmean(one["undecided"] for one in untied) if untied else 0.0,
+        "ties": sum(one["ties_everywhere"] and one["cannot_differ"] < _NEARLY for one in found),
+        "undecided": fmean(_open(one) for one in untied) if untied else 0.0,
+        "alike": sum(one["cannot_differ"] >= _NEARLY for one in found),
+        "outside": len({one["region"] for one in found if away(one)}),
         "checked": len(checked),
         "covered": sum(point["covered"] for point in checked),
         "brier": fmean((p["probability"] - p["holds"]) ** 2 for p in checked) if checked else None,
         "starved": sum(panel["starved"] for one in found for panel in one["panels"]),
     }
+
+
+def _open(found: _Result) -> float:
+    """Return the share of the area that is undecided though the alternatives can differ."""
+    return float(found["undecided"] - found["cannot_differ"])
 
 
 def modern_views(source: Source) -> Iterator[dict[str, Any]]:
@@ -146,7 +160,13 @@ def panel_title(found: _Result, panel: Sequence[str]) -> str:
 
 
 #: Functions and values that `region_words.html` uses.
-WORDS = {"panel_title": panel_title, "sure": SURE}
+WORDS = {
+    "panel_title": panel_title,
+    "sure": SURE,
+    "away": away,
+    "border_sentences": border_sentences,
+    "scale_words": scale_words,
+}
 #: Side of the area in half units of the picture, of which coordinates are whole numbers.
 _SIDE = 600
 _MOST_TICKS = 6
@@ -169,6 +189,7 @@ def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
         "cells": len(shades),
         "shades": _rows_by_value(shades),
         "undecided": _rows_by_value(is_open).get(True, ""),
+        "alike": _rows_by_value(panel["alike"]).get(1, ""),
         "contour": _path(panel["contour"]),
         "band": _path(panel["band"]),
         "points": _dots([one for one in points if not one["note"]], x, y),
@@ -193,13 +214,15 @@ def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
 def shade(bounds: Sequence[float | None], value: float) -> int:
     """Return the colour of a value: positive if it meets the bound, larger for each of `_STEPS`.
 
-    With two bounds the colours change at their geometric mean, and the contour shows the bounds.
+    Of two bounds the closest counts: a value above both misses it as one below both does.
     """
     low, high = bounds
-    if low and high:
-        distance = math.log(value / math.sqrt(low * high))
-    else:
-        distance = math.log(value / low) if low else -math.log(value / (high or 1.0))
+    distances = []
+    if low:
+        distances.append(math.log(value / low))
+    if high:
+        distances.append(math.log(high / value))
+    distance = min(distances)
     size = 1 + sum(abs(distance) > math.log(step) for step in _STEPS)
     return size if distance >= 0 else -size
 
@@ -241,11 +264,6 @@ def _point(x: float, y: float) -> tuple[int, int]:
 
 def _label(axis: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, [axis["title"], shown_unit(axis["unit"])]))
-
-
-def range_of(axis: Mapping[str, Any], factor: float = 1.0) -> Range:
-    """Return the range of an axis times a factor."""
-    return Range(low=axis["low"] * factor, high=axis["high"] * factor, log=axis["log"])
 
 
 def ticks(axis: Mapping[str, Any]) -> list[tuple[float, str]]:

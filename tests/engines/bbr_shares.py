@@ -1,0 +1,100 @@
+"""Measure BBR's share against a loss-based flow, and write data/bbr_shares.csv beside Ware's law.
+
+`PYTHONPATH=. python -m tests.engines.bbr_shares` makes one run of 400 s on Linux for each buffer
+and rival (10 CPU minutes). The law's authors ran 400 s; shares of earlier ends are of the same run.
+"""
+
+import argparse
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from replication.engines.path import TcpPath, bbr_share
+from replication.study.scenario import Scenario
+from replication.study.study import BBR_SHARES
+from replication.study.table import BBR_SHARE_COLUMNS, write_table
+
+from tests.engines.difference_conditions import SEGMENT, bdp_packets, flow_of
+from tests.engines.differences import generation
+from tests.engines.engine_bench import Bench, mean
+from tests.engines.engine_scenarios import droptail, single_link
+from tests.workflow.project import ROOT, program
+
+ENGINE = "linux"
+RATE_BPS, RTT_S = 10e6, 0.04
+BUFFERS_BDP = (2, 4, 8, 16, 32, 64)
+RIVALS = ("linuxreno", "cubic")
+#: Ends of the measured parts of a run; the law's authors ran 400 s, and regions run 60 s.
+UNTIL_S = (60, 160, 400)
+#: The receive window limits neither flow: it is ten times the deepest queue.
+WINDOW_BYTES = 10 * 64 * bdp_packets(RATE_BPS, RTT_S) * SEGMENT
+
+
+def scenario(buffer_bdp, rival, duration_s=UNTIL_S[-1]):
+    """Return one BBR flow and one rival that start together at one bottleneck."""
+    flows = [
+        flow_of(control, ENGINE, True, name, maximum_window_bytes=WINDOW_BYTES)
+        for name, control in (("bbr", "bbr"), ("rival", rival))
+    ]
+    queue = droptail(buffer_bdp * bdp_packets(RATE_BPS, RTT_S))
+    path = {"rate_bps": RATE_BPS, "delay_s": RTT_S / 2, "queue": queue}
+    return single_link(flows, **path, duration_s=duration_s)
+
+
+def rows_of(buffer_bdp, rival, document, result, engine_generation):
+    """Return a row of the table for each end."""
+    scenario = Scenario.model_validate(document)
+    path = TcpPath.of(scenario)
+    queued = [float(row["time_s"]) for row in result.series if row["link"]]
+    packets = result.queue()
+    rows = []
+    for until_s in UNTIL_S:
+        bbr, other = (
+            sum(
+                float(row["throughput_bps"])
+                for row in result.series
+                if row["flow"] == name and float(row["time_s"]) <= until_s
+            )
+            for name in ("bbr", "rival")
+        )
+        queue = mean([n for n, at in zip(packets, queued, strict=True) if at <= until_s])
+        rows.append(
+            {
+                "rival": rival,
+                "buffer_bdp": buffer_bdp,
+                "until_s": until_s,
+                "bbr_share": f"{bbr / (bbr + other):.3f}",
+                "law": f"{float(bbr_share(path)):.3f}",
+                "queue_share": f"{queue / path.queue_packets:.3f}",
+                "generation": engine_generation,
+                "scenario": scenario.id,
+            }
+        )
+    return rows
+
+
+def main():
+    """Run every buffer and rival once, and write the table."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="runs at a time")
+    words = parser.parse_args()
+    cases = [(buffer, rival) for rival in RIVALS for buffer in BUFFERS_BDP]
+    with (
+        tempfile.TemporaryDirectory(prefix="bbr-shares-") as folder,
+        ThreadPoolExecutor(words.cores) as pool,
+    ):
+        bench, now = Bench(ENGINE, program(ENGINE), Path(folder)), generation(ENGINE)
+
+        def measure(case):
+            document = scenario(*case)
+            rows = rows_of(*case, document, bench.run(document), now)
+            print(*(row["bbr_share"] for row in rows), rows[0]["law"], *case, flush=True)
+            return rows
+
+        found = [row for rows in pool.map(measure, cases) for row in rows]
+    write_table(ROOT / BBR_SHARES, found, BBR_SHARE_COLUMNS)
+
+
+if __name__ == "__main__":
+    main()
