@@ -109,9 +109,10 @@ class Search:
     @cached_property
     def _reserve_s(self) -> float:
         """Expected cost of the finalists, the waterfall and the held-out part."""
-        last = self.stages[-1]
+        first, last = self.stages[0], self.stages[-1]
         one_s = self.runner.cost_s(DEFAULTS, last)
-        if last.levels == self.stages[0].levels == self.whole.levels:
+        is_one_part = last.levels == first.levels == self.whole.levels
+        if is_one_part and first.variation == last.variation:
             # Only the best without one of its causes may still have to run.
             return one_s
         whole_s = self.runner.cost_s(DEFAULTS, self.whole)
@@ -196,7 +197,9 @@ class Search:
         finalists = [*dict.fromkeys([*self._best(self._second, 2), *self._best(first, count)])]
         # The defaults come first: everything is compared with them.
         self.evaluate([DEFAULTS], last)
-        self.evaluate([*coupled, *finalists[:count]], last, reserve_s / 2)
+        # A costly start must not leave the search without any other.
+        chosen = [*finalists[:1], *coupled, *finalists[1:count]]
+        self.evaluate(chosen, last, reserve_s / 2)
         found = [self._settle(with_it) for with_it in ([False, True] if coupled else [False])]
         return sorted(one for one in found if one is not None)
 
