@@ -34,7 +34,7 @@ from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.verdict_table import Judged, Share, tallies
-from replication.verdicts.wording import lower, wording
+from replication.verdicts.wording import wording
 
 
 def overview(source: Source) -> dict[str, Any]:
@@ -57,12 +57,12 @@ def overview(source: Source) -> dict[str, Any]:
 
 
 def primary_cells(source: Source, study: Study) -> pd.DataFrame:
-    """Return a study's cells on its primary engine, with values under the best explanation."""
+    """Return a study's cells on its primary engine, with values under its explanation if any."""
     cells = read_judged(source.data, study.id, "cells")
     cells = cells[cells["engine"] == source.primary_engines[study.id].engine]
     cells = cells.assign(**{name: cells[name].map(proper) for name in LABELS})
     found = explanation_of(source.root, source.data, study)
-    if not found or not found["is_found"] or not found["rows"]:
+    if not found or not found["is_explanation"] or not found["rows"]:
         return cells
     key = ["table", "row", "column", "engine"]
     explained = pd.DataFrame(found["rows"]).set_index(key)["reproduced_mean"]
@@ -118,7 +118,6 @@ def _divided(source: Source) -> Iterator[dict[str, Any]]:
 #: What a finding rests on, in words.
 _RESTS_ON = {
     "defaults": "",
-    "explanation": "found by the search for explanations",
     "region": "from the map of where it holds",
 }
 
@@ -154,21 +153,10 @@ class _Facts:
         """Return a number in words and whether its condition holds; None if it was not run."""
         if test := fact.ours or fact.paper:
             return self._statistic(test, self._measured if fact.ours else self._printed)
-        if fact.region:
-            if (share := self._share(fact)) is None:
-                return None
-            words, value = f"{100 * share:.0f}\u00a0%", share
-        else:
-            found = explanation_of(self.source.root, self.source.data, self.study)
-            if found is None or not found["is_found"]:
-                return None
-            if fact.cause:
-                changes = zip(found["causes"], found["titles"], strict=True)
-                titles = [title for one, title in changes if one["cause"] == fact.cause]
-                return "; ".join(map(lower, titles)), bool(titles)
-            value = found["counts"][fact.explanation]
-            words = str(value)
-        return words, (fact.expect or Condition(at_least=0)).holds(value)
+        if (share := self._share(fact)) is None:
+            return None
+        words = f"{100 * share:.0f}\u00a0%"
+        return words, (fact.expect or Condition(at_least=0)).holds(share)
 
     def _statistic(
         self, test: SimpleTest, look_up: Callable[[Quantity], pd.DataFrame]
