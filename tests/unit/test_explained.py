@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from replication.design.config import load_sensitivity, load_study
+from replication.explore.broken_claims import broken_claims
 from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, result_of
-from replication.explore.finding import impossible
+from replication.explore.finding import HELD_OUT, REPEATED, SEEN, impossible, parts_of
 from replication.explore.score import Choice, FamilyScore
 from replication.explore.search import Search
 from replication.explore.trial import DEFAULTS, CellJudge, StudyPart, Trial, TrialRunner
@@ -21,6 +22,7 @@ from replication.verdicts.cause import (
     level_key,
     load_explanations,
 )
+from replication.verdicts.self_consistency import printed_numbers
 
 from tests.unit.conftest import ROOT
 
@@ -156,6 +158,44 @@ def test_an_exception_for_one_table_must_bring_a_number_inside(inside):
     found[np.flatnonzero(one_table)[0], goodput] = inside
     assert score.best(errors).pairs == (("payload@5.3", "goodput"),)
     assert bool(score.best(errors, found).pairs) is inside
+
+
+def test_a_number_that_a_searched_row_prints_is_not_held_out():
+    judge = judge_of("nishitha")
+    stages, whole = judge.parts()
+    parts = [*parts_of(whole.cells, stages[-1].cells).values()]
+    assert [parts.count(part) for part in (SEEN, HELD_OUT, REPEATED)] == [45, 6, 9]
+
+
+def test_a_start_that_the_specification_gave_counts_as_its_own_suggestion():
+    causes = load_explanations(ROOT, "saxena")
+    coupled = {"bytes_everywhere": "x8", "buffer": "10"}
+    given = "specification of the search"
+    assert causes.origin("buffer", "10", coupled)[1] == given
+    assert causes.origin("buffer", "9", coupled)[1] == "document"
+    assert causes.origin("buffer", "10", {"buffer": "10"})[1] == "document"
+    added, by = causes.origin("unit", "mebibytes", {})
+    assert (added.date, by) == ("2026-11-26", given)
+    assert causes.origin("unit", "megabytes", {})[0].results == "before"
+
+
+def test_a_claim_of_the_printed_numbers_that_runs_fail_is_broken_where_they_differ_most():
+    study, cells = load_study(ROOT, "saxena"), judge_of("saxena").cells
+    printed = printed_numbers(study, cells)
+
+    def measured(wanted):
+        """Return the printed numbers with HighSpeed at half, and less at the largest bandwidth."""
+        frame = printed(wanted)
+        if "bandwidth" not in frame:
+            return frame
+        largest = np.where(frame["bandwidth"] == "10000", 0.65, 0.7)
+        factor = np.where(frame["variant"] == "highspeed", largest, 1.0)
+        return frame.assign(value=frame["value"] * factor)
+
+    assert broken_claims(study, cells, study.claims, printed) == []
+    rows = {row["claim"]: row for row in broken_claims(study, cells, study.claims, measured)}
+    assert "HighSpeed is good" in rows["c04"]["quote"] and "10000" in rows["c04"]["at"]
+    assert (rows["c04"]["measured"], rows["c04"]["published"]) == ("0.87", "1.3")
 
 
 # --- the search, where a table says what each configuration takes ---

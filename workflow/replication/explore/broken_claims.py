@@ -7,9 +7,7 @@ from typing import Any
 import pandas as pd
 
 from replication.metrics.cell_map import MappedCell
-from replication.metrics.metric import quantity
 from replication.metrics.metric_model import MetricError
-from replication.metrics.results import Results
 from replication.study.claim_model import (
     Claim,
     PublishedRun,
@@ -28,19 +26,15 @@ LookUp = Callable[[Quantity], pd.DataFrame]
 
 
 def broken_claims(
-    study: Study, cells: Sequence[MappedCell], read: Sequence[Claim], results: Results
+    study: Study, cells: Sequence[MappedCell], read: Sequence[Claim], measured: LookUp
 ) -> list[dict[str, str]]:
-    """Return a row for each test that the printed numbers pass and `results` fail.
+    """Return a row for each test that the printed numbers pass and the `measured` ones fail.
 
     `read` are the claims as the explanation reads their quantities; the printed numbers are taken
     as the study reads them. A ratio over several levels is given where the two differ most.
     """
     printed = printed_numbers(study, cells)
     stated = {claim.id: claim for claim in study.claims if claim.is_counted}
-
-    def measured(wanted: Quantity) -> pd.DataFrame:
-        return quantity(results, wanted).drop(columns="engine").dropna(subset="value")
-
     rows = []
     for claim in read:
         if claim.id not in stated:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from replication.explore.broken_claims import broken_claims
 from replication.explore.score import (
@@ -37,7 +38,8 @@ from replication.explore.trial import (
     verdicts,
 )
 from replication.metrics.cell_map import MappedCell
-from replication.study.claim_model import Claim
+from replication.metrics.metric import quantity
+from replication.study.claim_model import Claim, Quantity
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
 from replication.verdicts.cause import CONTRADICTS, Interpretation, as_read
@@ -97,6 +99,10 @@ def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, 
         if why := beyond["after"].get((row["table"], row["row"], row["column"])):
             row["reason"] += f" Impossible in this set-up: {why}"
     results = judge.runner.results([best.configuration], search.whole)
+
+    def measured(wanted: Quantity) -> pd.DataFrame:
+        return quantity(results, wanted).drop(columns="engine").dropna(subset="value")
+
     found = {
         "gain_bits": judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
         "null_p": _cells_p(search, judge, best),
@@ -105,7 +111,7 @@ def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, 
             for when, numbers in beyond.items()
         },
         "broken": broken_claims(
-            judge.runner.study, judge.cells, _claims_as_read(search, judge, best), results
+            judge.runner.study, judge.cells, _claims_as_read(search, judge, best), measured
         ),
     }
     shares = _shares(**rows)
@@ -168,8 +174,7 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
     published run is compared with the range of replicates.
     """
     runner, part, rows = judge.runner, search.whole, []
-    seen = search.stages[-1].cells
-    keys, printed_there = {cell.key for cell in seen}, {_printed_in(cell) for cell in seen}
+    part_of = parts_of(judge.cells, search.stages[-1].cells)
     (ran,) = search.evaluate([trial.configuration], part)
     arrays: Sequence[Numbers] = ran.printed
     if any(cell.cell.tolerance.factor is not None for cell in judge.cells):
@@ -186,9 +191,8 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
             low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
             matched = low - cell.half_ulp <= cell.value <= high + cell.half_ulp
             reason = f"Between {low:g} and {high:g} in {REPLICATES} replicates."
-        which = SEEN if cell.key in keys else HELD_OUT
-        if which == HELD_OUT and _printed_in(cell) in printed_there:
-            which = REPEATED
+        which = part_of[cell.key]
+        if which == REPEATED:
             reason += " Not held out: a searched row prints the same number."
         rows.append(
             {
@@ -207,9 +211,21 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
     return rows
 
 
-def _printed_in(cell: MappedCell) -> tuple[str, str, float]:
-    """Return a number with the column that prints it."""
-    return cell.table, cell.column, cell.value
+def parts_of(
+    cells: Sequence[MappedCell], seen: Sequence[MappedCell]
+) -> dict[tuple[str, str, str], str]:
+    """Return the part of each cell, if the search scored those `seen`.
+
+    A number that a searched row prints in the same column of the same table is not held out.
+    """
+    searched = {cell.key for cell in seen}
+    printed = {(cell.table, cell.column, cell.value) for cell in seen}
+    parts = {}
+    for cell in cells:
+        repeated = (cell.table, cell.column, cell.value) in printed
+        unseen = REPEATED if repeated else HELD_OUT
+        parts[cell.key] = SEEN if cell.key in searched else unseen
+    return parts
 
 
 def _without_part(row: dict[str, Any]) -> dict[str, Any]:
