@@ -64,10 +64,9 @@ def test_a_finding_has_the_numbers_of_the_results_and_of_the_paper(project):
 
 def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(project):
     wrong = FIRST | {"facts": FIRST["facts"] | {"more": {"ours": value(9e5)}}}
-    unsearched = {"text": "{n} match.", "facts": {"n": {"explanation": "matches_after"}}}
     border = {"region": "any", "engine": "ns3", "at": 0.2, "gives": "to"}
     unmapped = {"text": "Up to {n} BDP.", "facts": {"n": border}}
-    assert [one.text for one in said(project, wrong, unsearched, unmapped)] == [""]
+    assert [one.text for one in said(project, wrong, unmapped)] == [""]
     project.provenance = PROVENANCE | {"tier": {"id": "quick", "levels": "quick"}}
     out = project.render("synthetic")
     for name in ("index", "synthetic"):

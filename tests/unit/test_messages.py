@@ -44,6 +44,8 @@ causes:
     title: Another buffer
     reason: It may be.
     source: The manual.
+    added: {date: 2026-11-22, results: before}
+    suggested_by: document
     outside_ledger: A test.
     levels:
       - {key: small, set: {parameters: {buffer_packets: 10}}}

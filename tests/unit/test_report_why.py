@@ -17,7 +17,10 @@ from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, example, soup
 
 EXPLAINED = EXPLANATIONS["explained_cells"]
-SHARE = {"cells": 2, "before": 0, "after": 2, "median_before": 0.5, "median_after": 0.04}
+SHARE = {"cells": 2, "before": 0, "after": 2, "error_before": 0.5, "error_after": 0.04}
+NOTHING = {"cells": 0, "before": 0, "after": 0, "error_before": None, "error_after": None}
+ADDED = {"added": "2026-11-22", "results_seen": "after", "suggested_by": "document"}
+BROKEN = {"claim": "value", "quote": "Both fill the link", "statistic": "Throughput", "at": "5 ms"}
 CAUSE = {"reason": "r", "source": "s", "outside_ledger": ""}
 WORTH = {"cause": "queue", "level": "5", "bits": 12.5, "matches": 1}
 SLIP = {"plausibility": "possible slip", "evidence": "Table I has 9 <b>packets</b>."}
@@ -25,13 +28,15 @@ SLIP = {"plausibility": "possible slip", "evidence": "Table I has 9 <b>packets</
 
 def document(project, **changes):
     """The search's result; its text contains a tag, which pages must escape."""
-    first = CAUSE | SLIP | WORTH | {"title": "Queues of <b>five</b>"}
+    first = CAUSE | SLIP | WORTH | ADDED | {"title": "Queues of <b>five</b>"}
     before = {"value": "not reproduced", "open": "not testable"}
     return {
         **{"study": "synthetic", "engine": "ns3", "score": "cells", "result": "best guess"},
         **{"reasons": ["It does not hold."], "causes": [first], "coupled": "", "others": []},
         **{"null_p": 0.005, "permutations": 200, "gain_bits": 20.0, "not_compared": 0},
-        **{"seen": SHARE, "held_out": SHARE | {"cells": 1, "after": 0}},
+        **{"seen": SHARE, "held_out": SHARE | {"cells": 1, "after": 0}, "repeated": NOTHING},
+        **{"contradicts": [], "suggested_by": ["document"]},
+        "broken": [BROKEN | {"measured": "0.87", "published": "1.3"}],
         "impossible": {"before": ["a", "b", "c"], "after": ["1 slow 9 Mbit/s are too many."]},
         **{"claims_before": before, "claims_after": before | {"value": "reproduced"}},
         **{"causes_tried": ["queue", "window"], "causes_untried": ["loss"]},
@@ -74,28 +79,69 @@ def section(project, **changes):
     return found, " ".join(found.get_text().split())
 
 
-def test_the_section_says_what_is_met_and_held_out_and_escapes_words(project):
+def test_the_section_says_what_is_broken_met_and_held_out_and_escapes_words(project):
     found, words = section(project)
+    first = (
+        "It breaks “Both fill the link”: Throughput at 5 ms is 0.87 under it and 1.3 in the paper."
+    )
     for said in (
-        "Best guess: matches rise from 0 to 2 of 3 if: Queues of <b>five</b>.",
-        "The median error of the searched numbers falls from 50 % to 4 %.",
+        f"Why {first} Best guess: matches rise from 0 to 2 of 3 if: Queues of <b>five</b>.",
+        "It is only a guess, since one condition fails. It does not hold.",
         "among 17 configurations of 2 possible causes.",
-        "Held-out matches: 0 of 1 before, 0 after. Still unexplained: 1 in Table 1.",
+        "1 other combination fits equally well, within 7 bits.",
+        "Still unexplained: 1 in Table 1.",
         "a bound of the set-up: 3 as the paper states it, 1 under the explanation.",
         "Impossible in this set-up: table 1 slow 9 Mbit/s are too many.",
-        "Other combinations fit equally well.",
         "possible slip: Table I has 9 <b>packets</b>.",
+        "document; added on 2026-11-22, after results were seen",
         "Causes tried: queue, window. The budget did not suffice to try: loss.",
-        *("No such source.", "It is only a guess"),
+        "No such source.",
     ):
         assert said in words
-    assert "12.5 bits" in found.find("figure").get_text() and not found.find("b")
+    assert not found.find("b") and not found.find("figure")
+    gains = [row.get_text(" ", strip=True) for row in found.find("table").select("tbody tr")]
+    assert gains == ["Searched 2 0 2 50 % 4 %", "Held out 1 0 0 50 % 4 %"]
+    short = soup(project.out / "synthetic.html").find("h2", id="best")
+    assert short.get_text() == "A best guess" and first in short.parent.get_text()
+
+
+def first_page(project, **changes):
+    """Return the last cell of the study's row on the first page."""
+    section(project, **changes)
     (row,) = soup(project.out / "index.html").select(".matches tr[data-study]")
+    return row.select("td")[-1].get_text()
+
+
+def test_the_first_page_names_every_change_of_an_explanation_and_no_guess(project):
+    assert first_page(project) == "none; a guess fails one condition"
+    causes = [document(project)["causes"][0] | {"title": name} for name in ("One", "Two")]
     # A claim tested in neither does not count.
-    shown = "numbers rise from 0 to 2 of 3; claims from 0 to 1 of 1 (a guess)"
-    assert row.select("td")[-1].get_text() == shown
-    short = soup(project.out / "synthetic.html")
-    assert short.find("h2", id="best").parent.find("svg", class_="static")
+    said = "numbers rise from 0 to 2 of 3; claims from 0 to 1 of 1 if: One; Two"
+    assert first_page(project, result="explanation", reasons=[], causes=causes) == said
+    assert first_page(project, result="none found") == "none"
+
+
+def test_near_ties_are_named_and_what_a_specification_gave_is_no_evidence(project):
+    ties = [{"causes": [["window", "9"], ["queue", "3"]], "worse_by_bits": 0.8}]
+    found, words = section(project, equally_good=ties)
+    (tie,) = found.find("h3", string="What fits equally well").find_next("ul").select("li")
+    assert tie.get_text() == "window; queue (0.8 bits)"
+    assert "independent evidence" not in words
+    _, words = section(project, suggested_by=["document", "specification of the search"])
+    assert "so that the search ends there is no independent evidence." in words
+
+
+def test_a_claim_that_holds_at_the_defaults_only_is_said_to_be_lost(project):
+    verdicts = {
+        "claims_before": {"parts": "reproduced"},
+        "claims_after": {"parts": "direction only"},
+    }
+    _, words = section(project, broken=[], **verdicts)
+    assert "which holds at the defaults. Best guess" in words
+    assert (
+        "It loses"
+        not in section(project, **verdicts | {"claims_after": verdicts["claims_before"]})[1]
+    )
 
 
 def test_nothing_equally_good_is_said_where_nothing_is_or_was_not_compared(project):
@@ -105,11 +151,18 @@ def test_nothing_equally_good_is_said_where_nothing_is_or_was_not_compared(proje
     assert "The budget did not suffice to compare 2 further combinations." in words
 
 
+def test_the_method_page_lists_explanations_that_turned_out_wrong():
+    (refuted,) = load_explanations(ROOT, "kapadia").refuted
+    assert (refuted.published, refuted.refuted) == ("2026-11-25", "2026-11-26")
+    assert len(refuted.causes) == 3 and "raw samples" in refuted.by
+
+
 def test_two_explanations_stand_side_by_side_with_what_each_contradicts(project):
     other = document(project, gain_bits=14.0, coupled="Rates in bytes")
     other["causes"] = [other["causes"][0] | {"evidence": "It prints Mbps."}]
     found, words = section(project, others=[other])
-    assert "A second explanation: Rates in bytes Its description is 6.0 bits longer." in words
+    assert "A second explanation: Rates in bytes (best guess)" in words
+    assert "Its description is 6.0 bits longer." in words
     last = found.find("th", string="Against the text").parent.find_all("td")
     assert [cell.get_text() for cell in last] == [
         "possible slip: Table I has 9 <b>packets</b>.",
@@ -133,10 +186,9 @@ def test_claims_that_cannot_be_tested_or_repeat_another_have_no_robustness(proje
 
 def test_nothing_found_says_what_was_searched(project):
     none = {"result": "none found", "causes": []}
-    found, words = section(project, **none, reasons=["Shuffled data fit as well."])
+    _, words = section(project, **none, reasons=["Shuffled data fit as well."])
     assert "No explanation is found among 17 configurations of 2 possible causes." in words
     assert "Shuffled data fit as well. Closest to an explanation: the documented defaults." in words
-    assert found.find("figure") is None
 
 
 def test_an_explanation_of_other_values_or_another_ns3_is_not_shown(project):

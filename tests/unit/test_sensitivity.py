@@ -38,7 +38,9 @@ def settings(**changes):
 
 
 def cause(**change):
-    return {"id": "a", "title": "t", "reason": "r", "source": "s", **change}
+    added = {"date": "2026-11-22", "results": "after"}
+    origin = {"added": added, "suggested_by": "document"}
+    return {"id": "a", "title": "t", "reason": "r", "source": "s", **origin, **change}
 
 
 def record(number, kind, changed="", **values):

@@ -10,12 +10,14 @@ again.
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from replication.explore.broken_claims import broken_claims
 from replication.explore.score import (
     MOST_LOG_RATIO,
     Choice,
@@ -36,15 +38,19 @@ from replication.explore.trial import (
     verdicts,
 )
 from replication.metrics.cell_map import MappedCell
-from replication.study.claim_model import Claim
+from replication.metrics.metric import quantity
+from replication.study.claim_model import Claim, Quantity
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
-from replication.verdicts.cause import Cause, Interpretation, as_read
+from replication.verdicts.cause import CONTRADICTS, Interpretation, as_read
 
 #: One number in ten lies outside the range of 19 replicates by chance.
 REPLICATES = 19
 #: Best configurations by shared interpretations for which exceptions are tried too.
 _SEARCHED = 4
+#: Parts of the numbers or claims: what the search scored, what it never saw, and what it never
+#: scored but saw, since a searched row prints the same number.
+SEEN, HELD_OUT, REPEATED = "seen", "held_out", "repeated"
 _Rows = list[dict[str, Any]]
 
 
@@ -52,10 +58,12 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], _Rows]:
     """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only).
 
     As in explanation.json: `gain_bits` is how much shorter it is than the defaults and `null_p` the
-    probability of that by chance; `seen` and `held_out` count matches before and after; `causes`
-    has the bits that each saves and what matches without it (an exception for a table is
-    `cause@table`); `impossible` has the printed numbers that break a bound, as the study reads them
-    and under the explanation; `equally_good` fit as well without one of its causes.
+    probability of that by chance; `seen`, `held_out` and `repeated` have matches and errors before
+    and after; `causes` has the bits that each saves and what matches without it (an exception for a
+    table is `cause@table`), `contradicts` those against the paper's text, and `suggested_by` whose
+    they are; `broken` has the claims that the paper's numbers hold and it does not; `impossible`
+    has the printed numbers that break a bound, as the study reads them and under the explanation;
+    `equally_good` fit as well without one of its causes.
     """
     judge, last, coupled = search.judge, search.stages[-1], search.coupled
     causes, rivals = _leaving_out(search, best), search.rivals(best)
@@ -68,6 +76,8 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], _Rows]:
         "bits": round(best.bits, 3),
         "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
         "causes": causes,
+        "contradicts": [one["cause"] for one in causes if one["plausibility"] == CONTRADICTS],
+        "suggested_by": list(dict.fromkeys(one["suggested_by"] for one in causes)),
         "equally_good": [
             {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
             for trial in sorted(rivals)
@@ -80,23 +90,32 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], _Rows]:
 
 def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, Any], _Rows]:
     stated = replace(search.defaults, readings=(Choice({}),) * len(best.readings))
-    claims, rows, broken = {}, {}, {}
+    claims, rows, beyond = {}, {}, {}
     for when, trial in (("before", stated), ("after", best)):
         rows[when] = _cell_rows(search, judge, trial)
         claims[f"claims_{when}"] = _judged_claims(search, judge, trial)
-        broken[when] = impossible(judge, trial, assumed=when == "after")
+        beyond[when] = impossible(judge, trial, assumed=when == "after")
     for row in rows["after"]:
-        if why := broken["after"].get((row["table"], row["row"], row["column"])):
+        if why := beyond["after"].get((row["table"], row["row"], row["column"])):
             row["reason"] += f" Impossible in this set-up: {why}"
+    results = judge.runner.results([best.configuration], search.whole)
+
+    def measured(wanted: Quantity) -> pd.DataFrame:
+        return quantity(results, wanted).drop(columns="engine").dropna(subset="value")
+
     found = {
         "gain_bits": judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
         "null_p": _cells_p(search, judge, best),
         "impossible": {
             when: [" ".join((*key[:2], why)) for key, why in numbers.items()]
-            for when, numbers in broken.items()
+            for when, numbers in beyond.items()
         },
+        "broken": broken_claims(
+            judge.runner.study, judge.cells, _claims_as_read(search, judge, best), measured
+        ),
     }
-    return found | claims | _shares(**rows), rows["after"]
+    shares = _shares(**rows)
+    return found | claims | shares, [_without_part(row) for row in rows["after"]]
 
 
 def _by_claims(search: Search, best: Trial) -> dict[str, Any]:
@@ -107,11 +126,21 @@ def _by_claims(search: Search, best: Trial) -> dict[str, Any]:
         results = runner.results([trial.configuration], whole)
         claims[f"claims_{when}"] = found = verdicts(runner.study, whole.claims, results)
         rows[when] = [
-            {"used_in_search": claim not in hidden, "matches": verdict == Verdict.REPRODUCED}
+            {
+                "part": HELD_OUT if claim in hidden else SEEN,
+                "matches": verdict == Verdict.REPRODUCED,
+                "error": VERDICT_BITS[verdict] / max(VERDICT_BITS.values()),
+            }
             for claim, verdict in found.items()
         ]
-    judged = {"gain_bits": search.defaults.total - best.total, "null_p": _claims_p(search, best)}
-    return judged | claims | _shares(**rows) | {"impossible": {"before": [], "after": []}}
+    judged = {
+        "gain_bits": search.defaults.total - best.total,
+        "null_p": _claims_p(search, best),
+        "impossible": {"before": [], "after": []},
+        # There are no printed numbers that could hold a claim.
+        "broken": [],
+    }
+    return judged | claims | _shares(**rows)
 
 
 def _readings(judge: CellJudge, trial: Trial) -> Iterator[tuple[MappedCell, Interpretation]]:
@@ -145,7 +174,7 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
     published run is compared with the range of replicates.
     """
     runner, part, rows = judge.runner, search.whole, []
-    seen = {cell.key for cell in search.stages[-1].cells}
+    part_of = parts_of(judge.cells, search.stages[-1].cells)
     (ran,) = search.evaluate([trial.configuration], part)
     arrays: Sequence[Numbers] = ran.printed
     if any(cell.cell.tolerance.factor is not None for cell in judge.cells):
@@ -162,6 +191,9 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
             low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
             matched = low - cell.half_ulp <= cell.value <= high + cell.half_ulp
             reason = f"Between {low:g} and {high:g} in {REPLICATES} replicates."
+        which = part_of[cell.key]
+        if which == REPEATED:
+            reason += " Not held out: a searched row prints the same number."
         rows.append(
             {
                 "study": runner.study.id,
@@ -170,25 +202,61 @@ def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
                 "published": cell.value,
                 "reproduced_mean": value,
                 "matches": matched,
-                "used_in_search": cell.key in seen,
+                "used_in_search": which == SEEN,
                 "reason": reason,
+                "part": which,
+                "error": abs(off),
             }
         )
     return rows
 
 
-def _shares(**rows_of: _Rows) -> dict[str, dict[str, Any]]:
-    """Return the matches before and after, of what the search saw and of held-out data."""
-    found: dict[str, dict[str, Any]] = {"seen": {}, "held_out": {}}
-    for when, rows in rows_of.items():
-        for part, share in found.items():
-            chosen = [row for row in rows if row["used_in_search"] is (part == "seen")]
-            numbers = [row for row in chosen if row.get("published")]
-            off = [abs(row["reproduced_mean"] / row["published"] - 1) for row in numbers]
-            median = float(np.nanmedian(off)) if off else math.nan
-            share |= {"cells": len(chosen), when: sum(row["matches"] for row in chosen)}
-            share[f"median_{when}"] = None if math.isnan(median) else median
+def parts_of(
+    cells: Sequence[MappedCell], seen: Sequence[MappedCell]
+) -> dict[tuple[str, str, str], str]:
+    """Return the part of each cell, if the search scored those `seen`.
+
+    A number that a searched row prints in the same column of the same table is not held out.
+    """
+    searched = {cell.key for cell in seen}
+    printed = {(cell.table, cell.column, cell.value) for cell in seen}
+    parts = {}
+    for cell in cells:
+        repeated = (cell.table, cell.column, cell.value) in printed
+        unseen = REPEATED if repeated else HELD_OUT
+        parts[cell.key] = SEEN if cell.key in searched else unseen
+    return parts
+
+
+def _without_part(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of explained_cells.csv."""
+    return {name: value for name, value in row.items() if name not in ("part", "error")}
+
+
+def _shares(before: _Rows, after: _Rows) -> dict[str, dict[str, Any]]:
+    """Return matches and error before and after, by part.
+
+    The error of numbers is the median of the relative ones. That of claims is the mean: 0 if a
+    claim is reproduced, half in direction only, 1 if not.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for part in (SEEN, HELD_OUT, REPEATED):
+        share: dict[str, Any] = {}
+        found[part] = share
+        for when, rows in (("before", before), ("after", after)):
+            chosen = [row for row in rows if row["part"] == part]
+            share["cells"] = len(chosen)
+            share[when] = sum(row["matches"] for row in chosen)
+            share[f"error_{when}"] = _error(chosen)
     return found
+
+
+def _error(rows: _Rows) -> float | None:
+    errors = [row["error"] for row in rows if not math.isnan(row["error"])]
+    if not errors:
+        return None
+    of_numbers = "published" in rows[0]
+    return float(np.median(errors) if of_numbers else np.mean(errors))
 
 
 def _leaving_out(search: Search, best: Trial) -> list[dict[str, Any]]:
@@ -208,19 +276,28 @@ def _leaving_out(search: Search, best: Trial) -> list[dict[str, Any]]:
             lost += less.total - choice.total
             choices.append(less)
         without.append((pair, lost, replace(best, readings=tuple(choices))))
-    causes = search.runner.explanations.by_id
     return [
         {"cause": name, "level": level, "bits": bits, "matches": _matches(judge, trial, stage)}
-        | _texts(causes[name.partition("@")[0]], level)
+        | _texts(search, name.partition("@")[0], level, dict(best.configuration))
         for (name, level), bits, trial in without
     ]
 
 
-def _texts(cause: Cause, level: str) -> dict[str, str]:
-    titles = {one.key: one.title for one in cause.levels or []}
+def _texts(
+    search: Search, name: str, level: str, configuration: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what is said of a cause of a configuration at a level."""
+    explanations = search.runner.explanations
+    cause = explanations.by_id[name]
     shown = {"reason", "source", "plausibility", "evidence", "outside_ledger"}
-    texts = {name: text or "" for name, text in cause.model_dump(include=shown).items()}
-    return texts | {"title": titles.get(level) or cause.title}
+    texts = {key: text or "" for key, text in cause.model_dump(include=shown).items()}
+    added, suggested_by = explanations.origin(name, level, configuration)
+    return texts | {
+        "title": cause.title_at(level),
+        "added": added.date,
+        "results_seen": added.results,
+        "suggested_by": suggested_by,
+    }
 
 
 def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]:
@@ -240,11 +317,17 @@ def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial
 
 
 def _judged_claims(search: Search, judge: CellJudge, trial: Trial) -> dict[str, str]:
-    """Return the verdict on each claim whose experiments were run.
+    """Return the verdict on each claim whose experiments were run."""
+    results = judge.runner.results([trial.configuration], search.whole)
+    return verdicts(judge.runner.study, _claims_as_read(search, judge, trial), results)
+
+
+def _claims_as_read(search: Search, judge: CellJudge, trial: Trial) -> list[Claim]:
+    """Return the claims whose experiments are run, as a trial reads their quantities.
 
     A table's interpretation applies to claims on the same quantity too; the first table's counts.
     """
-    study, results = judge.runner.study, judge.runner.results([trial.configuration], search.whole)
+    study, ran = judge.runner.study, search.whole.levels
     readings: dict[tuple[str, str, str], Interpretation] = {}
     for cell, reading in _readings(judge, trial):
         if reading != Interpretation():
@@ -258,12 +341,12 @@ def _judged_claims(search: Search, judge: CellJudge, trial: Trial) -> dict[str, 
         changed = {"metric", "aggregate", "flows", "window_s"}
         return part | reading.model_dump(mode="json", include=changed, exclude_none=True)
 
-    ran, read = set(results.design["experiment"]), []
+    read = []
     for claim in study.claims:
         if all(wanted.experiment in ran for wanted in claim.quantities()):
             document = json.loads(claim.model_dump_json(), object_hook=read_alike)
             read.append(Claim.model_validate_json(json.dumps(document)))
-    return verdicts(study, read, results)
+    return read
 
 
 def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str, str, str], str]:

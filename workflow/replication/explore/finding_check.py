@@ -1,14 +1,13 @@
-"""Check a study's findings, which rest on its claims, explanation and regions."""
+"""Check a study's findings, which rest on its claims and regions."""
 
 from pathlib import Path
 
 from replication.design.study_check import Points, check_test
 from replication.explore.regions.region_model import load_region, region_names
 from replication.study.claim_model import Fact, findings_path, load_findings
-from replication.study.errors import InputError, check_known
+from replication.study.errors import check_known
 from replication.study.position import located, within
 from replication.study.study import Study
-from replication.verdicts.cause import load_explanations
 
 
 def check_findings(root: Path, study: Study, points: Points) -> None:
@@ -32,14 +31,6 @@ def _check_fact(root: Path, study: Study, fact: Fact, points: Points) -> None:
         if (test := getattr(fact, key)) is not None:
             with within(key):
                 check_test(study, test, points)
-    if fact.explanation or fact.cause:
-        key = "cause" if fact.cause else "explanation"
-        if (found := load_explanations(root, study.id)) is None:
-            text = (
-                f"{key}: there is no configs/explanations/{study.id}.yaml; write one, or remove it"
-            )
-            raise InputError(text, (key,))
-        check_known("cause", [fact.cause] if fact.cause else [], found.by_id, ("cause",))
     if fact.region:
         check_known("region", [fact.region], region_names(root), ("region",))
         region = load_region(root, fact.region)

@@ -58,8 +58,9 @@ _PROMOTED = 3
 #: Neighbouring values of a number that are tried on either side of the best. Until 2026-11-26 a
 #: sampler (TPE) tried further ones; removed after results were seen: it never found a better one.
 NEIGHBOURS = 2
-#: Largest share of the budget that is reserved for the last stages.
-_MOST_RESERVED = 0.4
+#: Largest shares of the budget that are reserved for the last stages, and for coupled causes there.
+#: The first was 0.4 until 2026-11-28: dzivhani's last stage costs five times its first.
+_MOST_RESERVED, _MOST_COUPLED = 0.5, 0.4
 
 
 def kinds(trial: Trial) -> set[str]:
@@ -109,15 +110,17 @@ class Search:
     @cached_property
     def _reserve_s(self) -> float:
         """Expected cost of the finalists, the waterfall and the held-out part."""
-        last = self.stages[-1]
+        first, last = self.stages[0], self.stages[-1]
         one_s = self.runner.cost_s(DEFAULTS, last)
-        if last.levels == self.stages[0].levels == self.whole.levels:
+        is_one_part = last.levels == first.levels == self.whole.levels
+        if is_one_part and first.variation == last.variation:
             # Only the best without one of its causes may still have to run.
             return one_s
         whole_s = self.runner.cost_s(DEFAULTS, self.whole)
         wanted_s = (self.settings.explanation.finalists + 2) * one_s + 2 * whole_s
-        most_s = _MOST_RESERVED * self.runner.explanations.cpu_budget_s
-        return min(wanted_s, most_s) + min(self._coupled_s, most_s)
+        budget_s = self.runner.explanations.cpu_budget_s
+        coupled_s = min(self._coupled_s, _MOST_COUPLED * budget_s)
+        return min(wanted_s, _MOST_RESERVED * budget_s) + coupled_s
 
     @property
     def _coupled_s(self) -> float:
@@ -177,10 +180,10 @@ class Search:
         first, last = self.stages[0], self.stages[-1]
         self.evaluate([DEFAULTS], first)
         causes = runner.explanations.of_kind("set-up")
-        alone = [((cause.id, key),) for cause in causes for key in cause.variations]
+        single = [((cause.id, key),) for cause in causes for key in cause.variations]
         # The levels of each cause, best first.
         levels: dict[str, list[str]] = {}
-        for trial in sorted(self.evaluate(alone, first, reserve_s)):
+        for trial in sorted(self.evaluate(single, first, reserve_s)):
             ((cause, level),) = trial.configuration
             levels.setdefault(cause, []).append(level)
         coupled = self._couple(levels)
@@ -196,7 +199,10 @@ class Search:
         finalists = [*dict.fromkeys([*self._best(self._second, 2), *self._best(first, count)])]
         # The defaults come first: everything is compared with them.
         self.evaluate([DEFAULTS], last)
-        self.evaluate([*coupled, *finalists[:count]], last, reserve_s / 2)
+        # The best without coupled causes comes first, since these may cost all that is left.
+        alone = [one for one in finalists if not self.is_coupled(one)]
+        self.evaluate([*alone[:1], *coupled], last, reserve_s / 4)
+        self.evaluate(finalists[:count], last, reserve_s / 2)
         found = [self._settle(with_it) for with_it in ([False, True] if coupled else [False])]
         return sorted(one for one in found if one is not None)
 

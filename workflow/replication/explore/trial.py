@@ -24,7 +24,7 @@ from replication.study.claim_model import Claim, Quantity, covers
 from replication.study.errors import InputError
 from replication.study.parameter import Factor
 from replication.study.study import Study
-from replication.study.variation import apply
+from replication.study.variation import Variation, apply
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s
 from replication.verdicts.cause import Explanations, Interpretation, combined, refusal
@@ -55,16 +55,19 @@ class StudyPart:
     """A part of a study: a stage of a search, or all that can be judged.
 
     `levels` maps experiment to factor to the levels that are run (all levels of a factor that is
-    left out).
+    left out). `variation` holds for this part alone.
     """
 
     name: str
     cells: Sequence[MappedCell] = ()
     claims: Sequence[Claim] = ()
     levels: Mapping[str, Mapping[str, Collection[str]]] = field(default_factory=dict)
+    variation: Variation | None = None
 
     def study(self, study: Study) -> Study:
-        """Return the study with the experiments and levels that are run."""
+        """Return the study with the experiments and levels that are run, as they are run."""
+        if self.variation is not None:
+            study = apply(study, self.variation)
 
         def kept(factor: Factor, keys: Mapping[str, Collection[str]]) -> Factor:
             levels = [v for v in factor.levels if v.key in keys.get(factor.id, [v.key])]
@@ -204,7 +207,10 @@ class CellJudge:
             for n, stage in enumerate(found.stages)
         }
         cells |= {"all seen": seen, "whole": comparable}
-        *stages, whole = (self._part(name, own) for name, own in cells.items())
+        parts = [self._part(name, own) for name, own in cells.items()]
+        for number, stage in enumerate(found.stages):
+            parts[number] = replace(parts[number], variation=stage.set)
+        *stages, whole = parts
         return stages, whole
 
     def _part(self, name: str, cells: Sequence[MappedCell]) -> StudyPart:
@@ -326,7 +332,8 @@ class ClaimJudge:
                 and all(wanted.experiment in stage.levels for wanted in claim.quantities())
             ]
             seen = [claim for claim in claims if claim.id not in found.held_out.claims]
-            stages.append(StudyPart(f"stage {n}", claims=seen, levels=stage.levels))
+            part = StudyPart(f"stage {n}", claims=seen, levels=stage.levels, variation=stage.set)
+            stages.append(part)
         return stages, replace(stages[-1], name="whole", claims=claims)
 
     def judged(

@@ -120,6 +120,7 @@ def _write_pages(source: Source, folder: Path) -> None:
         changed=changed,
         parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
         downloads=_downloads(source),
+        refuted=evidence.refuted_explanations(source),
         lectures=[] if source.downloads == _COPIED else _linked(names),
         glossary=list(csv.reader((PACKAGE / "glossary.csv").read_text("utf-8").splitlines())),
     )
@@ -155,7 +156,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     robust = evidence.robust_view(source, study)
     has_sensitivity = bool(robust and not robust["stale"])
     linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)
-    why = evidence.why_view(source.root, source.data, study, folder)
+    why = evidence.explanation_of(source.root, source.data, study)
     write = partial(_write, environment(source), folder)
     shown: dict[str, Any] = {"view": view, "conclusions": said, "why": why, "notebooks": linked}
     write(name, "study", **shown)

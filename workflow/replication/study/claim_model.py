@@ -384,14 +384,6 @@ class Fact(Document):
     """A test on our runs with the documented defaults on the study's primary engine."""
     paper: _Test | None = None
     """A test on the paper's printed numbers."""
-    explanation: (
-        Literal["matches_before", "matches_after", "numbers", "claims_before", "claims_after"]
-        | Literal["claims", "gain"]
-        | None
-    ) = None
-    """A count under the best explanation; `gain` is the increase in matches and claims."""
-    cause: Identifier | None = None
-    """A cause that the best explanation must contain; the sentence shows its title."""
     region: Identifier | None = None
     """Id of a region; the number is read in its first panel, at the value `at` of its axis y."""
     engine: EngineName | None = None
@@ -404,7 +396,7 @@ class Fact(Document):
     expect: Condition | None = None
     """Condition of a count, border or quantity; a test has its own."""
 
-    _one_source = one_of("ours", "paper", "explanation", "cause", "region")
+    _one_source = one_of("ours", "paper", "region")
 
     @model_validator(mode="after")
     def _has_its_place(self) -> Self:
@@ -434,10 +426,8 @@ class Finding(Document):
         return self
 
     @property
-    def rests_on(self) -> Literal["explanation", "region", "defaults"]:
+    def rests_on(self) -> Literal["region", "defaults"]:
         """The results that the finding needs: `defaults` are runs with the documented defaults."""
-        if any(fact.explanation or fact.cause for fact in self.facts.values()):
-            return "explanation"
         return "region" if any(fact.region for fact in self.facts.values()) else "defaults"
 
 

@@ -40,7 +40,8 @@ FORMER_REASON_CODES = {"no congestion": ReasonCode.ALTERNATIVES_CANNOT_DIFFER}
 DECIDED = (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.NOT_REPRODUCED)
 
 
-_Date = Annotated[
+#: A day, as `2026-11-22`.
+Date = Annotated[
     str,
     Field(pattern=r"^\d{4}-\d{2}-\d{2}$"),
     AfterValidator(lambda text: datetime.date.fromisoformat(text).isoformat()),
@@ -70,7 +71,7 @@ class Effect(_Words):
 class Change(Effect):
     """A change to a reading, test, default or tolerance after results were seen."""
 
-    date: _Date
+    date: Date
     """Day of the change, as `2026-11-22`."""
     was: Text
     """Content before the change."""
@@ -83,7 +84,7 @@ class Change(Effect):
 class StudyChange(_Words):
     """A change to a study after results were seen, with its effect on each subject."""
 
-    date: _Date
+    date: Date
     """Day of the change, as `2026-11-22`."""
     claims: dict[Identifier, Effect] = {}
     """Map of claim to `{before, after}`, verdicts by engine; also its own `was`, `now` or `why`."""

@@ -8,7 +8,7 @@ cannot be tested. An explanation is a set of causes, each at one of its levels.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from replication.study.parameter import unique
 from replication.study.position import located, read_model, within
 from replication.study.study import Study
 from replication.study.variation import Range, Variation, assumptions, check_variation
+from replication.study.verdict import Date
 from replication.verdicts.bound import propagation_s
 
 
@@ -101,6 +102,19 @@ def refusal(cell: MappedCell, reading: Interpretation) -> str:
     return "" if unit == cell.unit else f"{table}, metric {wanted.metric} in {unit!r}"
 
 
+#: Who suggested a cause.
+Suggestion = Literal["document", "specification of the search", "search"]
+
+
+class Added(Document):
+    """When a cause was added."""
+
+    date: Date
+    """Day, as `2026-11-22`."""
+    results: Literal["before", "after"]
+    """Whether that was before or after results of the study were seen."""
+
+
 class CauseLevel(Document):
     """One value of a cause: a variation of the study, or an interpretation."""
 
@@ -108,6 +122,10 @@ class CauseLevel(Document):
     """Its name."""
     title: Text | None = None
     """What it changes, if the cause's own title does not say it."""
+    added: Added | None = None
+    """When it was added, if not with the cause."""
+    suggested_by: Suggestion | None = None
+    """Who suggested it, if not who suggested the cause."""
     set: Variation | None = None
     """A variation of the study."""
     reading: Interpretation | None = None
@@ -116,6 +134,8 @@ class CauseLevel(Document):
 
 #: How well a cause agrees with what the paper and the tools say.
 Plausibility = Literal["printed", "tool default", "possible slip", "contradicts the text"]
+#: A cause of this plausibility is no part of an explanation.
+CONTRADICTS: Plausibility = "contradicts the text"
 
 
 class CauseRange(Range):
@@ -145,9 +165,14 @@ class Cause(Document):
     plausibility: Plausibility | None = None
     """printed: the paper says it somewhere; tool default: the paper does not say it, and the tools
     have it as a default or in an example; possible slip: the paper prints something else, perhaps
-    by a slip; contradicts the text: the paper prints something else."""
+    by a slip; contradicts the text: the paper says something else anywhere."""
     evidence: Text | None = None
     """The place in the paper or in the tool's documentation that `plausibility` rests on."""
+    added: Added
+    """When it was added."""
+    suggested_by: Suggestion
+    """Who suggested it: `document` is the one that `source` names; a cause of the `specification of
+    the search` was given with the search; a cause of a `search` was made from what one found."""
     tables: list[str] | None = None
     """For a reading: only these tables."""
     columns: list[Identifier] | None = None
@@ -182,6 +207,11 @@ class Cause(Document):
         if self.untestable is not None:
             return "untestable"
         return "reading" if self.levels and self.levels[0].reading else "set-up"
+
+    def title_at(self, level: str) -> str:
+        """Return what the cause changes at a level."""
+        titles = {one.key: one.title for one in self.levels or []}
+        return titles.get(level) or self.title
 
     def concerns(self, table: str, column: str) -> bool:
         """Return whether an interpretation applies to this column of this table."""
@@ -230,6 +260,8 @@ class Stage(Part):
     levels: dict[Identifier, dict[Identifier, list[str]]] = {}
     """Experiment to factor to the keys of its levels: the points that claims are judged on; other
     experiments are not run."""
+    set: Variation | None = None
+    """A variation of this stage alone, such as shorter runs."""
 
 
 class HeldOut(Part):
@@ -251,6 +283,11 @@ class Coupled(Document):
     """What they change together."""
     reason: Text
     """Why they belong together."""
+    added: Added
+    """When the starts were added."""
+    suggested_by: Suggestion
+    """Who suggested the starts. It holds for their causes at these levels too, since without the
+    starts the search might not have reached them."""
     starts: Annotated[list[dict[Identifier, str]], Field(min_length=1)]
     """Cause to level, including `cause`; all are simulated causes."""
 
@@ -259,6 +296,27 @@ class Coupled(Document):
         if not all(self.cause in start for start in self.starts):
             raise ValueError(f"coupled: every start must have the cause {self.cause}")
         return self
+
+
+class Refuted(Document):
+    """A published explanation that a document refuted later."""
+
+    published: Date
+    """Day of the first release with it."""
+    causes: Annotated[list[Text], Field(min_length=1)]
+    """Its causes, in words with their numbers."""
+    cells: Annotated[int, Field(ge=1)]
+    """Numbers of the paper."""
+    matches_before: Annotated[int, Field(ge=0)]
+    """How many matched at the defaults."""
+    matches_after: Annotated[int, Field(ge=0)]
+    """How many matched under it."""
+    null_p: Annotated[float, Field(gt=0, le=1)]
+    """Its p value in the permutation test."""
+    refuted: Date
+    """Day on which it was found wrong."""
+    by: Text
+    """The document, and what it shows."""
 
 
 class Explanations(Document):
@@ -281,10 +339,19 @@ class Explanations(Document):
     """Its causes."""
     coupled: Coupled | None = None
     """Causes to start with together."""
+    refuted: list[Refuted] = []
+    """Earlier explanations that turned out wrong; the Method page lists them."""
 
     @model_validator(mode="after")
     def _unique(self) -> Self:
         unique((cause.id for cause in self.causes), "cause", "causes")
+        return self
+
+    @model_validator(mode="after")
+    def _judged_as_published(self) -> Self:
+        # After the last stage numbers are all scored once more; claims are not.
+        if self.score == "claims" and self.stages[-1].set is not None:
+            raise ValueError("stages: the last one must not have set, since it judges the result")
         return self
 
     @cached_property
@@ -295,6 +362,22 @@ class Explanations(Document):
     def of_kind(self, kind: str) -> list[Cause]:
         """Return the causes of one kind, in the file's order."""
         return [cause for cause in self.causes if cause.kind == kind]
+
+    def origin(self, name: str, level: str, configuration: Mapping[str, str]) -> tuple[Added, str]:
+        """Return when a cause of a configuration was added at a level, and who suggested it.
+
+        A coupled cause at the level of a start counts as the start does, if the configuration has
+        the main coupled cause.
+        """
+        coupled = self.coupled
+        starts = coupled.starts if coupled and coupled.cause in configuration else []
+        if coupled and any(start.get(name) == level for start in starts):
+            return coupled.added, coupled.suggested_by
+        cause = self.by_id[name]
+        chosen = next((one for one in cause.levels or [] if one.key == level), None)
+        if chosen is None:
+            return cause.added, cause.suggested_by
+        return chosen.added or cause.added, chosen.suggested_by or cause.suggested_by
 
     @property
     def cause_bits(self) -> float:
@@ -331,6 +414,9 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
             for experiment, where in stage.levels.items():
                 with within("levels", experiment, words="levels"):
                     study.check_levels(experiment, where)
+            if stage.set is not None:
+                with within("set"):
+                    check_variation(study, stage.set)
     for cause in found.causes:
         with within("causes", cause.id, words=f"cause {cause.id}"):
             if cause.kind == "reading":

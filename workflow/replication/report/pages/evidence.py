@@ -2,23 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import altair as alt
-import pandas as pd
 
 from replication.compare.trace_comparison import COMPARISON, RAW, SAMPLES, WINDOWS
 from replication.design.config import load_sensitivity
 from replication.design.input_hashes import is_same
 from replication.explore import explanation, robustness
+from replication.explore.finding import HELD_OUT, REPEATED, SEEN
+from replication.explore.search import EQUALLY_GOOD_BITS
 from replication.metrics.cwnd import LABELS
 from replication.report.charts import figure as draw
 from replication.report.charts.figure import Figure
 from replication.report.charts.time import trace_figures
-from replication.report.pages.page import write_figures
 from replication.report.pages.shown import amount
 from replication.report.pages.source import Source, of_study, read_if_there
 from replication.study import table
@@ -27,7 +25,7 @@ from replication.study.setup import Setup
 from replication.study.study import Study
 from replication.study.table import Row, grouped, read_rows
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Cause, load_explanations
+from replication.verdicts.cause import Cause, Refuted, load_explanations
 from replication.verdicts.wording import table_names
 
 
@@ -40,33 +38,62 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     if not is_same(data, document["input_hashes"], partial(explanation.sources, root, study.id)):
         return None
     rows = read_rows(folder / "explained_cells.csv", explanation.EXPLANATIONS["explained_cells"])
-    sides = [document[f"claims_{when}"] for when in ("before", "after")]
+    before, after = (document[f"claims_{when}"] for when in ("before", "after"))
     names = table_names(study)
-    decided = {claim for one in sides for claim, v in one.items() if v != Verdict.NOT_TESTABLE}
-    tested = decided & {claim.id for claim in study.claims if claim.is_counted}
-    both = (document["seen"], document["held_out"])
-    numbers = {key: int(sum(one[key] for one in both)) for key in ("before", "after", "cells")}
-    before, after = (sum(one.get(name) == Verdict.REPRODUCED for name in tested) for one in sides)
+    counted = [claim.id for claim in study.claims if claim.is_counted]
+    verdicts = {name: {before.get(name), after.get(name)} for name in counted}
+    tested = [name for name, words in verdicts.items() if words - {None, Verdict.NOT_TESTABLE}]
+    parts = [document[part] for part in (SEEN, HELD_OUT, REPEATED)]
     known = load_explanations(root, study.id)
     causes = known.by_id if known else {}
-    return document | {
-        "is_found": document["result"] != explanation.NONE_FOUND,
-        "rows": rows,
+    coupled = known.coupled if known and document["coupled"] else None
+    shown = _shown(study, document, causes)
+    return (
+        document
+        | shown
+        | {
+            "is_found": document["result"] != explanation.NONE_FOUND,
+            "is_explanation": document["result"] == explanation.EXPLANATION,
+            "rows": rows,
+            "others": [one | _shown(study, one, causes) for one in document["others"]],
+            "ties": [_tie(one, causes) for one in document["equally_good"]],
+            "ties_within_bits": EQUALLY_GOOD_BITS,
+            "coupled_because": coupled.reason if coupled else "",
+            # At the defaults, under the explanation, and how many there are.
+            "counts": {
+                "matches_before": sum(part["before"] for part in parts),
+                "matches_after": sum(part["after"] for part in parts),
+                "numbers": sum(part["cells"] for part in parts),
+                "claims_before": sum(before.get(name) == Verdict.REPRODUCED for name in tested),
+                "claims_after": sum(after.get(name) == Verdict.REPRODUCED for name in tested),
+                "claims": len(tested),
+            },
+            "outside": Counter(
+                names.get(row["table"], row["table"]) for row in rows if row["matches"] != "true"
+            ).most_common(3),
+        }
+    )
+
+
+def _shown(
+    study: Study, document: Mapping[str, Any], causes: Mapping[str, Cause]
+) -> dict[str, Any]:
+    """Return the changes of an explanation in words, and the claims that it alone loses."""
+    before, after = document["claims_before"], document["claims_after"]
+    broken = {row["claim"] for row in document["broken"]}
+    return {
         "titles": [_title_of(one, causes) for one in document["causes"]],
-        # As findings name them: at the defaults, under the explanation, and those tested.
-        "counts": {
-            "matches_before": numbers["before"],
-            "matches_after": numbers["after"],
-            "numbers": numbers["cells"],
-            "claims_before": before,
-            "claims_after": after,
-            "claims": len(tested),
-            "gain": numbers["after"] - numbers["before"] + after - before,
-        },
-        "outside": Counter(
-            names.get(row["table"], row["table"]) for row in rows if row["matches"] != "true"
-        ).most_common(3),
+        "lost": [
+            claim
+            for claim in study.claims
+            if claim.is_counted and claim.id not in broken and _is_lost(claim.id, before, after)
+        ],
     }
+
+
+def _is_lost(claim: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    held = before.get(claim) == Verdict.REPRODUCED
+    return held and after.get(claim) != Verdict.REPRODUCED
 
 
 def _title_of(change: Mapping[str, Any], causes: Mapping[str, Cause]) -> str:
@@ -75,6 +102,25 @@ def _title_of(change: Mapping[str, Any], causes: Mapping[str, Cause]) -> str:
     number = number_of(causes[name], change["level"]) if name in causes else ""
     title = f"{change['title']} ({number})" if number else str(change["title"])
     return f"{title} (table {only} alone)" if only else title
+
+
+def _tie(tie: Mapping[str, Any], causes: Mapping[str, Cause]) -> tuple[list[str], float]:
+    """Return the changes of a configuration that fits equally well, and its additional bits."""
+    titles = []
+    for name, level in tie["causes"]:
+        cause = causes.get(name.partition("@")[0])
+        title = cause.title_at(level) if cause else name
+        titles.append(_title_of({"cause": name, "level": level, "title": title}, causes))
+    return titles or ["the documented defaults"], tie["worse_by_bits"]
+
+
+def refuted_explanations(source: Source) -> list[tuple[Study, Refuted]]:
+    """Return the earlier explanations that turned out wrong."""
+    refuted = []
+    for name, study in source.studies.items():
+        known = load_explanations(source.root, name)
+        refuted += [(study, one) for one in known.refuted] if known else []
+    return refuted
 
 
 def number_of(cause: Cause, level: str) -> str:
@@ -90,16 +136,6 @@ def number_of(cause: Cause, level: str) -> str:
     if not named:
         return f"{end} {level}".strip()
     return amount(float(level), {"bps": "bit/s"}.get(end, end))
-
-
-def why_view(root: Path, data: Path, study: Study, out: Path) -> dict[str, Any] | None:
-    """Return the explanation and its chart, written below `out`; None if there is none."""
-    found = explanation_of(root, data, study)
-    if found is None:
-        return None
-    is_drawn = found["is_found"] and found["causes"]
-    drawn = [_waterfall(study.id, found["causes"], found["titles"])] if is_drawn else []
-    return {"found": found, "figures": write_figures(drawn, out)}
 
 
 def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
@@ -138,27 +174,6 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
         "claims": [(claims[row["claim"]], row) for row in rows],
     }
-
-
-def _waterfall(study: str, causes: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> Figure:
-    """Return the chart of the bits that the description gets longer without each change."""
-    rows = pd.DataFrame(causes).assign(change=titles)[["change", "bits", "matches"]]
-    rows = rows.sort_values("bits", ascending=False, ignore_index=True, kind="stable")
-    labels = alt.Axis(labelLimit=380)
-    tooltip = draw.tips("N", change="Change") + draw.tips("Q", ".3g", bits="Bits")
-    chart = (
-        alt.Chart(rows, width=draw.WIDTH, height=34 * len(rows))
-        .mark_bar(color=draw.PALETTE[0])
-        .encode(
-            x=alt.X("bits:Q", title="Bits that the description gets longer without it"),
-            y=alt.Y("change:N", sort=list(rows["change"]), title=None, axis=labels),
-            tooltip=tooltip + draw.tips("Q", matches="Matches without it"),
-        )
-    )
-    words = "; ".join(f"{row.change}: {row.bits:.3g} bits" for row in rows.itertuples())
-    words += ". A change that contributes nothing is not part of the explanation."
-    title = "What each change contributes: cost of leaving it out"
-    return draw.make_figure((study, "", "why", "waterfall"), title, chart, words)
 
 
 def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:

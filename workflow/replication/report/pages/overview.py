@@ -38,7 +38,7 @@ from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.verdict_table import CellRow, Share, Tally, tallies
-from replication.verdicts.wording import lower, wording
+from replication.verdicts.wording import wording
 
 
 def overview(source: Source) -> dict[str, Any]:
@@ -68,12 +68,12 @@ def _counted(source: Source, study: str, setup: Setup) -> dict[str, Tally]:
 
 
 def primary_cells(source: Source, study: Study) -> pd.DataFrame:
-    """Return a study's cells on its primary engine, with values under the best explanation."""
+    """Return a study's cells on its primary engine, with values under its explanation if any."""
     cells = read_judged(source.data, study.id, "cells")
     cells = cells[cells["engine"] == source.primary_engines[study.id].engine]
     cells = cells.assign(**{name: cells[name].map(proper) for name in LABELS})
     found = explanation_of(source.root, source.data, study)
-    if not found or not found["is_found"] or not found["rows"]:
+    if not found or not found["is_explanation"] or not found["rows"]:
         return cells
     key = ["table", "row", "column", "engine"]
     explained = pd.DataFrame(found["rows"]).set_index(key)["reproduced_mean"]
@@ -136,7 +136,6 @@ def _divided(source: Source) -> Iterator[dict[str, Any]]:
 #: What a finding rests on, in words.
 _RESTS_ON = {
     "defaults": "",
-    "explanation": "found by the search for explanations",
     "region": "from the map of where it holds",
 }
 
@@ -172,17 +171,7 @@ class _Facts:
         """Return a number in words and whether its condition holds; None if it was not run."""
         if test := fact.ours or fact.paper:
             return self._statistic(test, self._measured if fact.ours else self._printed)
-        if fact.region:
-            return self._on_region(fact)
-        found = explanation_of(self.source.root, self.source.data, self.study)
-        if found is None or not found["is_found"]:
-            return None
-        if fact.cause:
-            changes = zip(found["causes"], found["titles"], strict=True)
-            titles = [title for one, title in changes if one["cause"] == fact.cause]
-            return "; ".join(map(lower, titles)), bool(titles)
-        value = found["counts"][fact.explanation]
-        return str(value), (fact.expect or Condition(at_least=0)).holds(value)
+        return self._on_region(fact)
 
     def _statistic(
         self, test: SimpleTest, look_up: Callable[[Quantity], pd.DataFrame]

@@ -1,0 +1,114 @@
+"""Claims that an explanation breaks: the paper's own numbers hold them, and our runs do not."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from replication.metrics.cell_map import MappedCell
+from replication.metrics.metric_model import MetricError
+from replication.study.claim_model import (
+    Claim,
+    PublishedRun,
+    Quantity,
+    RatioTest,
+    SimpleTest,
+    sides,
+)
+from replication.study.study import Study
+from replication.verdicts.comparison import UntestableError, compare
+from replication.verdicts.self_consistency import printed_numbers
+from replication.verdicts.wording import wording
+
+#: What a quantity is looked up in: our runs, or the printed numbers.
+LookUp = Callable[[Quantity], pd.DataFrame]
+
+
+def broken_claims(
+    study: Study, cells: Sequence[MappedCell], read: Sequence[Claim], measured: LookUp
+) -> list[dict[str, str]]:
+    """Return a row for each test that the printed numbers pass and the `measured` ones fail.
+
+    `read` are the claims as the explanation reads their quantities; the printed numbers are taken
+    as the study reads them. A ratio over several levels is given where the two differ most.
+    """
+    printed = printed_numbers(study, cells)
+    stated = {claim.id: claim for claim in study.claims if claim.is_counted}
+    rows = []
+    for claim in read:
+        if claim.id not in stated:
+            continue
+        pairs = zip(stated[claim.id].tests(), claim.tests(), strict=True)
+        for as_stated, as_read in pairs:
+            theirs = _statistic(study, as_stated, printed)
+            ours = _statistic(study, as_read, measured)
+            if not _holds(as_stated, theirs) or math.isnan(ours) or _holds(as_read, ours):
+                continue
+            where = _widest_gap(study, as_stated, as_read, printed, measured)
+            at, ours, theirs = where or ("", ours, theirs)
+            words = wording(study, as_stated)
+            rows.append(
+                {
+                    "claim": claim.id,
+                    "quote": stated[claim.id].quote,
+                    "statistic": words.statistic,
+                    "at": at,
+                    "measured": words.value(ours),
+                    "published": words.value(theirs),
+                }
+            )
+    return rows
+
+
+def _holds(test: SimpleTest, value: float) -> bool:
+    """Return whether a value meets a test's condition; one published run is no condition."""
+    if isinstance(test.expect, PublishedRun) or math.isnan(value):
+        return False
+    return test.expect.holds(value)
+
+
+def _statistic(study: Study, test: SimpleTest, look_up: LookUp) -> float:
+    """Return the mean of a test's statistic; NaN if it cannot be computed."""
+    try:
+        frames = [look_up(wanted) for wanted in sides(test)]
+        if any(frame.empty for frame in frames):
+            return math.nan
+        return float(compare(study, test, frames).values.mean())
+    except (UntestableError, MetricError):
+        return math.nan
+
+
+def _widest_gap(
+    study: Study, as_stated: SimpleTest, as_read: SimpleTest, printed: LookUp, measured: LookUp
+) -> tuple[str, float, float] | None:
+    """Return the level at which our ratio is furthest from the printed one, with both ratios."""
+    if not isinstance(as_stated, RatioTest) or not isinstance(as_read, RatioTest):
+        return None
+    gaps = []
+    for factor, level in _shared_levels(as_stated):
+        narrowed = {factor: [level]}
+        theirs = _statistic(study, _at(as_stated, narrowed), printed)
+        ours = _statistic(study, _at(as_read, narrowed), measured)
+        if theirs > 0 and ours > 0:
+            label = study.experiment(as_stated.left.experiment).factor(factor)
+            named = next(one.label for one in label.levels if one.key == level)
+            gaps.append((abs(math.log(ours / theirs)), f"{label.label} {named}", ours, theirs))
+    return max(gaps)[1:] if gaps else None
+
+
+def _shared_levels(test: RatioTest) -> Iterator[tuple[str, str]]:
+    """Yield factor and level of the lists that both sides of a ratio give alike."""
+    for factor, levels in test.left.where.items():
+        if len(levels) > 1 and test.right.where.get(factor) == levels:
+            for level in levels:
+                yield factor, level
+
+
+def _at(test: RatioTest, narrowed: Mapping[str, list[str]]) -> RatioTest:
+    """Return a ratio at single levels."""
+    changed: dict[str, Any] = {}
+    for name in ("left", "right"):
+        side: Quantity = getattr(test, name)
+        changed[name] = side.model_copy(update={"where": {**side.where, **narrowed}})
+    return test.model_copy(update=changed)
