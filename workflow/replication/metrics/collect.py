@@ -15,7 +15,8 @@ import pyarrow as pa
 from replication.metrics.metric import chosen_flows, monitored_links, subjects
 from replication.metrics.metric_model import METRICS, wanted_quantities
 from replication.metrics.results import Results, Window, window_name
-from replication.metrics.sampled import RUN, SHARE_AT_WINDOW, SampledResults
+from replication.metrics.same_run import compared_windows, digest_subjects, digested_experiments
+from replication.metrics.sampled import RUN, SERIES_DIGEST, SHARE_AT_WINDOW, SampledResults
 from replication.study.claim_model import Quantity
 from replication.study.study import Study
 from replication.study.table import (
@@ -86,6 +87,9 @@ def collect_study(study: Study, data: Path) -> None:
     _write(_read(data, batches, "flows"), FLOW_KEYS, folder / "flows.parquet")
     results = Results.load(data, study.id)
     wanted, drawn = wanted_quantities(study), drawn_runs(study, results.design)
+    compared: list[tuple[Window, pd.DataFrame]] = []
+    for experiment in digested_experiments(study):
+        compared += compared_windows(results, results.runs(experiment, {}))
     features, series = [], []
     for together, samples in _together(data, batches):
         runs = _read(data, together, "flows", columns=RUN).to_pandas().drop_duplicates()
@@ -97,6 +101,9 @@ def collect_study(study: Study, data: Path) -> None:
             read_series=samples.to_pandas,
         )
         features.append(features_of(sampled, wanted))
+        for window_s, alike in compared:
+            of = digest_subjects(sampled, alike)
+            features.append(_rows(sampled, SERIES_DIGEST, window_s, of))
         shown = samples.to_pandas().astype(_TEXTS).merge(drawn, on=RUN)
         shown["delay_s"] = shown["delay_s"].where(shown["delayed"])
         series.append(shown)
