@@ -160,9 +160,7 @@ def _share_at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFra
     return table.groupby(_FLOW)["value"].mean().reset_index()
 
 
-def _series_digest(
-    results: SampledResults, flows: pd.DataFrame, window_s: Window
-) -> pd.DataFrame:
+def _series_digest(results: SampledResults, flows: pd.DataFrame, window_s: Window) -> pd.DataFrame:
     table = samples(results, flows.assign(flow=flows["subject"]), _FLOW, window_s)
     numbers = table[_DIGESTED].astype(float).fillna(-1.0).to_numpy()
     rows = []

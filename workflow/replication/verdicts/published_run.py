@@ -21,6 +21,8 @@ from replication.metrics.statistic import two_outcomes
 from replication.study.model import reaches
 from replication.study.verdict import ReasonCode, Verdict
 
+#: A claim, or numbers of one sentence, need this share of the runs to pass.
+PASSING_SHARE = 0.8
 #: The fewest runs whose central 95 % exclude any of them.
 LEAST_RUNS = 99
 #: The least share of runs that must differ from all others.
