@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.design.config import load_study, load_tier, study_ids
+from replication.design.config import Replicates, load_study, load_tier, study_ids
 from replication.design.design import Run, batch_runs, chosen_levels, design_study, repeat_warnings
 from replication.engines.catalogue import NS3
 from replication.engines.model import link_crossings, nominal_crossings
@@ -105,6 +105,30 @@ def test_the_dearest_point_decides_how_often_all_are_repeated():
     least["where_cost_below_s"] = 2 * dear
     runs = design_study(Study.model_validate(document), PAPER, ["ns3"])
     assert len(runs) == 3 * 40
+
+
+def test_a_point_is_run_once_if_nothing_in_it_is_random():
+    tier = PAPER.model_copy(update={"replicates": [Replicates(count=5)]})
+    again = tier.model_copy(update={"identical_runs_once": False})
+
+    def replicates(study, tier):
+        runs = design_study(study, tier, ["ns3", "ns2"])
+        return {(run.engine, run.replicates) for run in runs}
+
+    equal, drawn = Study.model_validate(study_document()), Study.model_validate(varying())
+    assert replicates(equal, tier) == {("ns3", 1), ("ns2", 5)}  # ns-2 draws its clocks
+    assert replicates(equal, again) == replicates(drawn, tier) == {("ns3", 5), ("ns2", 5)}
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_two_to_four_runs_are_refused(count):
+    document = varying()
+    document["experiments"][0]["replicates_at_least"] = {"count": count}
+    with pytest.raises(ValidationError, match=f"{count} runs are too few for a verdict; give 5"):
+        Study.model_validate(document)
+    for allowed in (1, 5):
+        document["experiments"][0]["replicates_at_least"] = {"count": allowed}
+        Study.model_validate(document)
 
 
 def factor(count, flagged=()):
