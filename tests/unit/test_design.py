@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from replication.design.config import Replicates, load_study, load_tier, study_ids
+from replication.design.config import load_study, load_tier, study_ids
 from replication.design.design import Run, batch_runs, chosen_levels, design_study, repeat_warnings
 from replication.engines.catalogue import NS3
 from replication.engines.model import link_crossings, nominal_crossings
@@ -108,16 +108,14 @@ def test_the_dearest_point_decides_how_often_all_are_repeated():
 
 
 def test_a_point_is_run_once_if_nothing_in_it_is_random():
-    tier = PAPER.model_copy(update={"replicates": [Replicates(count=5)]})
-    again = tier.model_copy(update={"identical_runs_once": False})
-
-    def replicates(study, tier):
-        runs = design_study(study, tier, ["ns3", "ns2"])
+    def replicates(document, once=True):
+        document["experiments"][0]["identical_runs_once"] = once
+        runs = design_study(Study.model_validate(document), PAPER, ["ns3", "ns2"])
         return {(run.engine, run.replicates) for run in runs}
 
-    equal, drawn = Study.model_validate(study_document()), Study.model_validate(varying())
-    assert replicates(equal, tier) == {("ns3", 1), ("ns2", 5)}  # ns-2 draws its clocks
-    assert replicates(equal, again) == replicates(drawn, tier) == {("ns3", 5), ("ns2", 5)}
+    assert replicates(study_document()) == {("ns3", 1), ("ns2", 5)}  # ns-2 draws its clocks
+    five = {("ns3", 5), ("ns2", 5)}
+    assert replicates(study_document(), once=False) == replicates(varying()) == five
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -174,7 +172,7 @@ def test_quick_keeps_what_a_published_number_needs_and_says_what_claims_lack(wor
     assert {run.scenario.duration_s for run in runs} == {ends_s}
     cells = world.mapped(study, ("slow", "a", METRICS[(COLUMN | column)["metric"]].unit, 1.0, "1"))
     first = design_study(study, SHORT, ["ns3", "linux"], first_alone=True)
-    assert len(first) == 2 * 9 and {run.replicates for run in first} == {3}
+    assert len(first) == 2 * 9 and {run.replicates for run in first} == {5}
     lacks = (
         f" (1 claim: the window is 8 to 9 s, and runs end at {ends_s:g} s)" if ends_s < 9 else ""
     )

@@ -1,6 +1,7 @@
 """Numbers of one sentence: none is reproduced unless all are, in the same runs."""
 
 import pytest
+from replication.metrics.cell_map import check_complete
 from replication.study.errors import InputError
 from replication.study.verdict import ReasonCode, Verdict
 
@@ -20,6 +21,7 @@ def judged(world, rates, together=(BOTH,), **run):
     shape = {"row_factor": None, "where": {"variant": "reno", "access": "slow"}}
     study = world.table({"throughput": WITHIN_50}, rows=rows, together=list(together), **shape)
     numbers = [(name, "throughput", "bit/s", 500.0, "500.0") for name in rows]
+    check_complete(study, world.mapped(study, *numbers), "published.csv")
 
     def row(flow, replicate, **_):
         return {"throughput_bps": rates(replicate)[flow == "tcp2"]}

@@ -37,8 +37,6 @@ class Extent(Document):
     `cost_below_s`."""
     heeds_replicates_at_least: bool = False
     """Whether an experiment's `replicates_at_least` applies."""
-    identical_runs_once: bool = False
-    """Whether a point is run once if nothing in it is random."""
     levels: Literal["all", "quick"]
     """`all`, or `quick`: the levels of each factor with `quick: true`; if there are none, all of
     up to three levels, else the first, middle and last."""

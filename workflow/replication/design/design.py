@@ -180,7 +180,7 @@ def _runs(
                     at = experiment, point.levels, point.values
                     made[replicate, own] = scenario_at(study, *at, replicate, point.limit_s, own)
             scenarios = [made[replicate, own] for replicate in numbers]
-            if tier.identical_runs_once and _are_identical(engine.name, scenarios):
+            if experiment.identical_runs_once and _are_identical(engine.name, scenarios):
                 scenarios, count = scenarios[:1], 1
             for replicate, scenario in enumerate(scenarios):
                 yield Run(

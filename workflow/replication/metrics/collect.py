@@ -64,6 +64,18 @@ def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataF
     return table.drop_duplicates(list(FEATURE_COLUMNS[:-1]), ignore_index=True)
 
 
+def digests_of(
+    results: SampledResults, compared: Sequence[tuple[Window, pd.DataFrame]]
+) -> list[pd.DataFrame]:
+    """Return the digests of TCP flows, for each window and the runs that have it; none or one."""
+    parts = []
+    for window_s, runs in compared:
+        of = digest_subjects(results, runs)
+        parts.append(_rows(results, SERIES_DIGEST, window_s, of))
+    # Experiments may share a run.
+    return [pd.concat(parts, ignore_index=True).drop_duplicates()] if parts else []
+
+
 def _rows(results: SampledResults, metric: str, window_s: Window, of: pd.DataFrame) -> pd.DataFrame:
     values = results.values(metric, window_s, of)
     return values.assign(metric=metric, window=window_name(window_s))
@@ -101,9 +113,7 @@ def collect_study(study: Study, data: Path) -> None:
             read_series=samples.to_pandas,
         )
         features.append(features_of(sampled, wanted))
-        for window_s, alike in compared:
-            of = digest_subjects(sampled, alike)
-            features.append(_rows(sampled, SERIES_DIGEST, window_s, of))
+        features += digests_of(sampled, compared)
         shown = samples.to_pandas().astype(_TEXTS).merge(drawn, on=RUN)
         shown["delay_s"] = shown["delay_s"].where(shown["delayed"])
         series.append(shown)

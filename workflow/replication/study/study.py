@@ -101,6 +101,8 @@ class Experiment(Document):
     """Length of a run."""
     sampling_interval_s: JsonValue = "$sampling_interval_s"
     """Sampling interval of the series: 0.1 for charts over time, 0.5 to 1 for tables."""
+    identical_runs_once: bool = False
+    """Whether a point is run once on engines on which nothing in it is random."""
     replicates_at_least: ReplicatesAtLeast | None = None
     """Least number of replicates (`count` *), on engines where every point's run costs less than
     `where_cost_below_s` (s of CPU); tiers with `heeds_replicates_at_least` use it."""

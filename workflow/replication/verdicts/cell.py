@@ -97,11 +97,11 @@ def runs_of_all(coverage: Coverage, group: Sequence[MappedCell]) -> Share | None
         if not math.isnan(margin) and not cell.is_spread:
             low, high = cell.band[0] - margin, cell.band[1] + margin
             means = replicate_means(coverage.values(cell.quantity))
-            passing.append(means.map(lambda mean, a=low, b=high: a <= mean <= b))
+            passing.append(means.between(low, high))
     if len(passing) < 2:
         return None
     # A run that lacks a number does not pass.
-    together = pd.concat(passing, axis=1).fillna(False).all(axis=1)
+    together = pd.concat(passing, axis=1).eq(True).all(axis=1)
     return Share(int(together.sum()), len(together))
 
 
