@@ -19,7 +19,7 @@ from replication.study.study import Study
 
 def digested_experiments(study: Study) -> list[str]:
     """Return the experiments that numbers of one published run are judged by, sorted."""
-    names = set()
+    names: set[str] = set()
     for claim in study.claims:
         for test in claim.tests():
             if isinstance(test.expect, PublishedRun):

@@ -29,6 +29,7 @@ from replication.study.claim_model import (
     ValueTest,
     sides,
 )
+from replication.study.study import LEAST_REPEATS
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import Comparison, UntestableError, compare, compared_points
 from replication.verdicts.published_run import (
@@ -198,6 +199,8 @@ def judge_statistic(test: SimpleTest, comparison: Comparison, words: Wording) ->
     if direction and found.n:
         needed += f" (direction: {words.condition(direction, comparison.points)})"
     reasons = [f"{_finding(comparison, found.mean, words)}{spread}; the claim needs {needed}."]
+    if verdict == Verdict.DIRECTION_ONLY and total < LEAST_REPEATS:
+        reasons.append(f"The direction rests on {_runs(total)} only.")
     return Judgement(
         statistic=words.statistic,
         margin=words.condition(expect),
@@ -247,8 +250,9 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
         return direction.holds(value) and (beyond_half or not words.is_share)
 
     holds = sum(map(leads, values))
-    if len(values) == 1:
-        return holds == 1
+    if len(values) < LEAST_REPEATS:
+        # One run where nothing is random, or a run of a quick tier or of a search.
+        return 0 < len(values) == holds
     return float(scipy.special.bdtrc(holds - 1, len(values), 0.5)) <= SIGN_LEVEL
 
 
