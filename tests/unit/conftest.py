@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import settings
-from replication.design.config import Tier
+from replication.design.config import Extent
 from replication.design.design import Batch, Run, design_study, write_design
 from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
@@ -148,8 +148,8 @@ class World:
         `flows(engine, replicate, flow, **levels)` overrides columns of a flow's row (None: no
         row); `series(...)` gives a flow's samples; `runs(levels)` says whether a tier has a point.
         """
-        count = {"replicates": [{"count": replicates}]}
-        tier = Tier(id="t", title="t", levels="all", textbook=textbook, batch_cost_s=60, **count)
+        count = [{"count": replicates}]
+        tier = Extent(levels="all", replicates=count, textbook=textbook)
         if duration_s:
             study = apply(study, Variation(parameters={"duration_s": duration_s}))
         design = [

@@ -24,7 +24,7 @@ PROVENANCE = {
     "written": "2026-01-02T03:04:05+00:00",
     "config": {"tier": "paper", "runtime": "native"},
     "tier": {"id": "paper", "title": "the papers' own durations", "levels": "all"}
-    | {"replicates": [{"count": 3}], "batch_cost_s": 60},
+    | {"replicates": [{"count": 5}], "batch_cost_s": 60},
     "engines": {"ns3": {"version": "3.44", "fingerprint": "f"}},
     "platform": {"system": "Linux", "cores": 2},
     "stages": {"simulate_batch": {"jobs": 3, "wall_s": 12.5, "cpu_s": 24.0}},

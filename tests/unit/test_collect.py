@@ -12,6 +12,7 @@ from replication.study.claim_model import Quantity
 from replication.study.errors import InputError
 from replication.study.files import atomic, write_text
 from replication.study.table import write_parquet
+from replication.verdicts.sample import Coverage
 
 from tests.unit.conftest import claim, sampled, study_document
 
@@ -88,6 +89,48 @@ def test_how_runs_were_batched_leaves_no_trace(collected, world):
             write_parquet(part, batches / f"{batch}.{name}.parquet")
     collect_study(world.study(claims=CLAIMS), world.folder)
     assert [(folder / f"{name}.parquet").read_bytes() for name in names] == before
+
+
+# -- equal runs -----------------------------------------------------------------------------------
+
+OF_ONE_RUN = {
+    "kind": "value",
+    "of": TCP | {"metric": "rtt_s"},
+    "expect": {"published": 1.0, "factor": 1.5},
+}
+
+
+@pytest.mark.parametrize(("differ_at_s", "distinct"), [(9, 1), (3, 4)])
+def test_runs_that_differ_only_after_the_earliest_end_are_the_same_run(
+    world, differ_at_s, distinct
+):
+    document = study_document()
+    duration = {"value": 8.0, "assumed": {"reason": "r", "source": "s", "range": [8.0, 10.0]}}
+    duration["assumed"]["varies"] = [8.0, 8.9]
+    document["parameters"]["duration_s"] = duration
+    study = world.study(claims=[claim(OF_ONE_RUN)], parameters=document["parameters"])
+
+    def series(replicate, **_):
+        windows = [10.0] * 10
+        windows[differ_at_s - 1] += replicate
+        return sampled(windows, rtt_s=1.0 + replicate / 100, retransmissions=0.0)
+
+    world.results(study, series=series, replicates=4)
+    collect_study(study, world.folder)
+    results = Results.load(world.folder, study.id)
+    assert len({document["duration_s"] for document in results.scenarios.values()}) > 1
+    wanted = Quantity.model_validate(TCP | {"metric": "rtt_s"})
+    assert len(set(Coverage(study, results, "ns3").fingerprints([wanted]))) == distinct
+
+
+def test_results_without_digests_are_compared_by_their_totals(world):
+    """Until the next release."""
+    study = world.study()
+    world.results(study, flows=lambda replicate, **_: {"packets_sent": 500 + replicate % 2})
+    collect_study(study, world.folder)
+    results = Results.load(world.folder, study.id)
+    runs = Coverage(study, results, "ns3").fingerprints([Quantity.model_validate(WANTED[0])])
+    assert len(runs) == 3 and len(set(runs)) == 2
 
 
 # -- loading --------------------------------------------------------------------------------------

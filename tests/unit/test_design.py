@@ -107,6 +107,28 @@ def test_the_dearest_point_decides_how_often_all_are_repeated():
     assert len(runs) == 3 * 40
 
 
+def test_a_point_is_run_once_if_nothing_in_it_is_random():
+    def replicates(document, once=True):
+        document["experiments"][0]["identical_runs_once"] = once
+        runs = design_study(Study.model_validate(document), PAPER, ["ns3", "ns2"])
+        return {(run.engine, run.replicates) for run in runs}
+
+    assert replicates(study_document()) == {("ns3", 1), ("ns2", 5)}  # ns-2 draws its clocks
+    five = {("ns3", 5), ("ns2", 5)}
+    assert replicates(study_document(), once=False) == replicates(varying()) == five
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_two_to_four_runs_are_refused(count):
+    document = varying()
+    document["experiments"][0]["replicates_at_least"] = {"count": count}
+    with pytest.raises(ValidationError, match=f"{count} runs are too few for a verdict; give 5"):
+        Study.model_validate(document)
+    for allowed in (1, 5):
+        document["experiments"][0]["replicates_at_least"] = {"count": allowed}
+        Study.model_validate(document)
+
+
 def factor(count, flagged=()):
     levels = [
         {"key": f"k{i}", "label": str(i), "set": {}, "quick": i in flagged} for i in range(count)
@@ -150,7 +172,7 @@ def test_quick_keeps_what_a_published_number_needs_and_says_what_claims_lack(wor
     assert {run.scenario.duration_s for run in runs} == {ends_s}
     cells = world.mapped(study, ("slow", "a", METRICS[(COLUMN | column)["metric"]].unit, 1.0, "1"))
     first = design_study(study, SHORT, ["ns3", "linux"], first_alone=True)
-    assert len(first) == 2 * 9 and {run.replicates for run in first} == {3}
+    assert len(first) == 2 * 9 and {run.replicates for run in first} == {5}
     lacks = (
         f" (1 claim: the window is 8 to 9 s, and runs end at {ends_s:g} s)" if ends_s < 9 else ""
     )

@@ -91,17 +91,17 @@ def judge(world, planted):
 
 
 def outcome(row):
-    return row["verdict"], row["reason_code"]
+    return row.verdict, row.reason_code
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_claims_are_caught_or_left_alone(world, name):
     planted = PLANTED[name]
     row = judge(world, planted)
-    assert outcome(row) == OUTCOMES[planted["outcome"]], row["reason"]
-    assert planted.get("says", "") in row["reason"]
+    assert outcome(row) == OUTCOMES[planted["outcome"]], row.reason
+    assert planted.get("says", "") in row.reason
     if planted["outcome"].startswith("cannot"):
-        assert planted["outcome"] in row["reason"]
+        assert planted["outcome"] in row.reason
 
 
 #: What a check does, in its place something else, and planted claims whose outcome must change.
@@ -182,7 +182,7 @@ def test_claims_of_the_release_that_the_set_up_forces(name, known):
     study, coverage = released(name)
     claims = [one for one in study.claims if one.id in known | {"c02"}]
     rows = [row for one in claims for row in evaluate_claim(one, [coverage])]
-    forced = {row["claim"] for row in rows if row["reason_code"] == ReasonCode.SETUP_FORCES_IT}
+    forced = {row.claim for row in rows if row.reason_code == ReasonCode.SETUP_FORCES_IT}
     assert forced == known
 
 

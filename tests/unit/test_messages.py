@@ -187,6 +187,7 @@ def test_a_document_that_is_no_mapping_is_refused(validate, file, content):
         (PACKAGES, "  version: 2.35", "  versoin: 2.35", "versoin: no such key; nearest: version"),
         (TRACES, "  commit:", "  comit:", "comit: no such key; nearest: commit"),
         ("configs/tiers/quick.yaml", "levels: quick", "levels: few", "got 'few'"),
+        ("configs/tiers/quick.yaml", "count: 5", "count: 4", "4 runs are too few for a verdict"),
         ("configs/config.yaml", "tier:", "teir:", "teir: no such key; nearest: tier"),
     ],
 )  # fmt: skip

@@ -15,7 +15,7 @@ from replication.study.files import read_yaml
 from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import unique
 from replication.study.position import describe_at, located, read_model
-from replication.study.study import ALL_STUDIES, Study
+from replication.study.study import ALL_STUDIES, Study, check_run_count
 
 STUDIES = Path("configs") / "studies"
 SENSITIVITY = Path("configs") / "sensitivity.yaml"
@@ -33,8 +33,8 @@ class Extent(Document):
 
     replicates: Annotated[list[Replicates], Field(min_length=1)]
     """List of `{cost_below_s, count}`: a run whose expected cost is below `cost_below_s` (s of
-    CPU) has `count` replicates. The first entry that fits counts; the last has no `cost_below_s`.
-    Intervals need three replicates."""
+    CPU) has `count` replicates, 1 or at least 5. The first entry that fits counts; the last has no
+    `cost_below_s`."""
     heeds_replicates_at_least: bool = False
     """Whether an experiment's `replicates_at_least` applies."""
     levels: Literal["all", "quick"]
@@ -72,6 +72,12 @@ class Tier(Extent):
     """Title in the plan and the report."""
     batch_cost_s: PositiveSeconds
     """CPU time of a job of several scenarios; doubled until a plan has at most 400 jobs."""
+
+    @model_validator(mode="after")
+    def _decides(self) -> Self:
+        for number, step in enumerate(self.replicates):
+            check_run_count(step.count, ("replicates", number, "count"))
+        return self
 
 
 class Config(Document):

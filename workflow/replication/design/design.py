@@ -251,11 +251,15 @@ def _runs(
             count = max(least[engine.name], tier.replicates_for(engine.nominal_cost_s(point.first)))
             # Engines without a substitution share scenarios.
             own = engine.name if study.substituted(engine.name) else ""
-            for replicate in range(1 if first_alone else count):
+            numbers = range(1 if first_alone else count)
+            for replicate in numbers:
                 if (replicate, own) not in made:
                     at = point.levels, point.values
                     made[replicate, own] = make(*at, replicate, point.limit_s, own)
-                scenario = made[replicate, own]
+            scenarios = [made[replicate, own] for replicate in numbers]
+            if experiment.identical_runs_once and _are_identical(engine.name, scenarios):
+                scenarios, count = scenarios[:1], 1
+            for replicate, scenario in enumerate(scenarios):
                 yield Run(
                     study=study.id,
                     experiment=experiment.id,
@@ -390,12 +394,12 @@ def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
     """Yield a sentence for each experiment with points whose replicates are identical."""
     replicates: dict[tuple[str, ...], list[Scenario]] = defaultdict(list)
     for run in runs:
-        if run.engine != _RANDOM_ENGINE and not run.refusal:
+        if not run.refusal:
             at = run.experiment, run.point, run.engine, run.setup
             replicates[at].append(run.scenario)
     points: dict[str, set[str]] = defaultdict(set)
-    for (experiment, point, *_), scenarios in replicates.items():
-        if len(scenarios) > 1 and _repeat(scenarios):
+    for (experiment, point, engine, _), scenarios in replicates.items():
+        if _are_identical(engine, scenarios):
             points[experiment].add(point)
     for experiment, identical in points.items():
         yield (
@@ -404,8 +408,11 @@ def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
         )
 
 
-def _repeat(scenarios: list[Scenario]) -> bool:
+def _are_identical(engine: str, scenarios: list[Scenario]) -> bool:
+    """Return whether several replicates draw nothing, so that an engine runs the same each time."""
     first = scenarios[0]
+    if engine == _RANDOM_ENGINE or len(scenarios) < 2:
+        return False
     if any(getattr(flow, "congestion_control", "") == _RANDOM_CONTROL for flow in first.flows):
         return False
     for link in first.links:

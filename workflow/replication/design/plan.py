@@ -20,6 +20,7 @@ from replication.design.input_hashes import code, value_hash
 from replication.design.notebook_names import notebook_names
 from replication.design.study_check import check_series, check_study
 from replication.metrics.metric_model import wanted_quantities
+from replication.metrics.same_run import digested_experiments
 from replication.metrics.trace_source import has_traces
 from replication.simulate.store import Totals, count_runs
 from replication.study.files import digest_of, sha256_of, write_text
@@ -123,6 +124,7 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
     for name, own in runs.items():
         study = studies[name]
         features = "".join(one.to_json() for one in wanted_quantities(study))
+        features += ",".join(digested_experiments(study))
         planned[name] = StudyPlan(
             original_engine=study.original_system.engine,
             notebooks=notebook_names(study, list(named)),

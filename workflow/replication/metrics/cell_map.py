@@ -37,6 +37,8 @@ class MappedCell:
     cell: Cell
     quantity: Quantity
     not_comparable: str = ""
+    #: Row and column of the numbers that are judged together with it, and its own; empty if alone.
+    together: Sequence[tuple[str, str]] = ()
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -114,6 +116,7 @@ def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell
             links=cell.links,
         ),
         not_comparable=table.not_comparable.get(number.row, {}).get(number.column, ""),
+        together=table.group_of(number.row, number.column),
     )
 
 
@@ -155,6 +158,10 @@ def _check_table(
             number = f"{published} has a number for {column}"
             place = "not_printed", row, column
             raise InputError(f"not_printed.{row}: {number}; remove one of them", place)
+    for row, column in itertools.chain(*map(_keys, table.together)):
+        if (row, column) not in printed:
+            text = f"together: row {row}, column {column}: no number is printed; remove it"
+            raise InputError(text, ("together",))
     for row, column in _keys(table.not_comparable):
         if (row, column) not in printed:
             place = "not_comparable", row, column

@@ -15,7 +15,8 @@ import pyarrow as pa
 from replication.metrics.metric import chosen_flows, monitored_links, subjects
 from replication.metrics.metric_model import METRICS, wanted_quantities
 from replication.metrics.results import Results, Window, window_name
-from replication.metrics.sampled import RUN, SHARE_AT_WINDOW, SampledResults
+from replication.metrics.same_run import compared_windows, digest_subjects, digested_experiments
+from replication.metrics.sampled import RUN, SERIES_DIGEST, SHARE_AT_WINDOW, SampledResults
 from replication.study.claim_model import Quantity
 from replication.study.study import Study
 from replication.study.table import (
@@ -63,6 +64,18 @@ def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataF
     return table.drop_duplicates(list(FEATURE_COLUMNS[:-1]), ignore_index=True)
 
 
+def digests_of(
+    results: SampledResults, compared: Sequence[tuple[Window, pd.DataFrame]]
+) -> list[pd.DataFrame]:
+    """Return the digests of TCP flows, for each window and the runs that have it; none or one."""
+    parts = []
+    for window_s, runs in compared:
+        of = digest_subjects(results, runs)
+        parts.append(_rows(results, SERIES_DIGEST, window_s, of))
+    # Experiments may share a run.
+    return [pd.concat(parts, ignore_index=True).drop_duplicates()] if parts else []
+
+
 def _rows(results: SampledResults, metric: str, window_s: Window, of: pd.DataFrame) -> pd.DataFrame:
     values = results.values(metric, window_s, of)
     return values.assign(metric=metric, window=window_name(window_s))
@@ -92,13 +105,15 @@ def collect_study(study: Study, data: Path) -> None:
     by_setup = Results.load_each(data, study.id)
     wanted = wanted_quantities(study)
     drawn = _each_once(pd.concat(drawn_runs(study, results.design) for results in by_setup))
+    compared = [_compared(study, results) for results in by_setup]
     features, series = [], []
     for together, samples in _together(data, batches):
         runs = _read(data, together, "flows", columns=RUN).to_pandas().drop_duplicates()
-        for results in by_setup:
+        for results, windows in zip(by_setup, compared, strict=True):
             part = _part(results, runs, samples.to_pandas)
             if not part.design.empty:
                 features.append(features_of(part, wanted))
+                features += digests_of(part, windows)
         shown = samples.to_pandas().astype(_TEXTS).merge(drawn, on=RUN)
         shown["delay_s"] = shown["delay_s"].where(shown["delayed"])
         series.append(shown)
@@ -111,6 +126,14 @@ def collect_study(study: Study, data: Path) -> None:
             # Set-ups may share a run.
             frame = frame.drop_duplicates(list(FEATURE_COLUMNS[:-1]))
         _write(pa.Table.from_pandas(frame, preserve_index=False), keys, folder / name)
+
+
+def _compared(study: Study, results: Results) -> list[tuple[Window, pd.DataFrame]]:
+    """Return the windows in which replicates are compared, and the runs that have each."""
+    compared: list[tuple[Window, pd.DataFrame]] = []
+    for experiment in digested_experiments(study):
+        compared += compared_windows(results, results.runs(experiment, {}))
+    return compared
 
 
 def _part(

@@ -11,6 +11,7 @@ the window), where early unfairness is forgotten as slowly as its share of the t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import cast
 
 import numpy as np
@@ -25,6 +26,9 @@ from replication.metrics.statistic import jain_index
 RUN = ["scenario", "engine"]
 #: Share of a flow's samples whose window is within a segment of the largest allowed.
 SHARE_AT_WINDOW = "share_at_window"
+#: A number that two flows share only if TCP did the same in all of their samples.
+SERIES_DIGEST = "series_digest"
+_DIGESTED = ["time_s", "cwnd_bytes", "ssthresh_bytes", "retransmissions"]
 #: Sampling times are sums of intervals, and their rounding must not move a sample.
 _SLACK_S = 1e-9
 _SERIES_KEYS = ("scenario", "engine", "flow", "link")
@@ -53,6 +57,10 @@ class SampledResults(Results):
         places = self.series.groupby(RUN, observed=True, sort=False).indices
         return cast("dict[tuple[str, str], npt.NDArray[np.intp]]", places)
 
+    def has_feature(self, metric: str) -> bool:
+        """Return True: every feature is computed when needed."""
+        return True
+
     def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
         """Compute a metric; see `Results.values`."""
         found = _computed(self, metric, window_s, subjects)
@@ -68,6 +76,8 @@ def _computed(
     """Return scenario, engine, subject and value of the subjects that have samples."""
     if name == SHARE_AT_WINDOW:
         return _share_at_window(results, subjects)
+    if name == SERIES_DIGEST:
+        return _series_digest(results, subjects, window_s)
     metric = METRICS[name]
     if metric.source == "queue":
         table = samples(results, subjects, RUN, window_s)
@@ -148,6 +158,17 @@ def _share_at_window(results: SampledResults, flows: pd.DataFrame) -> pd.DataFra
     # A congestion window counts whole segments, the largest window whole bytes.
     table["value"] = (table["cwnd_bytes"] >= table["most"] - table["segment"]).astype(float)
     return table.groupby(_FLOW)["value"].mean().reset_index()
+
+
+def _series_digest(results: SampledResults, flows: pd.DataFrame, window_s: Window) -> pd.DataFrame:
+    table = samples(results, flows.assign(flow=flows["subject"]), _FLOW, window_s)
+    numbers = table[_DIGESTED].astype(float).fillna(-1.0).to_numpy()
+    rows = []
+    for key, places in table.groupby(_FLOW, sort=True).indices.items():
+        digest = blake2b(numbers[places].tobytes(), digest_size=6).digest()
+        # A float has every whole number of 48 bits.
+        rows.append((*cast("tuple[str, ...]", key), float(int.from_bytes(digest))))
+    return pd.DataFrame(rows, columns=[*SUBJECT, "value"]).astype({"value": float})
 
 
 def _fairness(metric: str, flows: pd.DataFrame, window_s: Window) -> float:

@@ -305,8 +305,34 @@ class Table(Document):
     """Map of row key to column key to reason, for a printed number that does not measure the
     metric; it is `not testable`."""
 
+    together: list[dict[Identifier, list[Identifier]]] = []
+    """Groups of numbers that one sentence states together, each a map of row key to column keys. A
+    number is reproduced only if all numbers of its group are."""
+
     _one_of_rows = one_of("row_factor", "rows")
     _one_of_columns = one_of("column_factor", "columns")
+
+    def group_of(self, row: str, column: str) -> list[tuple[str, str]]:
+        """Return row and column of the numbers that are judged together with one, and its own."""
+        for group in self.together:
+            if column in group.get(row, ()):
+                return [(key, name) for key in group for name in group[key]]
+        return []
+
+    @model_validator(mode="after")
+    def _in_one_group(self) -> Self:
+        numbers: Counter[tuple[str, str]] = Counter()
+        for group in self.together:
+            for row, columns in group.items():
+                numbers.update((row, column) for column in columns)
+        for (row, column), groups in numbers.items():
+            if groups > 1:
+                raise InputError(
+                    f"table {self.id}: together: row {row}, column {column} is in {groups} groups; "
+                    "leave it in one",
+                    ("together",),
+                )
+        return self
 
     @model_validator(mode="after")
     def _has_cell(self) -> Self:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, Strict, field_validator, model_validator
 
 from replication.study.claim_model import Claim, Unjudged, Where
-from replication.study.errors import InputError, check_known
+from replication.study.errors import InputError, Place, check_known
 from replication.study.model import LINE, Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
 from replication.study.position import within
@@ -54,11 +54,27 @@ class Topology(Document):
     monitors: list[dict[str, JsonValue]] = []
 
 
+#: A sign test needs so many runs to be significant (5 %).
+LEAST_REPEATS = 5
+
+
+def check_run_count(count: int, place: Place) -> None:
+    """Raise InputError for two to four replicates, which have no verdict that runs decide."""
+    if 1 < count < LEAST_REPEATS:
+        text = f"count: {count} runs are too few for a verdict; give {LEAST_REPEATS} or more, or 1"
+        raise InputError(text, place)
+
+
 class ReplicatesAtLeast(Document):
     """Least number of replicates, on engines where every point's run costs less (s of CPU)."""
 
     count: Annotated[int, Field(ge=1, le=1000)]
     where_cost_below_s: PositiveSeconds | None = None
+
+    @model_validator(mode="after")
+    def _decides(self) -> Self:
+        check_run_count(self.count, ("count",))
+        return self
 
 
 class Experiment(Document):
@@ -88,6 +104,8 @@ class Experiment(Document):
     """Length of a run."""
     sampling_interval_s: JsonValue = "$sampling_interval_s"
     """Sampling interval of the series: 0.1 for charts over time, 0.5 to 1 for tables."""
+    identical_runs_once: bool = False
+    """Whether a point is run once on engines on which nothing in it is random."""
     replicates_at_least: ReplicatesAtLeast | None = None
     """Least number of replicates (`count` *), on engines where every point's run costs less than
     `where_cost_below_s` (s of CPU); tiers with `heeds_replicates_at_least` use it."""

@@ -30,13 +30,14 @@ from replication.study.setup import Setup
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.comparison import UntestableError, complete
 from replication.verdicts.published_run import (
+    PASSING_SHARE,
     Published,
     Ruling,
     judge_published,
     not_testable,
 )
 from replication.verdicts.sample import Coverage, left_out, outcomes
-from replication.verdicts.verdict_table import CellRow
+from replication.verdicts.verdict_table import CellRow, Share
 from replication.verdicts.wording import amount
 
 
@@ -50,12 +51,65 @@ def evaluate_cells(
     `impossible` has the audit's reason for each impossible value, by table, row and column.
     """
     deviations = {cell.key: cell.value for cell in cells if cell.is_spread}
-    for cell in cells:
+    by_key = {cell.key: cell for cell in cells}
+
+    def judge(coverage: Coverage, cell: MappedCell) -> CellRow:
         spread = cell.cell.tolerance.spread
         key = (cell.table, cell.row, spread.column if spread else "")
         deviation = deviations.get(key, math.nan)
+        return _judge_on(coverage, cell, deviation, impossible.get(cell.key))
+
+    for cell in cells:
+        group = [by_key[cell.table, row, column] for row, column in cell.together]
         for coverage in coverages:
-            yield _judge_on(coverage, cell, deviation, impossible.get(cell.key))
+            row = judge(coverage, cell)
+            if group and row.verdict == Verdict.REPRODUCED:
+                others = [judge(coverage, other) for other in group if other is not cell]
+                row = _together(row, others, runs_of_all(coverage, group))
+            yield row
+
+
+def _together(row: CellRow, others: Sequence[CellRow], runs: Share | None) -> CellRow:
+    """Return the row of a reproduced number, unless the others of its sentence are not."""
+    reasons, verdict, code = list(row.reasons), row.verdict, row.reason_code
+    worst_first = (Verdict.NOT_REPRODUCED, Verdict.IMPOSSIBLE, Verdict.NOT_TESTABLE)
+    failing: list[CellRow] = []
+    for word in worst_first:
+        failing += [other for other in others if other.verdict == word]
+    if failing:
+        first = failing[0]
+        verdict, code = first.verdict, first.reason_code
+        what = f"{first.row_label}, {first.column_label}"
+        reasons.append(f"The same sentence gives another number, which is {verdict} ({what}).")
+    elif runs is not None and runs.part < PASSING_SHARE * runs.whole:
+        verdict = Verdict.NOT_REPRODUCED
+        reasons.append(f"All numbers of its sentence are within the tolerance in only {runs} runs.")
+    return replace(
+        row,
+        verdict=verdict,
+        reason_code=code,
+        reasons=reasons,
+        reason=" ".join(reasons),
+    )
+
+
+def runs_of_all(coverage: Coverage, group: Sequence[MappedCell]) -> Share | None:
+    """Return in how many runs all numbers of a group are within their tolerances.
+
+    None if fewer than two of them have a tolerance that a single run can meet.
+    """
+    passing = []
+    for cell in group:
+        margin = half_width(cell.cell.tolerance, cell.value)
+        if not math.isnan(margin) and not cell.is_spread:
+            low, high = cell.band[0] - margin, cell.band[1] + margin
+            means = replicate_means(coverage.values(cell.quantity))
+            passing.append(means.between(low, high))
+    if len(passing) < 2:
+        return None
+    # A run that lacks a number does not pass.
+    together = pd.concat(passing, axis=1).eq(True).all(axis=1)
+    return Share(int(together.sum()), len(together))
 
 
 def _judge_on(

@@ -29,12 +29,18 @@ from replication.study.claim_model import (
     ValueTest,
     sides,
 )
+from replication.study.study import LEAST_REPEATS
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.bounds_check import Forced, bounds_check
 from replication.verdicts.comparison import Comparison, Frames, UntestableError, compare
 from replication.verdicts.congestion import compared_points
 from replication.verdicts.null_check import null_check
-from replication.verdicts.published_run import Published, Ruling, judge_published
+from replication.verdicts.published_run import (
+    PASSING_SHARE,
+    Published,
+    Ruling,
+    judge_published,
+)
 from replication.verdicts.sample import (
     UNDEFINED,
     Coverage,
@@ -46,8 +52,6 @@ from replication.verdicts.sample import (
 from replication.verdicts.verdict_table import ClaimRow, Share
 from replication.verdicts.wording import Wording, statistic_unit, wording
 
-#: A claim needs this share of the runs to pass; of fewer runs than FEW_RUNS it needs all.
-PASSING_SHARE, FEW_RUNS = 0.8, 5
 #: Level of the sign test for a direction.
 SIGN_LEVEL = 0.05
 
@@ -236,8 +240,11 @@ def judge_statistic(test: SimpleTest, comparison: Comparison, words: Wording) ->
     found = estimate(comparison.values, comparison.lowest, comparison.highest)
     total = len(comparison.values)
     passing = Share(sum(map(expect.holds, comparison.values.dropna())), total)
-    enough = passing.part == total if total < FEW_RUNS else passing.part >= PASSING_SHARE * total
-    decides = isinstance(test, RatioTest | ValueTest | EquivalenceTest) and found.n >= FEW_RUNS
+    enough = passing.part >= PASSING_SHARE * total
+    # A single run has no interval.
+    decides = isinstance(test, RatioTest | ValueTest | EquivalenceTest) and not math.isnan(
+        found.low
+    )
     ends = (found.low, found.high) if decides else ()
     led = _led(comparison.values, direction or expect, words)
     verdict = Verdict.DIRECTION_ONLY if led else Verdict.NOT_REPRODUCED
@@ -251,7 +258,7 @@ def judge_statistic(test: SimpleTest, comparison: Comparison, words: Wording) ->
     if direction and found.n:
         needed += f" (direction: {words.condition(direction, comparison.points)})"
     reasons = [f"{_finding(comparison, found.mean, words)}{spread}; the claim needs {needed}."]
-    if verdict == Verdict.DIRECTION_ONLY and total < FEW_RUNS:
+    if verdict == Verdict.DIRECTION_ONLY and total < LEAST_REPEATS:
         reasons.append(f"The direction rests on {_runs(total)} only.")
     return Judgement(
         statistic=words.statistic,
@@ -302,7 +309,8 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
         return direction.holds(value) and (beyond_half or not words.is_share)
 
     holds = sum(map(leads, values))
-    if len(values) < FEW_RUNS:
+    if len(values) < LEAST_REPEATS:
+        # One run where nothing is random, or a run of a quick tier or of a search.
         return 0 < len(values) == holds
     return float(scipy.special.bdtrc(holds - 1, len(values), 0.5)) <= SIGN_LEVEL
 

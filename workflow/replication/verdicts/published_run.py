@@ -4,6 +4,11 @@
 p (n + 1), interpolated (definition 6 of Hyndman and Fan 1996, Am. Stat. 50:361); a further run of
 the same kind falls between them with a probability of 95 %. There is no correction for the number
 of numbers, since it would make agreement easier.
+
+Runs are independent only if what is judged varies. A value that 95 % of the runs share is
+deterministic here. Then our runs say nothing of how runs differ, and every published value but this
+one would be rejected. So there is no verdict, however near or far the value is; the reason has the
+distance.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -16,6 +21,8 @@ from replication.metrics.statistic import two_outcomes
 from replication.study.model import reaches
 from replication.study.verdict import ReasonCode, Verdict
 
+#: A claim, or numbers of one sentence, need this share of the runs to pass.
+PASSING_SHARE = 0.8
 #: The fewest runs whose central 95 % exclude any of them.
 LEAST_RUNS = 99
 #: The least share of runs that must differ from all others.
@@ -91,10 +98,12 @@ def judge_published(
     if distinct < LEAST_DISTINCT * len(runs):
         alike = f"The {len(runs)} runs give only {distinct} distinct results"
         alike += ", so they are not independent."
-        if near:
-            return not_testable(ReasonCode.RUNS_DO_NOT_VARY, alike, distance)
-        return Ruling(Verdict.NOT_REPRODUCED, [alike, distance])
+        return not_testable(ReasonCode.RUNS_DO_NOT_VARY, alike, distance)
     low, high = (float(end) for end in np.quantile(sample, CENTRAL, method="weibull"))
+    if reaches(low, high):
+        equal = sum(show(value) == show(low) for value in sample)
+        constant = f"Deterministic here: {equal} of {len(sample)} runs give {show(low)}."
+        return not_testable(ReasonCode.RUNS_DO_NOT_VARY, constant, distance)
     spread = f"95 % of {len(sample)} runs lie between {show(low)} and {show(high)}"
     if not low - published.half_ulp <= published.value <= high + published.half_ulp:
         outside = f"{spread}; the published value does not."

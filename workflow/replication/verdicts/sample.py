@@ -24,7 +24,8 @@ from replication.engines.path import FlowPaths
 from replication.metrics.metric import chosen_flows, quantity
 from replication.metrics.metric_model import COUNTS, metric_label
 from replication.metrics.results import Results
-from replication.metrics.sampled import RUN
+from replication.metrics.same_run import run_digests
+from replication.metrics.sampled import RUN, SERIES_DIGEST
 from replication.metrics.statistic import two_outcomes, wilson_interval
 from replication.study.claim_model import Quantity, Where
 from replication.study.scenario import Scenario
@@ -38,7 +39,7 @@ from replication.verdicts.wording import amount, levels_in_words, window_in_word
 MOST_LEFT_OUT = 0.2
 #: A sentence names so many points and counts the others.
 _NAMED = 2
-#: Two runs are the same if these totals of every flow are.
+#: Totals that are the same in equal runs.
 _COUNTED = ("point", "flow", "packets_sent", "packets_dropped", "retransmissions", "timeouts")
 #: Why a metric may have no value.
 UNDEFINED = {COMPLETION: " (a transfer is not complete)"}
@@ -173,19 +174,25 @@ class Coverage:
         return {int(n) for n in points.index[points == runs["point"].nunique()]}
 
     def fingerprints(self, quantities: Sequence[Quantity]) -> list[Hashable]:
-        """Return the totals of each replicate's flows at the points of the quantities.
+        """Return what TCP does in each replicate at the points of the quantities.
 
-        They do not depend on the metric, so runs are independent or not in every table alike.
+        It does not depend on the metric, so runs are independent or not in every table alike.
         """
-        counted = [self._counted(wanted) for wanted in quantities]
+        compared = [self._compared(wanted) for wanted in quantities]
         numbers = sorted(self.replicates(quantities))
-        return [tuple(flow for of in counted for flow in of.get(n, ())) for n in numbers]
+        return [tuple(flow for of in compared for flow in of.get(n, ())) for n in numbers]
 
     @_once_per_points
-    def _counted(self, wanted: Quantity) -> dict[int, list[tuple[object, ...]]]:
-        rows = self.ran(wanted).merge(self.results.flows, on=RUN).sort_values(["point", "flow"])
+    def _compared(self, wanted: Quantity) -> dict[int, list[tuple[object, ...]]]:
+        runs = self.ran(wanted)
+        if self.results.has_feature(SERIES_DIGEST):
+            table = run_digests(self.results, runs)
+        else:
+            # Until the next release: the present one was collected without digests.
+            table = runs.merge(self.results.flows, on=RUN).sort_values(["point", "flow"])
+            table = table[["replicate", *_COUNTED]]
         found: dict[int, list[tuple[object, ...]]] = {}
-        for number, *flow in rows[["replicate", *_COUNTED]].itertuples(index=False, name=None):
+        for number, *flow in table.itertuples(index=False, name=None):
             found.setdefault(number, []).append(tuple(flow))
         return found
 

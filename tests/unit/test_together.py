@@ -1,0 +1,89 @@
+"""Numbers of one sentence: none is reproduced unless all are, in the same runs."""
+
+import pytest
+from replication.metrics.cell_map import check_complete
+from replication.study.errors import InputError
+from replication.study.verdict import ReasonCode, Verdict
+
+BOTH = {"one": ["throughput"], "two": ["throughput"]}
+WITHIN_50 = {
+    "metric": "throughput_bps",
+    "tolerance": {"absolute": 50.0, "reason": "r"},
+}
+
+
+def judged(world, rates, together=(BOTH,), **run):
+    """Judge two printed rates of 500 bit/s; `rates(replicate)` are those of our two flows."""
+    rows = {
+        "one": {"where": {}, "flows": {"start_order": 1}},
+        "two": {"where": {}, "flows": {"start_order": 2}},
+    }
+    shape = {"row_factor": None, "where": {"variant": "reno", "access": "slow"}}
+    study = world.table({"throughput": WITHIN_50}, rows=rows, together=list(together), **shape)
+    numbers = [(name, "throughput", "bit/s", 500.0, "500.0") for name in rows]
+    check_complete(study, world.mapped(study, *numbers), "published.csv")
+
+    def row(flow, replicate, **_):
+        return {"throughput_bps": rates(replicate)[flow == "tcp2"]}
+
+    return world.judge_cells(study, *numbers, flows=row, replicates=10, **run)
+
+
+def in_opposite_directions(failing):
+    """Rates whose means are 500 bit/s; in `failing` of 10 runs one is 80 too high, one too low."""
+
+    def rates(replicate):
+        if replicate >= failing:
+            return 500.0, 500.0
+        off = 80.0 if replicate % 2 else -80.0
+        return 500.0 + off, 500.0 - off
+
+    return rates
+
+
+def words(rows):
+    return [str(row.verdict) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("rates", "alone", "together"),
+    [
+        (lambda n: (520.0, 480.0), "reproduced", "reproduced"),
+        (lambda n: (480.0, 607.0), "reproduced", "not reproduced"),
+        (in_opposite_directions(2), "reproduced", "reproduced"),
+        # The means agree, but not in the same runs.
+        (in_opposite_directions(4), "reproduced", "not reproduced"),
+    ],
+)
+def test_a_number_needs_the_others_of_its_sentence(world, rates, alone, together):
+    assert words(judged(world, rates, ()))[0] == alone
+    assert words(judged(world, rates))[0] == together
+
+
+def test_the_reason_names_the_number_that_fails_or_the_runs(world):
+    one, two = judged(world, lambda n: (480.0, 607.0))
+    assert "another number, which is not reproduced (two, throughput)" in one.reason
+    assert "another number" not in two.reason
+    one, _ = judged(world, in_opposite_directions(4))
+    assert "within the tolerance in only 6 of 10 runs." in one.reason
+
+
+def test_with_a_number_that_cannot_be_tested_none_is(world):
+    def rates(replicate):
+        return (500.0, float("nan"))
+
+    one, two = judged(world, rates)
+    assert one.verdict == two.verdict == Verdict.NOT_TESTABLE
+    assert one.reason_code == two.reason_code != ReasonCode.RUNS_DO_NOT_VARY
+
+
+@pytest.mark.parametrize(
+    ("together", "said"),
+    [
+        ([BOTH, {"one": ["throughput"]}], "is in 2 groups; leave it in one"),
+        ([{"three": ["throughput"]}], "row three, column throughput: no number is printed"),
+    ],
+)
+def test_a_wrong_group_is_named(world, together, said):
+    with pytest.raises((InputError, ValueError), match=said):
+        judged(world, lambda n: (500.0, 500.0), together)
