@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -12,6 +12,7 @@ from replication.study.model import Document, EngineName, Identifier, PositiveSe
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
 from replication.study.position import within
 from replication.study.published import Table
+from replication.study.stated_cause import StatedCause, check_stated
 from replication.study.verdict import Change, StudyChange, Subject
 
 ALL_STUDIES = "all"
@@ -39,6 +40,8 @@ REGIONS_TABLE = "regions.csv"
 CONFORMANCE = Path("data/conformance.csv")
 #: Results of the same flows on each engine, written by tests/engines/differences.py.
 DIFFERENCES = Path("data/engine_differences.csv")
+#: Results of the interventions, which `make interventions` writes.
+INTERVENTIONS = Path("data/interventions.csv")
 #: Names that no study may have.
 RESERVED = frozenset({*REPORT_PAGES, ALL_STUDIES, "available"})
 
@@ -122,13 +125,33 @@ class OriginalSystem(Document):
     repetitions: Text | None = None
 
 
+class Threat(Document):
+    """A threat to a study's conclusions; one without causes may be just its text."""
+
+    text: Text
+    """The threat."""
+    causes: list[StatedCause] = []
+    """Why it is so; a text with "because" needs one."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _causes_stated(self) -> Self:
+        check_stated(self.text, self.causes, ("text",))
+        return self
+
+
 class Notes(Document):
     """Prose on the study's page."""
 
     scope: Text
     easy: Text
     hard: Text
-    threats: list[Text] = []
+    threats: list[Threat] = []
+    """Each a text, or `text` * with its `causes`."""
     differences: list[Text] = []
 
 

@@ -79,6 +79,12 @@ CONFORMANCE_COLUMNS = _named(
 DIFFERENCE_COLUMNS = _named(
     "variant condition engine metric value law difference entry generation scenario"
 )
+#: Stated causes, switched on and off; `scenarios` is a hash of all runs.
+INTERVENTION_COLUMNS = _named(
+    "intervention sentence place study engine statistic configuration_with configuration_without "
+    "expected measured_with measured_without passing_with passing_without holds generation "
+    "scenarios"
+)
 
 
 def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[AnyRow]]:
