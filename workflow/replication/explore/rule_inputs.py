@@ -1,4 +1,7 @@
-"""What the rules of regions and interventions depend on; models are imported late: no other target needs them."""
+"""What the rules of regions and interventions depend on.
+
+Models are imported late: no other target needs them.
+"""
 
 from collections.abc import Collection
 from pathlib import Path

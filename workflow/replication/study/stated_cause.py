@@ -7,7 +7,7 @@ from replication.study.errors import InputError, Place
 from replication.study.model import Document, Identifier, Text, one_of
 
 #: Words that give a cause; "since" before a date or version gives none.
-_CAUSAL = re.compile(r"\b(because|due to|owing to|since(?! (?:\d|[A-Z])))\b", re.IGNORECASE)
+_CAUSAL = re.compile(r"\b((?i:because|due to|owing to)|[Ss]ince(?! (?:\d|[A-Z])))\b")
 
 
 class StatedCause(Document):

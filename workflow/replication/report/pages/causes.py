@@ -1,6 +1,7 @@
 """Stated causes in words, each with what it rests on, and the table of interventions."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,8 +32,15 @@ class Causes:
     """Puts stated causes into words by the results of their experiments."""
 
     def __init__(self, root: Path) -> None:
-        self._sentences = {one.id: one.sentence for one in load_interventions(root)}
-        self._rows = {row["intervention"]: row for row in read_interventions(root)}
+        self.root = root
+
+    @cached_property
+    def _sentences(self) -> dict[str, str]:
+        return {one.id: one.sentence for one in load_interventions(self.root)}
+
+    @cached_property
+    def _rows(self) -> dict[str, Row]:
+        return {row["intervention"]: row for row in read_interventions(self.root)}
 
     def shown(self, causes: Iterable[StatedCause]) -> list[ShownCause]:
         """Return causes in words."""
@@ -44,7 +52,10 @@ class Causes:
         if cause.intervention is None:
             return ShownCause(f"{UNKNOWN} {cause.untested}.")
         name = cause.intervention
-        sentence, row = self._sentences[name], self._rows.get(name)
+        sentence, row = self._sentences.get(name), self._rows.get(name)
+        if sentence is None:
+            # Named by a release's study, and removed since.
+            return ShownCause("We do not know.")
         if row is None:
             return ShownCause(f"{UNKNOWN}: {sentence}")
         if row["holds"] == "true":
