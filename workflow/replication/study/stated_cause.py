@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from replication.study.errors import InputError, Place
 from replication.study.model import Document, Identifier, Text, one_of
 
-#: Words that give a cause; "since" before a date or version gives none.
-_CAUSAL = re.compile(r"\b((?i:because|due to|owing to)|[Ss]ince(?! (?:\d|[A-Z])))\b")
+#: Words that give a cause; "since" without a comma before it often is a time.
+_CAUSAL = re.compile(r"\b(because|due to|owing to)\b|, since\b", re.IGNORECASE)
 
 
 class StatedCause(Document):
