@@ -2,9 +2,9 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, field_validator, model_validator
 
 from replication.study.claim_model import Claim, Unjudged, Where
 from replication.study.errors import InputError, check_known
@@ -133,15 +133,20 @@ class Threat(Document):
     causes: list[StatedCause] = []
     """Why it is so; a text with "because" needs one."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _from_text(cls, value: Any) -> Any:
-        return {"text": value} if isinstance(value, str) else value
-
     @model_validator(mode="after")
     def _causes_stated(self) -> Self:
         check_stated(self.text, self.causes, ("text",))
         return self
+
+
+#: A file may give a text alone.
+_Threat = Annotated[
+    Threat,
+    BeforeValidator(
+        lambda value: {"text": value} if isinstance(value, str) else value,
+        json_schema_input_type=str | Threat,
+    ),
+]
 
 
 class Notes(Document):
@@ -150,7 +155,7 @@ class Notes(Document):
     scope: Text
     easy: Text
     hard: Text
-    threats: list[Threat] = []
+    threats: list[_Threat] = []
     """Each a text, or `text` * with its `causes`."""
     differences: list[Text] = []
 
