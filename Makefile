@@ -37,7 +37,7 @@ SNAKEMAKE = exec $(START).start --quiet progress rules reason host --workflow-pr
 PIP = $(RUN) HOME="$$([ -w "$$HOME" ] && echo "$$HOME" || echo .cache/home)" python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE = $(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
-.PHONY: help setup setup-dev setup-lab setup-slurm report plan explain regions release fetch-results traces engines images lab test bench lint lock unlock clean
+.PHONY: help setup setup-dev setup-lab setup-slurm report plan explain regions interventions release fetch-results traces engines images lab test bench lint lock unlock clean
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 	@echo; echo "  settings: TIER=quick|paper|deep STUDIES=a,b ENGINES=ns3,ns2,linux RUNTIME=podman NS3_VERSION=3.39.post2 CORES=n PROFILE=slurm"
@@ -54,6 +54,10 @@ explain: setup ## Vary what the papers do not state, and search for explanations
 regions: setup ## Find where the papers' claims hold (45 CPU minutes; TIER=quick: about 5 minutes)
 	@$(SNAKEMAKE) regions $(CONFIG)
 	@echo "regions: $(CURDIR)/data/reproduced/regions.csv; the next \`make report\` shows them"
+interventions: setup ## Test the causes that the report states, each switched on and off (10 CPU minutes)
+	@$(SNAKEMAKE) interventions $(CONFIG)
+	@cp data/reproduced/interventions.csv data/interventions.csv
+	@echo "interventions: $(CURDIR)/data/interventions.csv; the next \`make report\` shows them"
 release: report ## Write finished results to data/release and reports/release, to be committed
 	@$(START) release
 fetch-results: setup ## Fetch and verify the full series of the released runs

@@ -72,6 +72,7 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/sensitivity.smk"
 include: "workflow/rules/regions.smk"
+include: "workflow/rules/interventions.smk"
 
 
 rule all:
@@ -95,8 +96,8 @@ onstart:
     # Here, because Snakemake sets its own handlers when it has its jobs.
     handle_signals()
     remove_leftovers(REPO)
-    # Only the report has a plan: the sensitivity analysis and the regions choose runs as they go, engines run none.
-    if not {"engines", "explain", "regions"} & set(workflow.dag_settings.targets):
+    # Only the report has a plan: sensitivity analysis, regions and interventions have runs of their own, engines none.
+    if not {"engines", "explain", "regions", "interventions"} & set(workflow.dag_settings.targets):
         write_totals(PATHS.totals, PIPE.plan.totals(PIPE.stores, *PIPE.studies))
         for line in PIPE.summary():
             print(line, file=sys.stderr)

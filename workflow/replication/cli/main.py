@@ -66,13 +66,14 @@ Studies = Annotated[str | None, typer.Option(help="Comma-separated study ids, or
 
 @app.command()
 def validate(studies: Studies = None) -> None:
-    """Check configuration, studies, published numbers, findings, explanations and regions.
+    """Check configuration, studies, published numbers, findings, causes, explanations and regions.
 
     Also print what can be judged of each study in the tiers quick and paper on each engine.
 
     Example: replicate validate --studies saxena
     """
     from replication.design.unread import check_all_read, check_folder
+    from replication.explore.interventions import check_interventions
     from replication.explore.modern_kernel import plan_modern
     from replication.explore.modern_model import load_modern
     from replication.explore.regions.region_model import load_region, region_names
@@ -89,6 +90,8 @@ def validate(studies: Studies = None) -> None:
     for name in sorted(set(load_modern(ROOT).studies) & set(names)):
         plan_modern(ROOT, name, "paper")
         print(f"{name} on a modern kernel: valid")
+    if count := check_interventions(ROOT, names):
+        print(f"{count} interventions: valid")
     for name in region_names(ROOT):
         if everything or load_region(ROOT, name).study in names:
             print(f"{name}: {check_region(ROOT, name)}: valid")
@@ -97,12 +100,15 @@ def validate(studies: Studies = None) -> None:
 def _check_settings() -> None:
     """Check the documents that belong to no single study."""
     from replication.compare.agreement import load_differences
+    from replication.explore.interventions import check_named
     from replication.explore.regions.region_model import load_settings
     from replication.metrics.trace_source import load_sources
 
     load_config(CONFIG)
     for load in (load_sensitivity, load_settings, load_differences, load_sources, locked_packages):
         load(ROOT)
+    differences = load_differences(ROOT).differences
+    check_named(ROOT, "engine differences", {one.id: one.causes for one in differences})
     for path in sorted((ROOT / "configs" / "tiers").glob("*.yaml")):
         load_tier(ROOT, path.stem)
 
@@ -112,12 +118,14 @@ def _validated(study: Study) -> Iterator[str]:
     from replication.design.new_study import TO_FILL_IN
     from replication.design.study_check import study_points
     from replication.explore.finding_check import check_findings
+    from replication.explore.interventions import check_causes
     from replication.explore.robustness import check_scale
 
     with located(*study_files(ROOT, study.id)):
         runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
         judged = list(_judgeable(study, ("quick", "paper"), [*ENGINES]))
     check_findings(ROOT, study, study_points(study))
+    check_causes(ROOT, study)
     check_scale(ROOT, study)
     points = {(run.experiment, run.point) for run in runs}
     yield (

@@ -16,6 +16,7 @@ from replication.design.config import Config, Sensitivity, Tier
 from replication.explore.modern_model import ModernKernel
 from replication.explore.regions.region_model import Region, RegionSettings
 from replication.study.claim_model import Findings
+from replication.study.intervention import Interventions
 from replication.study.model import Document
 from replication.study.scenario import Scenario
 from replication.study.study import Study
@@ -26,6 +27,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "engine_differences": EngineDifferences,
     "explanations": Explanations,
     "findings": Findings,
+    "interventions": Interventions,
     "region": Region,
     "regions": RegionSettings,
     "scenario": Scenario,

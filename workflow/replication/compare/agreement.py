@@ -28,6 +28,7 @@ from replication.study.parameter import unique
 from replication.study.position import read_model
 from replication.study.scenario import CongestionControl
 from replication.study.setup import Setup
+from replication.study.stated_cause import StatedCause
 from replication.study.study import Study
 from replication.study.table import DESIGN_COLUMNS, read_rows, write_table
 from replication.verdicts.verdict_table import engine_coverage, read_cells, read_claims, runs_under
@@ -87,6 +88,17 @@ class EngineDifference(Document):
     sources: Annotated[list[Text], Field(min_length=1)]
     found_in: list[Text] = []
     """Rows of data/engine_differences.csv that it causes, as "variant, condition, metric"."""
+    causes: list[StatedCause] = []
+    """Why engines differ, where `sources` do not say so: needed if all of them are measurements."""
+
+    @model_validator(mode="after")
+    def _has_cause(self) -> Self:
+        if not self.causes and all(text.startswith("measured on") for text in self.sources):
+            raise ValueError(
+                f"difference {self.id}: all sources are measurements; name under `causes` an "
+                "intervention or a source, or say that it is untested"
+            )
+        return self
 
     @model_validator(mode="after")
     def _known_metrics(self) -> Self:

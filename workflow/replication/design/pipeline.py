@@ -35,7 +35,7 @@ from replication.simulate.runtime import (
 )
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
-from replication.study.study import CONFORMANCE, REGIONS_TABLE, Study
+from replication.study.study import CONFORMANCE, INTERVENTIONS, REGIONS_TABLE, Study
 
 #: Memory to gather the tables of a batch, in MiB.
 _GATHER_MB = 1024
@@ -236,7 +236,8 @@ class Pipeline(Start):
     def shown(self) -> str:
         """Hash of optional results, which the report shows but does not wait for."""
         explored = [*self.paths.sensitivity.glob("*/*.csv"), *self.paths.regions.glob("*/*.json")]
-        return self.content(*sorted([*explored, self.paths.data / REGIONS_TABLE, CONFORMANCE]))
+        tables = [self.paths.data / REGIONS_TABLE, CONFORMANCE, INTERVENTIONS]
+        return self.content(*sorted([*explored, *tables]))
 
     def code_of(self, rooms: str, script: str) -> str:
         """Return a rule's parameter that reruns it when its code changes."""

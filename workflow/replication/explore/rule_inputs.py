@@ -1,4 +1,7 @@
-"""What the rules of regions depend on; models are imported late: no other target needs them."""
+"""What the rules of regions and interventions depend on.
+
+Models are imported late: no other target needs them.
+"""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -16,6 +19,13 @@ def region_study(root: Path, region: str) -> str:
     from replication.explore.regions.region_model import load_region
 
     return load_region(root, region).study
+
+
+def intervention_studies(root: Path, engine: str) -> list[str]:
+    """Return the studies whose points the interventions on an engine run."""
+    from replication.study.intervention import load_interventions
+
+    return sorted({one.study for one in load_interventions(root) if one.engine == engine})
 
 
 def modern_studies(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:

@@ -25,6 +25,7 @@ from replication.report.charts.experiment import figures_of
 from replication.report.manifest import ARCHIVE, MANIFEST, PAGES, PROVENANCE, RELEASED, manifest
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages import assumptions, evidence, overview
+from replication.report.pages.causes import interventions_view
 from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
@@ -118,6 +119,7 @@ def _write_pages(source: Source, folder: Path) -> None:
     write(
         "method",
         changed=changed,
+        interventions=interventions_view(source.root),
         parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
         downloads=_downloads(source),
         refuted=evidence.refuted_explanations(source),

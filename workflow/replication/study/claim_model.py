@@ -30,6 +30,7 @@ from replication.study.model import (
     reaches,
 )
 from replication.study.position import read_model
+from replication.study.stated_cause import StatedCause, check_stated
 
 #: Keys of a factor's levels; a file may give a single one without a list.
 Levels = Annotated[
@@ -414,6 +415,13 @@ class Finding(Document):
     chart: str | None = None
     """Name of the study's chart that shows the finding, such as `sweep~throughput_bps`."""
     facts: Annotated[dict[Identifier, Fact], Field(min_length=1)]
+    causes: list[StatedCause] = []
+    """Why it is so; a text with "because" needs one."""
+
+    @model_validator(mode="after")
+    def _causes_stated(self) -> Self:
+        check_stated(self.text, self.causes, ("text",))
+        return self
 
     @model_validator(mode="after")
     def _known_placeholders(self) -> Self:

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, Strict, field_validator, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, Strict, field_validator, model_validator
 
 from replication.study.claim_model import Claim, Unjudged, Where
 from replication.study.errors import InputError, Place, check_known
@@ -13,6 +13,7 @@ from replication.study.parameter import MOST_POINTS, Factor, Parameter, Paramete
 from replication.study.position import within
 from replication.study.published import Table
 from replication.study.setup import Setup
+from replication.study.stated_cause import StatedCause, check_stated
 from replication.study.verdict import Change, StudyChange, Subject
 
 ALL_STUDIES = "all"
@@ -42,6 +43,8 @@ CONFORMANCE = Path("data/conformance.csv")
 DIFFERENCES = Path("data/engine_differences.csv")
 #: BBR's share against a loss-based flow beside Ware's law, written by tests/engines/bbr_shares.py.
 BBR_SHARES = Path("data/bbr_shares.csv")
+#: Results of the interventions, which `make interventions` writes.
+INTERVENTIONS = Path("data/interventions.csv")
 #: Names that no study may have.
 RESERVED = frozenset({*REPORT_PAGES, ALL_STUDIES, "available"})
 
@@ -143,13 +146,38 @@ class OriginalSystem(Document):
     repetitions: Text | None = None
 
 
+class Threat(Document):
+    """A threat to a study's conclusions; one without causes may be just its text."""
+
+    text: Text
+    """The threat."""
+    causes: list[StatedCause] = []
+    """Why it is so; a text with "because" needs one."""
+
+    @model_validator(mode="after")
+    def _causes_stated(self) -> Self:
+        check_stated(self.text, self.causes, ("text",))
+        return self
+
+
+#: A file may give a text alone.
+_Threat = Annotated[
+    Threat,
+    BeforeValidator(
+        lambda value: {"text": value} if isinstance(value, str) else value,
+        json_schema_input_type=str | Threat,
+    ),
+]
+
+
 class Notes(Document):
     """Prose on the study's page."""
 
     scope: Text
     easy: Text
     hard: Text
-    threats: list[Text] = []
+    threats: list[_Threat] = []
+    """Each a text, or `text` * with its `causes`."""
     differences: list[Text] = []
 
 

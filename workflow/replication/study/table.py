@@ -81,6 +81,12 @@ DIFFERENCE_COLUMNS = _named(
 )
 #: BBR's share of the link until `until_s`, what Ware's law gives, and how full the queue was.
 BBR_SHARE_COLUMNS = _named("rival buffer_bdp until_s bbr_share law queue_share generation scenario")
+#: Stated causes, switched on and off; `scenarios` is a hash of all runs.
+INTERVENTION_COLUMNS = _named(
+    "intervention sentence place study engine statistic configuration_with configuration_without "
+    "expected measured_with measured_without passing_with passing_without holds generation "
+    "scenarios"
+)
 
 
 def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[AnyRow]]:

@@ -32,6 +32,7 @@ from replication.study.claim_model import (
 )
 from replication.study.published import published_path, read_published
 from replication.study.setup import Setup
+from replication.study.stated_cause import StatedCause
 from replication.study.study import Study
 from replication.study.table import grouped
 from replication.study.verdict import DECIDED, Verdict
@@ -146,6 +147,7 @@ class _Conclusion(NamedTuple):
     text: str
     rests_on: str
     chart: str | None
+    causes: list[StatedCause]
 
 
 def conclusions(source: Source, study: Study, results: Results) -> list[_Conclusion]:
@@ -159,7 +161,8 @@ def conclusions(source: Source, study: Study, results: Results) -> list[_Conclus
         if len(known) == len(finding.facts):
             text = finding.text.format_map({name: words for name, (words, _) in known.items()})
             text = text if all(holds for _, holds in known.values()) else ""
-            found.append(_Conclusion(text, _RESTS_ON[finding.rests_on], finding.chart))
+            rests_on = _RESTS_ON[finding.rests_on]
+            found.append(_Conclusion(text, rests_on, finding.chart, finding.causes))
     return found
 
 

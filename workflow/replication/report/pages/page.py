@@ -25,6 +25,7 @@ from replication.report.charts.data import levels_in_brief, proper, unsaid_unit
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.assumptions import plausible
+from replication.report.pages.causes import Causes
 from replication.report.pages.source import Source
 from replication.study.files import digest_of, write_text
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
@@ -83,6 +84,7 @@ def environment(source: Source) -> jinja2.Environment:
     functions += [shown.percent, shown.published, shown.shade]
     made.filters.update({function.__name__: function for function in functions})
     made.filters.update(
+        causes=Causes(source.root).shown,
         count="{:,}".format,
         duration=lambda seconds: str(datetime.timedelta(seconds=round(seconds))),
         picture=lambda figure: svg_of(figure.specification, figure.id),

@@ -1,0 +1,254 @@
+"""Stated causes rest on experiments that hold or on sources, or are called untested."""
+
+import warnings
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from replication.compare.agreement import EngineDifference, load_differences
+from replication.compare.flow_differences import current_generation
+from replication.design.config import load_study, study_ids
+from replication.engines.catalogue import ENGINES
+from replication.explore import interventions
+from replication.explore.interventions import (
+    check_causes,
+    check_interventions,
+    check_named,
+    current_digest,
+    measure,
+    merge_interventions,
+)
+from replication.report.pages.causes import Causes, read_interventions
+from replication.study.claim_model import load_findings
+from replication.study.errors import InputError
+from replication.study.files import write_text
+from replication.study.intervention import Intervention, load_interventions
+from replication.study.stated_cause import StatedCause, check_stated
+from replication.study.study import INTERVENTIONS, Notes, Threat
+from replication.study.table import INTERVENTION_COLUMNS, write_table
+
+from tests.unit.conftest import ROOT, quantity
+
+class OldExperiment(UserWarning):
+    """An experiment that was not run, or not with its engine's present generation."""
+
+
+def stated():
+    """Return all causes that studies, findings and engine differences state."""
+    causes = []
+    for name in study_ids(ROOT):
+        for text in (*load_study(ROOT, name).notes.threats, *load_findings(ROOT, name)):
+            causes += text.causes
+    for difference in load_differences(ROOT).differences:
+        causes += difference.causes
+    return causes
+
+
+def test_every_stated_intervention_exists_and_holds():
+    known = {one.id for one in load_interventions(ROOT)}
+    named = {cause.intervention for cause in stated() if cause.intervention}
+    assert named <= known
+    failing = {row["intervention"] for row in read_interventions(ROOT) if row["holds"] != "true"}
+    assert not named & failing, "call these causes untested, or correct their sentences"
+
+
+def test_every_intervention_was_run_as_it_is_written():
+    rows = {row["intervention"]: row for row in read_interventions(ROOT)}
+    known = load_interventions(ROOT)
+    check_interventions(ROOT, study_ids(ROOT))
+    ran = [one for one in known if one.id in rows]
+    assert list(rows) == [one.id for one in ran], "run `make interventions`"
+    for one in ran:
+        row = rows[one.id]
+        assert row["scenarios"] == current_digest(ROOT, one), f"{one.id}: `make interventions`"
+        assert (row["sentence"], row["place"]) == (one.sentence, one.place)
+
+
+def test_what_was_not_run_with_the_present_engine_is_named():
+    rows = read_interventions(ROOT)
+    for name in {one.id for one in load_interventions(ROOT)} - {row["intervention"] for row in rows}:
+        # Pages call its cause unknown.
+        text = f"{INTERVENTIONS}: has no row of {name}; run `make interventions`"
+        warnings.warn(text, OldExperiment, stacklevel=1)
+    for row in rows:
+        if row["generation"] != current_generation(ROOT, row["engine"]):
+            text = f"{INTERVENTIONS}: {row['intervention']} is older than {row['engine']}"
+            warnings.warn(f"{text}; run `make interventions`", OldExperiment, stacklevel=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_causal"),
+    [
+        ("Vegas yields because the queue grows.", True),
+        ("Vegas yields, since the queue grows.", True),
+        ("Losses are due to the window.", True),
+        ("The timer has 2 ms since October 2023; bytes are counted since the start.", False),
+        ("Vegas yields.", False),
+    ],
+)
+def test_a_text_that_gives_a_cause_must_name_it(text, is_causal):
+    if is_causal:
+        with pytest.raises(InputError, match="gives a cause"):
+            check_stated(text, [], ("text",))
+        with pytest.raises(ValueError, match="gives a cause"):
+            Threat(text=text)
+    else:
+        assert threats(text, {"text": text}) == [Threat(text=text)] * 2
+    assert Threat(text=text, causes=[StatedCause(source="RFC 9293")]).causes
+
+
+def threats(*values):
+    notes = {"scope": "s", "easy": "e", "hard": "h", "threats": list(values)}
+    return Notes.model_validate(notes).threats
+
+
+def test_a_cause_rests_on_exactly_one_thing():
+    for keys in ({}, {"source": "s", "untested": "u"}):
+        with pytest.raises(ValueError, match="exactly one of intervention, source and untested"):
+            StatedCause(**keys)
+
+
+def test_a_difference_that_was_only_measured_needs_a_cause():
+    document = {
+        "id": "any",
+        "title": "Any",
+        "engines": {"ns3": "a", "ns2": "b"},
+        "shows_in": ["timeouts"],
+        "sources": ["measured on 2026-11-28"],
+    }
+    with pytest.raises(ValueError, match="name under `causes`"):
+        EngineDifference.model_validate(document)
+    EngineDifference.model_validate(document | {"causes": [{"untested": "a guess"}]})
+    EngineDifference.model_validate(document | {"sources": ["measured on 2026-11-28", "RFC 9293"]})
+
+
+def intervention(**changes):
+    document = {
+        "id": "window",
+        "sentence": "The window limits the flow.",
+        "place": "threats",
+        "study": "synthetic",
+        "engine": "ns3",
+        "with_cause": {"words": "20 packets", "set": {"defaults": {"duration_s": 20}}},
+        "without_cause": {"words": "100 packets"},
+        "test": {
+            "kind": "value",
+            "of": quantity(variant="reno", access="slow"),
+            "expect": {"at_most": 1e6},
+        },
+        "gone": {"at_least": 2e6},
+    }
+    return Intervention.model_validate(document | changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"with_cause": {"words": "as without"}}, "both configurations are the same"),
+        (
+            {"test": {"kind": "value", "of": quantity(), "expect": {"published": 1, "factor": 2}}},
+            "expect must have",
+        ),
+    ],
+)
+def test_an_intervention_that_cannot_fail_is_refused(change, words):
+    with pytest.raises(ValueError, match=words):
+        intervention(**change)
+
+
+class Machine:
+    """Gives the same throughput in all runs of a duration."""
+
+    engine = ENGINES["ns3"]
+
+    def __init__(self, throughput):
+        self.throughput = throughput
+
+    def refusal(self, run):
+        return run.refusal
+
+    def results(self, study, points):
+        (run,) = points[0]
+        return SimpleNamespace(value=self.throughput[run.scenario.duration_s])
+
+
+@pytest.mark.parametrize(
+    ("with_cause", "without_cause", "holds"),
+    [(5e5, 3e6, True), (5e5, 5e5, False), (3e6, 3e6, False), (3e6, 5e5, False)],
+)
+def test_the_effect_must_be_there_with_the_cause_and_gone_without(
+    world, monkeypatch, with_cause, without_cause, holds
+):
+    study = world.study()
+    monkeypatch.setattr(interventions, "load_study", lambda root, name: study)
+
+    def values(results, wanted):
+        row = {"engine": "ns3", "replicate": 0, "variant": "reno", "access": "slow"}
+        return pd.DataFrame([row | {"value": results.value}])
+
+    monkeypatch.setattr(interventions, "quantity", values)
+    default_s = study.parameters["duration_s"].value
+    row = measure(ROOT, intervention(), Machine({20: with_cause, default_s: without_cause}))
+    assert row["holds"] is holds
+    assert (row["configuration_with"], row["configuration_without"]) == (
+        "20 packets",
+        "100 packets",
+    )
+
+
+def row_of(name, holds, sentence="The window limits the flow."):
+    row = dict.fromkeys(INTERVENTION_COLUMNS, "")
+    return row | {"intervention": name, "sentence": sentence, "engine": "ns3", "holds": holds}
+
+
+def project(tmp_path, *rows):
+    one = intervention()
+    document = f'{{"schema_version": 1, "interventions": [{one.model_dump_json()}]}}'
+    write_text(tmp_path / "configs/interventions.yaml", document)
+    write_table(tmp_path / INTERVENTIONS, rows, INTERVENTION_COLUMNS)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([row_of("window", "true")], "The window limits the flow."),
+        ([row_of("window", "false")], "We do not know; perhaps: The window limits the flow."),
+        ([], "We do not know; perhaps: The window limits the flow."),
+    ],
+)
+def test_a_cause_is_stated_only_if_its_experiment_holds(tmp_path, rows, words):
+    (shown,) = Causes(project(tmp_path, *rows)).shown([StatedCause(intervention="window")])
+    assert shown.words == words
+    assert shown.intervention == ("window" if rows else "")
+
+
+def test_sources_and_guesses_in_words(tmp_path):
+    causes = [StatedCause(source="RFC 9293"), StatedCause(untested="the timer is coarse")]
+    shown = Causes(project(tmp_path)).shown(causes)
+    assert [one.words for one in shown] == [
+        "Source: RFC 9293.",
+        "We do not know; perhaps the timer is coarse.",
+    ]
+
+
+def test_an_unknown_intervention_is_named(tmp_path):
+    with pytest.raises(InputError, match="'windows' is unknown; there are window"):
+        check_named(project(tmp_path), "x", {"threat 1": [StatedCause(intervention="windows")]})
+
+
+def test_causes_of_all_studies_are_known():
+    for name in study_ids(ROOT):
+        check_causes(ROOT, load_study(ROOT, name))
+
+
+def test_rows_of_engines_that_did_not_run_stay(tmp_path):
+    root = project(tmp_path, row_of("window", "true"), row_of("removed", "true"))
+    (tmp_path / "ns3").mkdir()
+    merge_interventions(root, [tmp_path / "ns3"], tmp_path / "merged.csv")
+    assert (tmp_path / "merged.csv").read_text().count("\n") == 2
+    write_table(
+        tmp_path / "ns3" / INTERVENTIONS.name, [row_of("window", "false")], INTERVENTION_COLUMNS
+    )
+    merge_interventions(root, [tmp_path / "ns3"], tmp_path / "merged.csv")
+    assert ",false," in (tmp_path / "merged.csv").read_text()

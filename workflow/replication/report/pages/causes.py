@@ -1,0 +1,69 @@
+"""Stated causes in words, each with what it rests on, and the table of interventions."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from replication.compare.flow_differences import outdated
+from replication.report.pages.source import read_if_there
+from replication.study.intervention import load_interventions
+from replication.study.stated_cause import StatedCause
+from replication.study.study import INTERVENTIONS
+from replication.study.table import INTERVENTION_COLUMNS, Row
+
+UNKNOWN = "We do not know; perhaps"
+
+
+class ShownCause(NamedTuple):
+    """A cause in words; `intervention` and `note` link its experiment, if there is one."""
+
+    words: str
+    intervention: str = ""
+    note: str = ""
+
+
+def read_interventions(root: Path) -> list[Row]:
+    """Return the rows of the committed table of interventions; none without it."""
+    return read_if_there(root / INTERVENTIONS, INTERVENTION_COLUMNS)
+
+
+class Causes:
+    """Puts stated causes into words by the results of their experiments."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @cached_property
+    def _sentences(self) -> dict[str, str]:
+        return {one.id: one.sentence for one in load_interventions(self.root)}
+
+    @cached_property
+    def _rows(self) -> dict[str, Row]:
+        return {row["intervention"]: row for row in read_interventions(self.root)}
+
+    def shown(self, causes: Iterable[StatedCause]) -> list[ShownCause]:
+        """Return causes in words."""
+        return [self._shown(cause) for cause in causes]
+
+    def _shown(self, cause: StatedCause) -> ShownCause:
+        if cause.source:
+            return ShownCause(f"Source: {cause.source}.")
+        if cause.intervention is None:
+            return ShownCause(f"{UNKNOWN} {cause.untested}.")
+        name = cause.intervention
+        sentence, row = self._sentences.get(name), self._rows.get(name)
+        if sentence is None:
+            # Named by a release's study, and removed since.
+            return ShownCause("We do not know.")
+        if row is None:
+            return ShownCause(f"{UNKNOWN}: {sentence}")
+        if row["holds"] == "true":
+            return ShownCause(sentence, name, "tested")
+        return ShownCause(f"{UNKNOWN}: {sentence}", name, "its experiment does not confirm it")
+
+
+def interventions_view(root: Path) -> dict[str, Any]:
+    """Return the rows of the table of interventions, and engines that are older in it."""
+    rows: Sequence[Row] = read_interventions(root)
+    return {"rows": rows, "outdated": [old.engine for old in outdated(root, rows)]}
