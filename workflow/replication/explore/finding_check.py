@@ -5,7 +5,7 @@ from pathlib import Path
 from replication.design.study_check import Points, check_test
 from replication.explore.regions.region_model import load_region, region_names
 from replication.study.claim_model import Fact, findings_path, load_findings
-from replication.study.errors import check_known
+from replication.study.errors import InputError, check_known
 from replication.study.position import located, within
 from replication.study.study import Study
 

@@ -22,7 +22,6 @@ from replication.report.pages.evidence import explanation_of
 from replication.report.pages.page import short_title
 from replication.report.pages.source import LABELS, Source, of_study
 from replication.study.claim_model import (
-    Condition,
     Fact,
     PublishedRun,
     Quantity,
