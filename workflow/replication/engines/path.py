@@ -69,7 +69,7 @@ class TcpPath(NamedTuple):
 
 
 def limit_packets(queue: Queue, packet_bytes: int) -> float:
-    """Return how many packets of a size a queue holds by its limit."""
+    """Return how many full packets a queue holds by its limit."""
     match queue:
         case Cake():
             return queue.memory_limit_bytes / packet_bytes
