@@ -97,7 +97,9 @@ AT_LEAST_HALF = Condition(at_least=0.5)
         ([1.20], Verdict.REPRODUCED),
         # of fewer than five runs all have to pass
         ([1.20, 1.21, 1.19, 0.95], Verdict.DIRECTION_ONLY),
-        # of five or more 80 %, and the whole interval
+        # and the whole interval
+        ([3.00, 1.01, 1.01], Verdict.DIRECTION_ONLY),
+        # of five or more 80 %
         ([1.20, 1.21, 1.19, 1.20, 0.99], Verdict.REPRODUCED),
         ([1.10] * 7 + [0.99] * 3, Verdict.DIRECTION_ONLY),
         ([3.00, 1.01, 1.01, 1.01, 1.01], Verdict.DIRECTION_ONLY),
