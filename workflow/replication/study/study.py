@@ -320,8 +320,8 @@ class Study(Document):
         for one in self.experiments:
             decidable |= {f"{one.id}/{name}" for name in parameters_of(self, one)}
         for number, decision in enumerate(self.textbook):
-            place = "textbook", number, "parameter"
-            check_known("textbook: parameter", [decision.parameter], decidable, place)
+            key = "textbook", number, "parameter"
+            check_known("textbook: parameter", [decision.parameter], decidable, key)
         for one in self.experiments:
             known = parameters_of(self, one)
             for factor in one.factors:

@@ -167,7 +167,8 @@ class Surface:
     def cannot_differ(self, places: Numbers) -> NDArray[np.bool_]:
         """Return where the alternatives cannot differ: as in the nearest run."""
         squares = ((places[:, None, :] - self.places[None, :, :]) ** 2).sum(axis=2)
-        return self.alike[squares.argmin(axis=1)]
+        nearest: NDArray[np.bool_] = self.alike[squares.argmin(axis=1)]
+        return nearest
 
     def shares(self) -> dict[str, float]:
         """Return the shares of the area in which the claim holds, fails, and is undecided.
