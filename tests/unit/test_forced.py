@@ -19,9 +19,8 @@ from replication.verdicts.sample import Coverage
 
 from tests.unit.conftest import ROOT, SEGMENT_BYTES, sampled, study_document
 
-PLANTED = {
-    one["id"]: one for one in read_yaml(Path(__file__).parent / "planted_forced.yaml")["claims"]
-}
+CLAIMS = read_yaml(Path(__file__).parent / "planted_forced.yaml")["claims"]
+PLANTED = {planted["id"]: planted for planted in CLAIMS}
 PLACES = ["slow", "mid", "fast"]
 OUTCOMES = {
     "cannot fail": (Verdict.NOT_TESTABLE, ReasonCode.SETUP_FORCES_IT),
