@@ -117,7 +117,10 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
             "(buffer 0.3 BDP and delay 100 ms) lies where it fails (probability 0.01).",
         ),
         # The middle of a row of two cells, as the border is at 1 BDP.
-        (WORDS.details(result(), PANEL), "it fails below 1 BDP (ratio 0.5) and it holds above 1 BDP"),
+        (
+            WORDS.details(result(), PANEL),
+            "Delay 100 ms: it fails below 1 BDP (ratio 0.5) and it holds above 1 BDP.",
+        ),
         (
             WORDS.details(result(), ALIKE),
             "cannot be tested in 25 % (the alternatives cannot differ), and is undecided in 0 %.",
