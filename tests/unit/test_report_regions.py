@@ -119,7 +119,7 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
         # The middle of a row of two cells, as the border is at 1 BDP.
         (
             WORDS.details(result(), PANEL),
-            "it fails below 1 BDP (ratio 0.5) and it holds above 1 BDP",
+            "Delay 100 ms: it fails below 1 BDP (ratio 0.5) and it holds above 1 BDP.",
         ),
         (
             WORDS.details(result(), ALIKE),
