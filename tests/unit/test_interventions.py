@@ -29,6 +29,7 @@ from replication.study.table import INTERVENTION_COLUMNS, write_table
 
 from tests.unit.conftest import ROOT, quantity
 
+
 class OldExperiment(UserWarning):
     """An experiment that was not run, or not with its engine's present generation."""
 
@@ -66,7 +67,8 @@ def test_every_intervention_was_run_as_it_is_written():
 
 def test_what_was_not_run_with_the_present_engine_is_named():
     rows = read_interventions(ROOT)
-    for name in {one.id for one in load_interventions(ROOT)} - {row["intervention"] for row in rows}:
+    ran = {row["intervention"] for row in rows}
+    for name in sorted({one.id for one in load_interventions(ROOT)} - ran):
         # Pages call its cause unknown.
         text = f"{INTERVENTIONS}: has no row of {name}; run `make interventions`"
         warnings.warn(text, OldExperiment, stacklevel=1)
