@@ -10,4 +10,4 @@ from replication.verdicts.evaluate import evaluate_study
 name, folder = snakemake.wildcards.study, Path(snakemake.output.verdicts).parent
 with job(snakemake, f"judging {name}"):
     study, published = load_study(ROOT, name), Path(snakemake.input.published)
-    evaluate_study(study, published, [Results.load(DATA, name)], folder)
+    evaluate_study(study, published, Results.load_each(DATA, name), folder)

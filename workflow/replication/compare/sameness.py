@@ -23,6 +23,7 @@ from replication.simulate.store import Store
 from replication.study.errors import InputError
 from replication.study.files import digest_of
 from replication.study.scenario import Scenario, TcpFlow
+from replication.study.setup import Setup
 
 #: Tiers whose runs may be stored.
 _TIERS = ("quick", "paper")
@@ -144,7 +145,7 @@ class Sameness:
             study = load_study(self.root, name)
             for tier in _TIERS:
                 for run in design_study(study, load_tier(self.root, tier), [self.engine.name]):
-                    if not run.refusal:
+                    if not run.refusal and run.setup is Setup.DEFAULTS:
                         kinds.setdefault(_kind(run), []).append(run)
         return kinds
 

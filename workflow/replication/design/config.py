@@ -44,6 +44,11 @@ class Extent(Document):
     """Limit of a run's CPU time. Longer runs are shortened, but not below the windows and counts
     of published numbers."""
 
+    textbook: Literal["none", "primary", "all"] | list[Identifier] = "none"
+    """Where studies with two set-ups run the textbook set-up too: on their `primary` engine (on the
+    first one if that is not run), on `all` engines, or, as a list, those studies on all engines. It
+    has as many replicates as the defaults."""
+
     @model_validator(mode="after")
     def _last_is_open(self) -> Self:
         *steps, last = (r.cost_below_s for r in self.replicates)

@@ -1,24 +1,29 @@
 """The design: the points, replicates and scenarios of a study, and its batches."""
 
+import functools
 import heapq
 import itertools
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from replication.design.config import Extent
+from replication.design.textbook import Bottleneck, apply_rule, bottlenecks, window_bytes
 from replication.engines.catalogue import ENGINES, chosen_engine
-from replication.engines.model import Engine, link_crossings
+from replication.engines.model import Engine, crossings_by_link
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import COUNTS
 from replication.study.errors import InputError, Place
 from replication.study.files import digest_of, write_text
 from replication.study.parameter import Factor, Level
+from replication.study.position import within
+from replication.study.printed import printed_settings
 from replication.study.scenario import Scenario
+from replication.study.setup import Setup
 from replication.study.study import Experiment, Study
 from replication.study.table import DESIGN_COLUMNS
 from replication.study.template import TemplateError, instantiate, replicate_seed
@@ -47,6 +52,7 @@ class Run:
     cost_s: float
     replicates: int = 1
     whole_s: float = 0.0
+    setup: Setup = Setup.DEFAULTS
 
     @property
     def point(self) -> str:
@@ -95,14 +101,18 @@ def scenario_at(
     replicate: int = 0,
     limit_s: float | None = None,
     engine: str = "",
+    setup: Setup = Setup.DEFAULTS,
 ) -> Scenario:
-    """Return the scenario of a point on an engine, if given; InputError names the point."""
-    parameters = values_of(study, experiment, replicate, engine) | dict(values)
+    """Return the scenario of a point on an engine, if given; InputError names the point.
+
+    Under the textbook set-up it has the study's decisions, but not yet the rule (`TextbookRule`).
+    """
+    parameters = values_of(study, experiment, replicate, engine, setup) | dict(values)
     try:
         seed = replicate_seed(study.id, experiment.id, replicate)
         return instantiate(experiment, parameters, seed, limit_s)
     except TemplateError as error:
-        place = _written_at(study, experiment, levels, engine, error.place or ())
+        place = _written_at(study, experiment, levels, engine, error.place or (), setup)
         raise InputError(f"{point_text(levels)}, {error}", place) from None
 
 
@@ -112,7 +122,12 @@ def point_text(levels: Mapping[str, str]) -> str:
 
 
 def _written_at(
-    study: Study, experiment: Experiment, levels: Mapping[str, str], engine: str, place: Place
+    study: Study,
+    experiment: Experiment,
+    levels: Mapping[str, str],
+    engine: str,
+    place: Place,
+    setup: Setup,
 ) -> Place:
     """Return the place of a template's value in a study: at a point it may be a parameter's."""
     if not place or not str(place[0]).startswith("$"):
@@ -125,8 +140,39 @@ def _written_at(
             return (*own, "factors", factor.id, "levels", key, "set", name, *rest)
     if name in study.substituted(engine):
         return ("substitutions", engine, "set", name, *rest)
+    if setup is Setup.TEXTBOOK:
+        for number, decision in enumerate(study.textbook):
+            if name in decision.value_for(experiment.id):
+                return ("textbook", number, "value", *rest)
     where = (*own, "parameters") if name in experiment.parameters else ("parameters",)
     return (*where, name, "value", *rest)
+
+
+class TextbookRule:
+    """The textbook set-up of an experiment: scenarios by the rule, with one window at all points."""
+
+    def __init__(self, study: Study, experiment: Experiment) -> None:
+        self._study, self._experiment = study, experiment
+        monitored: list[Bottleneck] = []
+        for levels, values in combinations(experiment.factors):
+            first = scenario_at(study, experiment, levels, values, setup=Setup.TEXTBOOK)
+            with within("experiments", experiment.id, words=f"experiment {experiment.id}"):
+                printed = printed_settings(study, experiment, levels, values)
+                monitored += bottlenecks(first, printed)
+        self.window_bytes = window_bytes(monitored)
+
+    def scenario(
+        self,
+        levels: Mapping[str, str],
+        values: Mapping[str, Any],
+        replicate: int = 0,
+        limit_s: float | None = None,
+        engine: str = "",
+    ) -> Scenario:
+        """Return the scenario of a point by the rule; arguments as for `scenario_at`."""
+        at = self._study, self._experiment, levels, values
+        scenario = scenario_at(*at, replicate, limit_s, engine, Setup.TEXTBOOK)
+        return apply_rule(scenario, self.window_bytes, printed_settings(*at))
 
 
 def design_study(
@@ -138,11 +184,29 @@ def design_study(
     first_alone: bool = False,
 ) -> list[Run]:
     """Return every run of `study`, or first replicates alone; InputError names an invalid point."""
-    chosen = [chosen_engine(name, ns3_version) for name in engines]
+    on = engines_by_setup(study, tier, engines)
+    chosen = {
+        setup: [chosen_engine(name, ns3_version) for name in names] for setup, names in on.items()
+    }
     runs: list[Run] = []
     for experiment in study.experiments:
-        runs += _runs(study, experiment, tier, chosen, first_alone)
+        points = list(_points(study, experiment, tier))
+        for setup, its_engines in chosen.items():
+            runs += _runs(study, experiment, tier, points, setup, its_engines, first_alone)
     return runs
+
+
+def engines_by_setup(study: Study, tier: Extent, engines: list[str]) -> dict[Setup, list[str]]:
+    """Return the engines that run each set-up of a study, of those that the configuration has."""
+    found = {Setup.DEFAULTS: engines}
+    if Setup.TEXTBOOK not in study.setups or tier.textbook == "none" or not engines:
+        return found
+    primary = study.original_system.engine
+    if tier.textbook == "primary":
+        found[Setup.TEXTBOOK] = [primary if primary in engines else engines[0]]
+    elif tier.textbook == "all" or study.id in tier.textbook:
+        found[Setup.TEXTBOOK] = engines
+    return found
 
 
 class _Point(NamedTuple):
@@ -164,20 +228,33 @@ def _points(study: Study, experiment: Experiment, tier: Extent) -> Iterator[_Poi
 
 
 def _runs(
-    study: Study, experiment: Experiment, tier: Extent, engines: list[Engine], first_alone: bool
+    study: Study,
+    experiment: Experiment,
+    tier: Extent,
+    points: list[_Point],
+    setup: Setup,
+    engines: list[Engine],
+    first_alone: bool,
 ) -> Iterator[Run]:
-    points = list(_points(study, experiment, tier))
+    """Yield the runs of a set-up; they have the lengths and numbers of runs of the defaults."""
     least = {engine.name: _least_count(engine, experiment, tier, points) for engine in engines}
+    make: Callable[..., Scenario] = functools.partial(scenario_at, study, experiment)
+    if setup is Setup.TEXTBOOK:
+        make = TextbookRule(study, experiment).scenario
     for point in points:
-        crossings, made = link_crossings(point.first), {(0, ""): point.first}
+        first = point.first
+        if setup is not Setup.DEFAULTS:
+            first = make(point.levels, point.values, 0, point.limit_s)
+        whole_s = first.duration_s if point.limit_s is None else point.whole_s
+        crossings, made = crossings_by_link(first), {(0, ""): first}
         for engine in engines:
             count = max(least[engine.name], tier.replicates_for(engine.nominal_cost_s(point.first)))
             # Engines without a substitution share scenarios.
             own = engine.name if study.substituted(engine.name) else ""
             for replicate in range(1 if first_alone else count):
                 if (replicate, own) not in made:
-                    at = experiment, point.levels, point.values
-                    made[replicate, own] = scenario_at(study, *at, replicate, point.limit_s, own)
+                    at = point.levels, point.values
+                    made[replicate, own] = make(*at, replicate, point.limit_s, own)
                 scenario = made[replicate, own]
                 yield Run(
                     study=study.id,
@@ -188,9 +265,10 @@ def _runs(
                     scenario=scenario,
                     scenario_id=scenario.id,
                     refusal=engine.refusal(scenario),
-                    cost_s=engine.cost_s(crossings),
+                    cost_s=engine.cost_s(scenario, crossings),
                     replicates=count,
-                    whole_s=point.whole_s,
+                    whole_s=whole_s,
+                    setup=setup,
                 )
 
 
@@ -283,6 +361,7 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
         {
             **{"study": run.study, "experiment": run.experiment, "point": run.point},
             **{"levels": json.dumps(run.levels), "replicate": run.replicate, "engine": run.engine},
+            "setup": run.setup,
             **{"scenario": run.scenario_id, "supported": not run.refusal, "reason": run.refusal},
             "batch": batch_of.get((run.engine, run.scenario_id), ""),
             "cost_s": round(run.cost_s, 3),
@@ -309,12 +388,13 @@ _RANDOM_CONTROL, _RANDOM_ENGINE = "bbr", "ns2"
 
 def repeat_warnings(runs: Iterable[Run]) -> Iterator[str]:
     """Yield a sentence for each experiment with points whose replicates are identical."""
-    replicates: dict[tuple[str, str, str], list[Scenario]] = defaultdict(list)
+    replicates: dict[tuple[str, ...], list[Scenario]] = defaultdict(list)
     for run in runs:
         if run.engine != _RANDOM_ENGINE and not run.refusal:
-            replicates[run.experiment, run.point, run.engine].append(run.scenario)
+            at = run.experiment, run.point, run.engine, run.setup
+            replicates[at].append(run.scenario)
     points: dict[str, set[str]] = defaultdict(set)
-    for (experiment, point, _), scenarios in replicates.items():
+    for (experiment, point, *_), scenarios in replicates.items():
         if len(scenarios) > 1 and _repeat(scenarios):
             points[experiment].add(point)
     for experiment, identical in points.items():

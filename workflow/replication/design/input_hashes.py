@@ -20,7 +20,8 @@ from replication.study.scenario import canonical_json
 #: Keys of a study that determine its runs and verdicts.
 _DECISIVE = {"parameters", "substitutions", "experiments", "tables", "claims"}
 PACKAGE = Path(__file__).parents[1]
-_SIMULATE = ("study", "engines", "simulate", "design/config.py", "design/design.py")
+_DESIGN = ("design/config.py", "design/design.py", "design/textbook.py")
+_SIMULATE = ("study", "engines", "simulate", *_DESIGN)
 _JUDGE = (*_SIMULATE, "metrics", "verdicts", "compare", "explore")
 _REPORT = ("report", "lab.py")
 

@@ -8,7 +8,14 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from replication.design.config import Config, load_study, load_tier, study_files
-from replication.design.design import Batch, batch_cost, batch_runs, design_study, repeat_warnings
+from replication.design.design import (
+    Batch,
+    batch_cost,
+    batch_runs,
+    design_study,
+    engines_by_setup,
+    repeat_warnings,
+)
 from replication.design.input_hashes import code, value_hash
 from replication.design.notebook_names import notebook_names
 from replication.design.study_check import check_series, check_study
@@ -19,6 +26,7 @@ from replication.study.files import digest_of, sha256_of, write_text
 from replication.study.position import located
 from replication.study.published import published_path
 from replication.study.scenario import Host
+from replication.study.setup import Setup
 
 #: The kept plan, below the project's folder.
 KEPT = Path("data/reproduced/plan.json")
@@ -28,7 +36,7 @@ KEPT = Path("data/reproduced/plan.json")
 class StudyPlan:
     """The runs of a study, and what else its rules depend on.
 
-    `features` is a hash of the features that are computed when its runs are collected.
+    `setups` are the engines of each set-up. `features` is a hash of the features that are computed when its runs are collected.
     """
 
     original_engine: str
@@ -36,9 +44,14 @@ class StudyPlan:
     has_traces: bool
     features: str
     points: int
+    setups: dict[Setup, list[str]]
     timer_hz: list[int]
     warnings: list[str]
     batches: list[Batch]
+
+    def in_words(self) -> str:
+        """Return the set-ups and their engines, for readers."""
+        return " and ".join(f"{setup} on {', '.join(on)}" for setup, on in self.setups.items())
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ class Plan:
         for name, study in self.studies.items():
             done, total, remaining_s = count_runs(self.totals(stores, name))
             yield (
-                f"{name}: {study.points} points, {total} scenarios in {len(study.batches)} "
+                f"{name}: {study.points} points, {study.in_words()}, {total} scenarios in {len(study.batches)} "
                 f"batches, {done} done; about {remaining_s:.0f} s of CPU remaining"
             )
             yield from (f"warning: {name}, {warning}" for warning in study.warnings)
@@ -114,6 +127,7 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
             has_traces=has_traces(study),
             features=digest_of(features.encode())[:16],
             points=len({(run.experiment, run.point) for run in own}),
+            setups=engines_by_setup(study, tier, list(named)),
             timer_hz=sorted({run.scenario.host.timer_hz for run in own if not run.refusal}),
             warnings=list(repeat_warnings(own)),
             batches=batch_runs(own, named, target_s),

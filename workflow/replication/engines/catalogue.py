@@ -333,6 +333,8 @@ NS2 = Engine(
     cubic_beta=_NS2_CUBIC_BETA,
     cubic_hystart=False,
     cost=(0.13, 1.3e-6),
+    # A jittered packet calls Tcl (workflow/engines/ns2/README.md).
+    jitter_cost_s=15e-6,
     nominal_cost=(0.13, 1e-6),
     shared=True,
     missing=lambda root: [] if shutil.which("ns") else ["ns2"],

@@ -54,6 +54,8 @@ class Engine:
         Whether the input file is JSON, or lines.
     cost, nominal_cost : tuple of float
         CPU seconds of a run and of a packet on a link: measured, high rather than low; and fixed.
+    jitter_cost_s : float
+        CPU seconds of a packet on a link with jitter, in addition.
     cubic_beta, cubic_hystart : float, bool
         Defaults of CUBIC.
     released : str
@@ -81,6 +83,7 @@ class Engine:
     refuse_scenario: Callable[[Scenario], Refusals]
     cost: tuple[float, float]
     nominal_cost: tuple[float, float]
+    jitter_cost_s: float = 0.0
     cubic_beta: float = 0.7
     cubic_hystart: bool = True
     released: str = ""
@@ -194,10 +197,11 @@ class Engine:
                 f"ENGINES={self.name}`, or apt-get install {' '.join(packages)}"
             )
 
-    def cost_s(self, crossings: float) -> float:
-        """Return the expected CPU seconds of a run with this number of `link_crossings`."""
+    def cost_s(self, scenario: Scenario, crossings: Mapping[str, float]) -> float:
+        """Return the expected CPU seconds of a run with these `crossings_by_link`."""
         base_s, crossing_s = self.cost
-        return base_s + crossing_s * crossings
+        jittered = sum(crossings[link.id] for link in scenario.links if link.jitter_s)
+        return base_s + crossing_s * sum(crossings.values()) + self.jitter_cost_s * jittered
 
     def nominal_cost_s(self, scenario: Scenario) -> float:
         """Return the fixed cost by which tiers choose lengths and numbers of runs."""
@@ -244,7 +248,12 @@ _Hop = tuple[str, str]
 
 
 def link_crossings(scenario: Scenario) -> float:
-    """Estimate how often packets and acknowledgements cross a link.
+    """Estimate how often packets and acknowledgements cross a link."""
+    return sum(crossings_by_link(scenario).values())
+
+
+def crossings_by_link(scenario: Scenario) -> dict[str, float]:
+    """Estimate how often packets and acknowledgements cross each link.
 
     CBR sends at its rate. TCP sends as its window or path allows; where a link cannot carry all,
     TCP flows share what CBR does not use, in proportion.
@@ -265,12 +274,12 @@ def link_crossings(scenario: Scenario) -> float:
         sent.append((flow, path, bps))
         for link, way in path:
             used[link.id, way] += bps
-    crossings = 0.0
+    crossings = {link.id: 0.0 for link in scenario.links}
     for flow, path, bps in sent:
         if isinstance(flow, CbrFlow):
             for link, _ in path:
                 bps = min(bps, link.peak_bps)  # what a link cannot carry ends there
-                crossings += bps * scenario.duration_s / (8 * flow.packet_bytes)
+                crossings[link.id] += bps * scenario.duration_s / (8 * flow.packet_bytes)
             continue
         shares = [
             max(link.peak_bps - cbr_bps[link.id, way], _LEAST_SHARE * link.peak_bps)
@@ -282,7 +291,8 @@ def link_crossings(scenario: Scenario) -> float:
         packet_bytes = merged * (flow.segment_bytes + TCP_IP_HEADER_BYTES)
         packets = bps * scenario.duration_s / (8 * packet_bytes)
         acknowledged = 1 + min(1.0, merged / flow.delayed_ack_segments)
-        crossings += acknowledged * packets * len(path)
+        for link, _ in path:
+            crossings[link.id] += acknowledged * packets
     return crossings
 
 

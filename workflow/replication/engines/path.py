@@ -53,7 +53,7 @@ class TcpPath(NamedTuple):
             rtt_s=2 * sum(link.delay_s for link, _ in hops),
             segment_bytes=flow.segment_bytes,
             packet_bytes=flow.packet_bytes,
-            queue_packets=_limit_packets(queue, flow.packet_bytes),
+            queue_packets=limit_packets(queue, flow.packet_bytes),
             loss=random_loss(hops),
             active_s=min(f.stop_s for f in flows) - max(f.start_s for f in flows),
         )
@@ -68,7 +68,8 @@ class TcpPath(NamedTuple):
         return 8 * self.segment_bytes * window_segments / (self.rtt_s * self.rate_bps)
 
 
-def _limit_packets(queue: Queue, packet_bytes: int) -> float:
+def limit_packets(queue: Queue, packet_bytes: int) -> float:
+    """Return how many full packets a queue holds by its limit."""
     match queue:
         case Cake():
             return queue.memory_limit_bytes / packet_bytes

@@ -5,7 +5,7 @@ study's claims, tables, congestion checks and engine comparisons, and the series
 new window is computed from the batches, without simulating again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,12 @@ def drawn_runs(study: Study, design: pd.DataFrame) -> pd.DataFrame:
         if experiment.type not in DRAWN_WHOLE:
             rows = rows.drop_duplicates(["point", "engine"])
         parts.append(rows[RUN].assign(delayed=experiment.type == _DELAYED))
-    runs = pd.concat(parts).sort_values("delayed", kind="stable")
+    return _each_once(pd.concat(parts))
+
+
+def _each_once(drawn: pd.DataFrame) -> pd.DataFrame:
+    """Return each run once; its delay is drawn if any experiment draws it."""
+    runs = drawn.sort_values("delayed", kind="stable")
     return runs.drop_duplicates(RUN, keep="last", ignore_index=True)
 
 
@@ -84,19 +89,16 @@ def collect_study(study: Study, data: Path) -> None:
     """Write a study's flows, features and series as Parquet files from the batches in `data`."""
     folder, batches = data / "results" / study.id, _batches(data, study.id)
     _write(_read(data, batches, "flows"), FLOW_KEYS, folder / "flows.parquet")
-    results = Results.load(data, study.id)
-    wanted, drawn = wanted_quantities(study), drawn_runs(study, results.design)
+    by_setup = Results.load_each(data, study.id)
+    wanted = wanted_quantities(study)
+    drawn = _each_once(pd.concat(drawn_runs(study, results.design) for results in by_setup))
     features, series = [], []
     for together, samples in _together(data, batches):
         runs = _read(data, together, "flows", columns=RUN).to_pandas().drop_duplicates()
-        sampled = SampledResults(
-            study_id=study.id,
-            design=results.design.merge(runs, on=RUN),
-            flows=results.flows.merge(runs, on=RUN),
-            scenarios={name: results.scenarios[name] for name in runs["scenario"].unique()},
-            read_series=samples.to_pandas,
-        )
-        features.append(features_of(sampled, wanted))
+        for results in by_setup:
+            part = _part(results, runs, samples.to_pandas)
+            if not part.design.empty:
+                features.append(features_of(part, wanted))
         shown = samples.to_pandas().astype(_TEXTS).merge(drawn, on=RUN)
         shown["delay_s"] = shown["delay_s"].where(shown["delayed"])
         series.append(shown)
@@ -105,7 +107,25 @@ def collect_study(study: Study, data: Path) -> None:
         (series, SERIES_COLUMNS, SERIES_KEYS, "series.parquet"),
     ):
         frame = pd.concat(frames, ignore_index=True)[list(columns)]
+        if name == "features.parquet":
+            # Set-ups may share a run.
+            frame = frame.drop_duplicates(list(FEATURE_COLUMNS[:-1]))
         _write(pa.Table.from_pandas(frame, preserve_index=False), keys, folder / name)
+
+
+def _part(
+    results: Results, runs: pd.DataFrame, read_series: Callable[[], pd.DataFrame]
+) -> SampledResults:
+    """Return the results of those `runs` that are of the results' set-up, with their series."""
+    design = results.design.merge(runs, on=RUN)
+    return SampledResults(
+        study_id=results.study_id,
+        design=design,
+        flows=results.flows.merge(runs, on=RUN),
+        scenarios={name: results.scenarios[name] for name in design["scenario"].unique()},
+        setup=results.setup,
+        read_series=read_series,
+    )
 
 
 def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResults:

@@ -44,8 +44,8 @@ def window_name(window_s: Window) -> str:
 class Results:
     """Everything that was run for one study under one set-up.
 
-    `design` has a row for each run: experiment, point, levels (dict), replicate, engine, scenario,
-    supported, reason; `flows` one for each scenario, engine and flow. `scenarios` are JSON
+    `design` has a row for each run: experiment, point, levels (dict), replicate, engine, setup,
+    scenario, supported, reason; `flows` one for each scenario, engine and flow. `scenarios` are JSON
     documents by id. The Parquet files have features, and the series that charts draw. `memo`
     caches quantities and runs, which claims and cells share.
     """
@@ -60,8 +60,8 @@ class Results:
     setup: Setup = Setup.DEFAULTS
 
     @classmethod
-    def load(cls, data: Path, study_id: str) -> Self:
-        """Load a study's results from `data`; InputError names what is missing or damaged."""
+    def load(cls, data: Path, study_id: str, setup: Setup = Setup.DEFAULTS) -> Self:
+        """Load a study's results under a set-up; InputError names what is missing or damaged."""
         folder = data / "results" / study_id
         described = data / "design" / "scenarios" / f"{study_id}.json"
         scenarios, runs = read_json(described), _read_design(data / "design" / f"{study_id}.csv")
@@ -69,8 +69,17 @@ class Results:
         if unknown:
             raise InputError(f"{described}: has no scenario {unknown[0]}; run `make report`")
         flows = _read_flows(folder / "flows.parquet")
+        runs = runs[runs["setup"] == setup].reset_index(drop=True)
+        flows = flows[flows["scenario"].isin(runs["scenario"])].reset_index(drop=True)
+        scenarios = {name: scenarios[name] for name in runs["scenario"] if name in scenarios}
         paths = (folder / "features.parquet", folder / "series.parquet")
-        return cls(study_id, runs, flows, scenarios, *paths)
+        return cls(study_id, runs, flows, scenarios, *paths, setup=setup)
+
+    @classmethod
+    def load_each(cls, data: Path, study_id: str) -> list[Self]:
+        """Load a study's results under each set-up of its design, the defaults first."""
+        designed = set(_read_design(data / "design" / f"{study_id}.csv")["setup"])
+        return [cls.load(data, study_id, setup) for setup in Setup if setup in designed]
 
     @property
     def engines(self) -> list[str]:

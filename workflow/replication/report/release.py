@@ -175,7 +175,9 @@ def restore(released: Path, folder: Path) -> None:
     verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
     for path in sorted((released / "design").glob("*.parquet")):
-        study, design = path.stem, read_parquet(path).to_pylist()
+        # Until the next release designs have no set-up: all runs are of the defaults.
+        study, defaults = path.stem, {"setup": Setup.DEFAULTS}
+        design = [defaults | row for row in read_parquet(path).to_pylist()]
         tables.write_table(folder / "design" / f"{study}.csv", design, tables.DESIGN_COLUMNS)
         _write_scenarios(released, study, design, provenance, folder)
         own = folder / "evaluation" / study

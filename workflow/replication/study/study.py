@@ -4,14 +4,15 @@ import math
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import Field, JsonValue, Strict, field_validator, model_validator
 
 from replication.study.claim_model import Claim, Unjudged, Where
 from replication.study.errors import InputError, check_known
-from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
+from replication.study.model import LINE, Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
 from replication.study.position import within
 from replication.study.published import Table
+from replication.study.setup import Setup
 from replication.study.verdict import Change, StudyChange, Subject
 
 ALL_STUDIES = "all"
@@ -142,6 +143,23 @@ class Substitution(Document):
     """Why the engine does not support the study's value."""
 
 
+class Decision(Document):
+    """A value of the textbook set-up that its rule does not give."""
+
+    parameter: Annotated[str, LINE]
+    """A parameter, or `experiment/parameter` for one experiment; a level that sets it has
+    priority."""
+    value: JsonValue
+    """Its value under the textbook set-up."""
+    reason: Text
+    """Why this value, from documents and not from results."""
+
+    def value_for(self, experiment: str) -> dict[str, JsonValue]:
+        """Return the parameter's value in an experiment; nothing if it is for another one."""
+        *named, parameter = self.parameter.split("/")
+        return {parameter: self.value} if named in ([], [experiment]) else {}
+
+
 class Study(Document):
     """One paper."""
 
@@ -163,6 +181,11 @@ class Study(Document):
     """Parameters of all experiments."""
     substitutions: list[Substitution] = []
     """Values that single engines run instead of values that they do not support."""
+    setups: Annotated[list[Annotated[Setup, Strict(False)]], Field(min_length=1)] = list(Setup)
+    """Set-ups that the study runs under: `defaults`, and `textbook` too unless real hosts were
+    measured."""
+    textbook: list[Decision] = []
+    """Values that are decided by name for the textbook set-up."""
     experiments: Annotated[list[Experiment], Field(min_length=1)]
     """Factorials of points to run."""
     tables: list[Table] = []
@@ -191,6 +214,10 @@ class Study(Document):
             if any(sentence.id == claim.id for sentence in self.unjudged):
                 raise InputError(f"duplicate claim: {claim.id!r}", ("unjudged", claim.id))
         unique((s.engine for s in self.substitutions), "substitution", "substitutions")
+        unique((d.parameter for d in self.textbook), "decision", "textbook")
+        unique(self.setups, "set-up", "setups")
+        if Setup.DEFAULTS not in self.setups:
+            raise InputError("setups: must have defaults; add it", ("setups",))
         self._check_parameters()
         for claim in self.claims:
             for place, quantity in claim.placed_quantities():
@@ -226,6 +253,13 @@ class Study(Document):
         """Return the values that an engine runs instead of the study's, by parameter."""
         return next((s.set for s in self.substitutions if s.engine == engine), {})
 
+    def decided(self, experiment: str) -> dict[str, JsonValue]:
+        """Return the values that are decided for the textbook set-up of an experiment."""
+        values: dict[str, JsonValue] = {}
+        for decision in self.textbook:
+            values |= decision.value_for(experiment)
+        return values
+
     def experiment(self, name: str) -> Experiment:
         """Return the experiment called `name`; KeyError without one."""
         return {experiment.id: experiment for experiment in self.experiments}[name]
@@ -234,6 +268,10 @@ class Study(Document):
         for own in self.substitutions:
             named = f"substitution on {own.engine}: parameter"
             check_known(named, own.set, self.parameters, ("substitutions", own.engine, "set"))
+        named = [f"{e.id}/{name}" for e in self.experiments for name in parameters_of(self, e)]
+        for number, decision in enumerate(self.textbook):
+            place = "textbook", number, "parameter"
+            check_known("textbook: parameter", [decision.parameter], {*self.parameters, *named}, place)
         for one in self.experiments:
             known = parameters_of(self, one)
             for factor in one.factors:

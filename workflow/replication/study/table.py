@@ -29,7 +29,7 @@ def _named(names: str) -> tuple[str, ...]:
 
 PUBLISHED_COLUMNS = ("table", "row", "column", "unit", "value", "printed", "place")
 DESIGN_COLUMNS = _named(
-    "study experiment point levels replicate engine scenario supported reason batch cost_s"
+    "study experiment point levels replicate engine setup scenario supported reason batch cost_s"
 )
 #: Numbers of an engine's flows.csv, after `flow` and `kind`.
 FLOW_NUMBERS = _named(

@@ -14,6 +14,7 @@ from replication.study.errors import InputError, check_known
 from replication.study.files import digest_of
 from replication.study.model import Document, Identifier
 from replication.study.parameter import Assumed, Factor, Parameter
+from replication.study.setup import Setup
 from replication.study.study import Experiment, Study, parameters_of
 from replication.study.template import REFERENCE, each_text, whole_flow
 
@@ -254,11 +255,16 @@ def assumptions(study: Study) -> list[Assumption]:
 
 
 def values_of(
-    study: Study, experiment: Experiment, replicate: int = 0, engine: str = ""
+    study: Study,
+    experiment: Experiment,
+    replicate: int = 0,
+    engine: str = "",
+    setup: Setup = Setup.DEFAULTS,
 ) -> dict[str, JsonValue]:
     """Return a replicate's values on an engine, with its draws and the engine's substitutions.
 
-    They are equal at all points; a level that sets a parameter has priority.
+    Under the textbook set-up they include the study's decisions. They are equal at all points; a
+    level that sets a parameter has priority.
     """
     found: dict[str, JsonValue] = {}
     for name, parameter in parameters_of(study, experiment).items():
@@ -269,6 +275,8 @@ def values_of(
             whole = isinstance(parameter.value, int)
             span = Range.model_construct(low=low, high=high, whole=whole)
             found[name] = span.at(int(digest[:16], 16) / 2**64)
+    if setup is Setup.TEXTBOOK:
+        found |= study.decided(experiment.id)
     return found | study.substituted(engine)
 
 

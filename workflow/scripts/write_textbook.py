@@ -1,0 +1,12 @@
+"""Write data/textbook.csv: the values of the textbook set-up at each design point.
+
+python workflow/scripts/write_textbook.py
+"""
+
+from pathlib import Path
+
+from replication.design.textbook_table import TEXTBOOK, TEXTBOOK_COLUMNS, textbook_rows
+from replication.study.table import write_table
+
+if __name__ == "__main__":
+    write_table(TEXTBOOK, textbook_rows(Path()), TEXTBOOK_COLUMNS)
