@@ -141,6 +141,7 @@ class World:
         runs=lambda levels: True,
         refusal=lambda engine, levels: "",
         duration_s=None,
+        textbook="none",
     ) -> SampledResults:
         """Write the results of one batch and load them with their series.
 
@@ -148,7 +149,7 @@ class World:
         row); `series(...)` gives a flow's samples; `runs(levels)` says whether a tier has a point.
         """
         count = {"replicates": [{"count": replicates}]}
-        tier = Tier(id="t", title="t", levels="all", batch_cost_s=60, **count)
+        tier = Tier(id="t", title="t", levels="all", textbook=textbook, batch_cost_s=60, **count)
         if duration_s:
             study = apply(study, Variation(parameters={"duration_s": duration_s}))
         design = [

@@ -149,7 +149,7 @@ def _written_at(
 
 
 class TextbookRule:
-    """The textbook set-up of an experiment: scenarios by the rule, with one window at all points."""
+    """The textbook set-up of an experiment: its scenarios, with one window at all points."""
 
     def __init__(self, study: Study, experiment: Experiment) -> None:
         self._study, self._experiment = study, experiment

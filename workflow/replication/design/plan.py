@@ -36,7 +36,8 @@ KEPT = Path("data/reproduced/plan.json")
 class StudyPlan:
     """The runs of a study, and what else its rules depend on.
 
-    `setups` are the engines of each set-up. `features` is a hash of the features that are computed when its runs are collected.
+    `setups` are the engines of each set-up. `features` is a hash of the features that are computed
+    when its runs are collected.
     """
 
     original_engine: str
@@ -85,8 +86,9 @@ class Plan:
         for name, study in self.studies.items():
             done, total, remaining_s = count_runs(self.totals(stores, name))
             yield (
-                f"{name}: {study.points} points, {study.in_words()}, {total} scenarios in {len(study.batches)} "
-                f"batches, {done} done; about {remaining_s:.0f} s of CPU remaining"
+                f"{name}: {study.points} points, {study.in_words()}, {total} scenarios in "
+                f"{len(study.batches)} batches, {done} done; "
+                f"about {remaining_s:.0f} s of CPU remaining"
             )
             yield from (f"warning: {name}, {warning}" for warning in study.warnings)
         done, total, remaining_s = count_runs(self.totals(stores, *self.studies))

@@ -65,8 +65,9 @@ class Bottleneck(NamedTuple):
             return "memory_limit_bytes", self.buffer_bytes
         if isinstance(self.queue, DropTail) and self.queue.limit_bytes is not None:
             return "limit_bytes", self.buffer_bytes
-        is_mean = isinstance(self.queue, Red) and self.queue.byte_mode
-        unit_bytes = self.queue.mean_packet_bytes if is_mean else self.packet_bytes
+        unit_bytes = self.packet_bytes
+        if isinstance(self.queue, Red) and self.queue.byte_mode:
+            unit_bytes = self.queue.mean_packet_bytes
         return "limit_packets", _rounded_up(self.buffer_bytes / unit_bytes)
 
 

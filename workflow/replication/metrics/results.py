@@ -45,8 +45,8 @@ class Results:
     """Everything that was run for one study under one set-up.
 
     `design` has a row for each run: experiment, point, levels (dict), replicate, engine, setup,
-    scenario, supported, reason; `flows` one for each scenario, engine and flow. `scenarios` are JSON
-    documents by id. The Parquet files have features, and the series that charts draw. `memo`
+    scenario, supported, reason; `flows` one for each scenario, engine and flow. `scenarios` are
+    JSON documents by id. The Parquet files have features, and the series that charts draw. `memo`
     caches quantities and runs, which claims and cells share.
     """
 

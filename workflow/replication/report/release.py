@@ -176,8 +176,9 @@ def restore(released: Path, folder: Path) -> None:
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
     for path in sorted((released / "design").glob("*.parquet")):
         # Until the next release designs have no set-up: all runs are of the defaults.
-        study, defaults = path.stem, {"setup": Setup.DEFAULTS}
-        design = [defaults | row for row in read_parquet(path).to_pylist()]
+        defaults: Row = {"setup": Setup.DEFAULTS.value}
+        study = path.stem
+        design: list[Row] = [defaults | row for row in read_parquet(path).to_pylist()]
         tables.write_table(folder / "design" / f"{study}.csv", design, tables.DESIGN_COLUMNS)
         _write_scenarios(released, study, design, provenance, folder)
         own = folder / "evaluation" / study

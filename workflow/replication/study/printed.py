@@ -60,9 +60,7 @@ class _Point:
                     self._published -= level.set.keys()
                     self._published |= level.set.keys() if factor.published else set()
 
-    def printed(
-        self, part: str, template: Mapping[str, Any], paths: list[Setting]
-    ) -> set[Setting]:
+    def printed(self, part: str, template: Mapping[str, Any], paths: list[Setting]) -> set[Setting]:
         """Return those `paths` of a template that the paper prints, for each of its copies."""
         found = [path for path in paths if self._is_printed(template, path, False)]
         if not found:

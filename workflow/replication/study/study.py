@@ -268,10 +268,12 @@ class Study(Document):
         for own in self.substitutions:
             named = f"substitution on {own.engine}: parameter"
             check_known(named, own.set, self.parameters, ("substitutions", own.engine, "set"))
-        named = [f"{e.id}/{name}" for e in self.experiments for name in parameters_of(self, e)]
+        decidable = set(self.parameters)
+        for one in self.experiments:
+            decidable |= {f"{one.id}/{name}" for name in parameters_of(self, one)}
         for number, decision in enumerate(self.textbook):
             place = "textbook", number, "parameter"
-            check_known("textbook: parameter", [decision.parameter], {*self.parameters, *named}, place)
+            check_known("textbook: parameter", [decision.parameter], decidable, place)
         for one in self.experiments:
             known = parameters_of(self, one)
             for factor in one.factors:
