@@ -211,16 +211,25 @@ def agreement_of(root: Path, data: Path, study: Study, results: Results) -> Agre
     return Agreement([_row(pair, causes.get(_group(pair), "")) for pair in pairs], measured)
 
 
+def agreements_of(root: Path, data: Path, study: Study) -> list[Agreement]:
+    """Compare the engines on a study under each set-up."""
+    by_setup = Results.load_each(data, study.id)
+    return [agreement_of(root, data, study, results) for results in by_setup]
+
+
 def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
     """Write `TABLES` below `data` for the studies, in the order given."""
-    loaded = ((load_study(root, name), Results.load(data, name)) for name in studies)
-    write_tables(data, [agreement_of(root, data, *one) for one in loaded])
+    agreements: list[Agreement] = []
+    for name in studies:
+        agreements += agreements_of(root, data, load_study(root, name))
+    write_tables(data, agreements)
 
 
-def write_tables(data: Path, studies: Sequence[Agreement]) -> None:
-    """Write `TABLES` below `data` from the rows of each study."""
+def write_tables(data: Path, agreements: Sequence[Agreement]) -> None:
+    """Write `TABLES` below `data` from the rows of each study under each set-up."""
     for place, (name, columns) in enumerate(TABLES.items()):
-        write_table(data / name, (row for study in studies for row in study[place]), columns)
+        rows = itertools.chain.from_iterable(agreement[place] for agreement in agreements)
+        write_table(data / name, rows, columns)
 
 
 class _Side(NamedTuple):

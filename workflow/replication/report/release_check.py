@@ -1,11 +1,12 @@
 """Check the release by making its verdicts and pages again."""
 
+import itertools
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from replication.compare.agreement import TABLES, Agreement, agreement_of, write_tables
+from replication.compare.agreement import TABLES, Agreement, agreements_of, write_tables
 from replication.design.config import load_study_of
 from replication.metrics.results import Results
 from replication.metrics.trace_source import has_traces, trace_files
@@ -39,7 +40,8 @@ def check_fully(root: Path) -> str:
         pages.mkdir(parents=True)
         source = Source.load(root, results, RELEASED_TABLES)
         write_report(pool, source, results / "no notebooks", pages)
-        write_tables(again, [judging[study].result() for study in studies])
+        agreements = itertools.chain.from_iterable(judging[study].result() for study in studies)
+        write_tables(again, list(agreements))
         evaluations = [again / "evaluation" / study for study in studies]
         merge(evaluations, primary_engines(root, again, studies), again)
         _require_same_verdicts(again, results)
@@ -49,15 +51,15 @@ def check_fully(root: Path) -> str:
     return "\n".join([said, *_said(*counts, kept)])
 
 
-def _judge(root: Path, data: Path, study: str) -> Agreement:
+def _judge(root: Path, data: Path, study: str) -> list[Agreement]:
     """Judge the results of a study in `data` again; return the agreement of its engines."""
-    document, results = load_study_of(root, data, study), Results.load(data, study)
-    folder = data / "evaluation" / study
-    evaluate_study(document, published_path(root, study), [results], folder)
+    document, folder = load_study_of(root, data, study), data / "evaluation" / study
+    by_setup = Results.load_each(data, study)
+    evaluate_study(document, published_path(root, study), by_setup, folder)
     # Rows that rest on raw traces are kept, since the traces may not be here.
     kept = read_rows(folder / SELF_CONSISTENCY, SELF_CONSISTENCY_COLUMNS)
     write_self_consistency(root, data, study, kept)
-    return agreement_of(root, data, document, results)
+    return agreements_of(root, data, document)
 
 
 def _require_same_verdicts(again: Path, results: Path) -> None:

@@ -16,7 +16,6 @@ from replication.metrics.statistic import MINIMUM_REPLICATES
 from replication.study import table as tables
 from replication.study.claim_model import NotTestable, Quantity, covers
 from replication.study.model import reaches
-from replication.study.setup import Setup
 from replication.study.study import Study
 from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
 from replication.verdicts.cell import evaluate_cells
@@ -57,8 +56,8 @@ def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path
 def judgeable(study: Study, cells: Sequence[MappedCell], runs: Sequence[Run]) -> Iterator[str]:
     """Yield for each engine of a design how much it can judge, and why it cannot judge the rest."""
     claims = [claim for claim in study.claims if not isinstance(claim.test, NotTestable)]
-    for engine, setup in dict.fromkeys((run.engine, run.setup) for run in runs):
-        own = [run for run in runs if (run.engine, run.setup) == (engine, setup)]
+    for engine in dict.fromkeys(run.engine for run in runs):
+        own = [run for run in runs if run.engine == engine]
         by_claim = ((_lack(own, wanted) for wanted in claim.quantities()) for claim in claims)
         found = {
             "number": Counter(_lack(own, cell.quantity, cell) for cell in cells),
@@ -71,8 +70,7 @@ def judgeable(study: Study, cells: Sequence[MappedCell], runs: Sequence[Run]) ->
             who = " and ".join(f"{n} {what}{'s' if n > 1 else ''}" for n, what in lacking)
             why += [f"{who}: {reason}"] if lacking else []
         reasons = f" ({'; '.join(why)})" if why else ""
-        under = "" if setup is Setup.DEFAULTS else f" under the {setup} set-up"
-        yield f"{engine} can judge {' and '.join(counts)}{under}{reasons}"
+        yield f"{engine} can judge {' and '.join(counts)}{reasons}"
 
 
 def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None = None) -> str:

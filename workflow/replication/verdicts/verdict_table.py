@@ -226,8 +226,8 @@ def is_supported(row: Mapping[str, str]) -> bool:
 
 
 def runs_under(design: Iterable[tables.Row], setup: Setup = Setup.DEFAULTS) -> list[tables.Row]:
-    """Return the rows of a design under a set-up; a row that names none is of the defaults."""
-    return [row for row in design if row.get("setup", Setup.DEFAULTS) == setup]
+    """Return the rows of a design under a set-up."""
+    return [row for row in design if row["setup"] == setup]
 
 
 def engine_coverage(design: Iterable[Mapping[str, str]]) -> dict[str, EngineCoverage]:
