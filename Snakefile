@@ -97,7 +97,9 @@ onstart:
     handle_signals()
     remove_leftovers(REPO)
     # Only the report has a plan: sensitivity analysis, regions and interventions have runs of their own, engines none.
-    if not {"engines", "explain", "regions", "interventions"} & set(workflow.dag_settings.targets):
+    if not {"engines", "explain", "regions", "interventions"} & set(
+        workflow.dag_settings.targets
+    ):
         write_totals(PATHS.totals, PIPE.plan.totals(PIPE.stores, *PIPE.studies))
         for line in PIPE.summary():
             print(line, file=sys.stderr)
