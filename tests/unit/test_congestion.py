@@ -84,7 +84,7 @@ def unequal(variant, access, drops=0, flow="tcp1", **_):
 
 def windowed(world, test, segments):
     """Return a study of one claim whose flows have this maximum window in segments."""
-    (experiment,) = study_document().experiments
+    (experiment,) = study_document()["experiments"]
     for flow in experiment["flows"]:
         flow["maximum_window_bytes"] = segments * SEGMENT_BYTES
     return world.claim(test, experiments=[experiment])

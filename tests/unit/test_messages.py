@@ -28,9 +28,8 @@ findings:
           kind: value
           of: {experiment: delays, metric: throughput_bps, where: {delay: d10}}
           expect: {at_least: 1.0}
-  - text: Another buffer does it.
+  - text: Up to {from} packets.
     facts:
-      cause: {cause: buffer}
       from: {region: tiny_region, engine: ns2, at: 20, gives: from}
 """,
     EXPLANATIONS: """\
@@ -163,7 +162,6 @@ def test_a_document_that_is_no_mapping_is_refused(validate, file, content):
         (STUDY, "* $segment_bytes", "* $segment_byte", "nearest: .segment_bytes"),
         (FINDINGS, "delay: d10", "delay: d11", "fact fall: .*level of delay: 'd11' is unknown"),
         (FINDINGS, "chart: delays", "chart: delay", "chart: experiment: 'delay'"),
-        (FINDINGS, "cause: {cause: buffer", "cause: {cause: bufer", "cause: 'bufer' is unknown"),
         (FINDINGS, "region: tiny_region", "region: tinyregion", "region: 'tinyregion'"),
         (FINDINGS, "at: 20", "at: 60", "at: is 60; it must lie on the axis, 5 to 50"),
         (FINDINGS, "gives: from", "gives: share", "gives: Input should be 'from'"),

@@ -259,6 +259,23 @@ def study_files(root: Path, name: str) -> list[Path]:
 
 def load_study(root: Path, name: str) -> Study:
     """Read the study in the folder configs/studies/<name>."""
+    study = _read_study(root, name)
+    with located(*study_files(root, name)):
+        study.check_run_counts()
+    return study
+
+
+def load_study_of(root: Path, data: Path, name: str) -> Study:
+    """Read the study that the results in `data` were made from.
+
+    That is the copy in a release, which may ask for fewer runs than verdicts need today, and the
+    study in configs/studies for results made here.
+    """
+    is_kept = (data / STUDIES / name).is_dir()
+    return _read_study(data, name) if is_kept else load_study(root, name)
+
+
+def _read_study(root: Path, name: str) -> Study:
     check_known("studies", [name], study_ids(root))
     first, *more = study_files(root, name)
     study = read_model(first, Study, *more)
@@ -267,15 +284,6 @@ def load_study(root: Path, name: str) -> Study:
             text = f"id is {study.id!r} but the folder is named {name!r}; rename one"
             raise InputError(text, ("id",))
     return study
-
-
-def load_study_of(root: Path, data: Path, name: str) -> Study:
-    """Read the study that the results in `data` were made from.
-
-    That is the copy in a release, and the study in configs/studies for results made here.
-    """
-    is_kept = (data / STUDIES / name).is_dir()
-    return load_study(data if is_kept else root, name)
 
 
 @dataclass(frozen=True)

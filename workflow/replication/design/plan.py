@@ -117,6 +117,7 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
     runs = {}
     for name, study in studies.items():
         with located(*study_files(root, name)):
+            check_study(study, published_path(root, name))
             runs[name] = design_study(study, tier, list(named), config.ns3_version)
             check_series(runs[name], root)
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
@@ -137,9 +138,6 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
             batches=batch_runs(own, named, target_s),
         )
     plan = Plan(key, named, target_s, planned)
-    for name, study in studies.items():
-        with located(*study_files(root, name)):
-            check_study(study, published_path(root, name))
     with contextlib.suppress(OSError):
         write_text(root / KEPT, _FORMAT.dump_json(plan).decode())
     return plan

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
 from replication.compare.agreement import TABLES as AGREEMENT_TABLES
-from replication.design.config import Tier, load_study, study_files
+from replication.design.config import Tier, load_study_of, study_files
 from replication.design.design import design_study, write_scenarios
 from replication.design.input_hashes import code
 from replication.metrics.collect import series_files
@@ -222,7 +222,7 @@ def _write_scenarios(
     version = provenance["config"].get("ns3_version")
     options = {} if version is None else {"ns3_version": version}
     engines = list(dict.fromkeys(row["engine"] for row in design))
-    runs = design_study(load_study(released, name), tier, engines, **options)
+    runs = design_study(load_study_of(released, released, name), tier, engines, **options)
     scenarios = {run.scenario_id: run.scenario for run in runs}
     wanted = {row["scenario"] for row in design}
     if lacking := sorted(wanted - scenarios.keys()):

@@ -74,11 +74,6 @@ class ReplicatesAtLeast(Document):
     count: Annotated[int, Field(ge=1, le=1000)]
     where_cost_below_s: PositiveSeconds | None = None
 
-    @model_validator(mode="after")
-    def _decides(self) -> Self:
-        check_run_count(self.count, ("count",))
-        return self
-
 
 class Experiment(Document):
     """A full factorial of factors over one topology and its flows."""
@@ -296,6 +291,13 @@ class Study(Document):
         reading = readings.get(name, "") if kind == "claims" else ""
         found = [change.to(kind, name, reading) for change in self.changes]
         return [change for change in found if change is not None]
+
+    def check_run_counts(self) -> None:
+        """Raise InputError for an experiment that asks for two to four replicates."""
+        for experiment in self.experiments:
+            if experiment.replicates_at_least is not None:
+                place = "experiments", experiment.id, "replicates_at_least", "count"
+                check_run_count(experiment.replicates_at_least.count, place)
 
     def substituted(self, engine: str) -> dict[str, JsonValue]:
         """Return the values that an engine runs instead of the study's, by parameter."""
