@@ -124,10 +124,10 @@ def test_two_to_four_runs_are_refused(count):
     document = varying()
     document["experiments"][0]["replicates_at_least"] = {"count": count}
     with pytest.raises(InputError, match=f"{count} runs are too few for a verdict; give 5"):
-        Study.model_validate(document).check_run_counts()
+        Study.model_validate(document).check_present_rules()
     for allowed in (1, 5):
         document["experiments"][0]["replicates_at_least"] = {"count": allowed}
-        Study.model_validate(document).check_run_counts()
+        Study.model_validate(document).check_present_rules()
 
 
 def factor(count, flagged=()):

@@ -1,5 +1,8 @@
 """Tables as the paper prints them and as downloads, and the notes on a claim."""
 
+import math
+from types import SimpleNamespace
+
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -39,19 +42,30 @@ def test_a_table_shows_the_papers_own_number_and_its_factor(project):
     assert (row.get_text(), row["data-value"]) == ("0.80 × 0.5", "400000")
 
 
+def judged_number(kind, verdict, relative_deviation):
+    return SimpleNamespace(
+        study="s",
+        table="t",
+        row="r",
+        kind=kind,
+        verdict=verdict,
+        relative_deviation=relative_deviation,
+        compatible=None,
+        accepted_margin=math.nan,
+    )
+
+
 def test_an_answer_counts_what_can_be_tested():
-    known = {"study": "s", "table": "t", "row": "r", "compatible": None, "accepted_margin": None}
-    printed = {"reproduced": 0.02, "not reproduced": 0.3, "not testable": -0.4}
     cells = [
-        *(
-            known | {"kind": "printed", "verdict": v, "relative_deviation": d}
-            for v, d in printed.items()
-        ),
-        known | {"kind": "trace", "verdict": "not testable", "relative_deviation": None},
+        judged_number("printed", "reproduced", 0.02),
+        judged_number("printed", "not reproduced", 0.3),
+        judged_number("printed", "not testable", -0.4),
+        judged_number("trace", "not testable", math.nan),
     ]
     words = ("reproduced", "not reproduced", "not reproduced", "direction only")
+    claims = [SimpleNamespace(counted=True, verdict=word) for word in words]
     said = environment(EMPTY).get_template("parts.html").module.answered
-    assert said(answer(cells, [{"counted": True, "verdict": word} for word in words])) == " ".join(
+    assert said(answer(cells, claims)) == " ".join(
         [
             "1 of 2 printed numbers are reproduced; 1 more cannot be tested.",
             "Their median error is 30 %; 2 of our 3 values are too high.",

@@ -122,11 +122,9 @@ def _validated(study: Study) -> Iterator[str]:
     from replication.explore.robustness import check_scale
 
     with located(*study_files(ROOT, study.id)):
-        # The textbook set-up needs flows that have a path.
-        all_points = study_points(study)
-        runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
         judged = list(_judgeable(study, ("quick", "paper"), [*ENGINES]))
-    check_findings(ROOT, study, all_points)
+        runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
+    check_findings(ROOT, study, study_points(study))
     check_causes(ROOT, study)
     check_scale(ROOT, study)
     points = {(run.experiment, run.point) for run in runs}

@@ -261,14 +261,14 @@ def load_study(root: Path, name: str) -> Study:
     """Read the study in the folder configs/studies/<name>."""
     study = _read_study(root, name)
     with located(*study_files(root, name)):
-        study.check_run_counts()
+        study.check_present_rules()
     return study
 
 
 def load_study_of(root: Path, data: Path, name: str) -> Study:
     """Read the study that the results in `data` were made from.
 
-    That is the copy in a release, which may ask for fewer runs than verdicts need today, and the
+    That is the copy in a release, which today's rules may refuse, and the
     study in configs/studies for results made here.
     """
     is_kept = (data / STUDIES / name).is_dir()

@@ -149,11 +149,6 @@ class Threat(Document):
     causes: list[StatedCause] = []
     """Why it is so; a text with "because" needs one."""
 
-    @model_validator(mode="after")
-    def _causes_stated(self) -> Self:
-        check_stated(self.text, self.causes, ("text",))
-        return self
-
 
 #: A file may give a text alone.
 _Threat = Annotated[
@@ -292,8 +287,13 @@ class Study(Document):
         found = [change.to(kind, name, reading) for change in self.changes]
         return [change for change in found if change is not None]
 
-    def check_run_counts(self) -> None:
-        """Raise InputError for an experiment that asks for two to four replicates."""
+    def check_present_rules(self) -> None:
+        """Raise InputError for what only studies of earlier releases may have.
+
+        That is an experiment of two to four replicates, or a threat whose cause is not stated.
+        """
+        for number, threat in enumerate(self.notes.threats):
+            check_stated(threat.text, threat.causes, ("notes", "threats", number, "text"))
         for experiment in self.experiments:
             if experiment.replicates_at_least is not None:
                 place = "experiments", experiment.id, "replicates_at_least", "count"
