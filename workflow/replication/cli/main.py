@@ -122,9 +122,10 @@ def _validated(study: Study) -> Iterator[str]:
     from replication.explore.robustness import check_scale
 
     with located(*study_files(ROOT, study.id)):
+        all_points = study_points(study)
         judged = list(_judgeable(study, ("quick", "paper"), [*ENGINES]))
         runs = design_study(study, load_tier(ROOT, "paper"), ["ns3"])
-    check_findings(ROOT, study, study_points(study))
+    check_findings(ROOT, study, all_points)
     check_causes(ROOT, study)
     check_scale(ROOT, study)
     points = {(run.experiment, run.point) for run in runs}
