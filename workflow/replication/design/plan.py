@@ -19,8 +19,7 @@ from replication.design.design import (
 from replication.design.input_hashes import code, value_hash
 from replication.design.notebook_names import notebook_names
 from replication.design.study_check import check_series, check_study
-from replication.metrics.metric_model import wanted_quantities
-from replication.metrics.same_run import digested_experiments
+from replication.metrics.metric_model import digested_experiments, wanted_quantities
 from replication.metrics.trace_source import has_traces
 from replication.simulate.store import Totals, count_runs
 from replication.study.files import digest_of, sha256_of, write_text

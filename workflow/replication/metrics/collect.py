@@ -13,9 +13,9 @@ import pandas as pd
 import pyarrow as pa
 
 from replication.metrics.metric import chosen_flows, monitored_links, subjects
-from replication.metrics.metric_model import METRICS, wanted_quantities
+from replication.metrics.metric_model import METRICS, digested_experiments, wanted_quantities
 from replication.metrics.results import Results, Window, window_name
-from replication.metrics.same_run import compared_windows, digest_subjects, digested_experiments
+from replication.metrics.same_run import compared_windows, digest_subjects
 from replication.metrics.sampled import RUN, SERIES_DIGEST, SHARE_AT_WINDOW, SampledResults
 from replication.study.claim_model import Quantity
 from replication.study.study import Study

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
-from replication.study.claim_model import Flows, Quantity
+from replication.study.claim_model import Flows, PublishedRun, Quantity, sides
 from replication.study.errors import InputError, cut, quoted
 from replication.study.study import Study
 
@@ -126,6 +126,21 @@ def wanted_quantities(study: Study) -> list[Quantity]:
             one = _whole(wanted.experiment, wanted.metric, flows, wanted.window_s)
             found[one.to_json()] = one
     return [found[key] for key in sorted(found)]
+
+
+def digested_experiments(study: Study) -> list[str]:
+    """Return the experiments that numbers of one published run are judged by, sorted."""
+    names: set[str] = set()
+    for claim in study.claims:
+        for test in claim.tests():
+            if isinstance(test.expect, PublishedRun):
+                names.update(wanted.experiment for wanted in sides(test))
+    for table in study.tables:
+        cells = [table.cell] if table.cell else (table.columns or {}).values()
+        if any(cell.tolerance.factor is not None for cell in cells):
+            rows = (table.rows or {}).values()
+            names.update([table.experiment, *(row.experiment for row in rows if row.experiment)])
+    return sorted(names)
 
 
 def _whole(

@@ -13,23 +13,6 @@ import pandas as pd
 from replication.metrics.metric import chosen_flows
 from replication.metrics.results import Results, Window
 from replication.metrics.sampled import RUN, SERIES_DIGEST
-from replication.study.claim_model import PublishedRun, sides
-from replication.study.study import Study
-
-
-def digested_experiments(study: Study) -> list[str]:
-    """Return the experiments that numbers of one published run are judged by, sorted."""
-    names: set[str] = set()
-    for claim in study.claims:
-        for test in claim.tests():
-            if isinstance(test.expect, PublishedRun):
-                names.update(wanted.experiment for wanted in sides(test))
-    for table in study.tables:
-        cells = [table.cell] if table.cell else (table.columns or {}).values()
-        if any(cell.tolerance.factor is not None for cell in cells):
-            rows = (table.rows or {}).values()
-            names.update([table.experiment, *(row.experiment for row in rows if row.experiment)])
-    return sorted(names)
 
 
 def compared_windows(results: Results, runs: pd.DataFrame) -> Iterator[tuple[Window, pd.DataFrame]]:
