@@ -223,7 +223,7 @@ def project(tmp_path, *rows):
     [
         ([row_of("window", "true")], "The window limits the flow."),
         ([row_of("window", "false")], "We do not know; perhaps: The window limits the flow."),
-        ([], "We do not know; perhaps: The window limits the flow."),
+        ([], "Not tested yet: The window limits the flow."),
     ],
 )
 def test_a_cause_is_stated_only_if_its_experiment_holds(tmp_path, rows, words):
