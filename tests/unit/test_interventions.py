@@ -29,7 +29,6 @@ from replication.study.table import INTERVENTION_COLUMNS, write_table
 
 from tests.unit.conftest import ROOT, quantity
 
-
 #: Fewest experiments that must hold: so many stated causes were tested at least.
 LEAST_HOLDING = 12
 
