@@ -251,6 +251,28 @@ def test_what_the_paper_prints_stays():
     assert {f.maximum_window_bytes for f in scenario.flows} == {140_000}
 
 
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("limit_bytes", {"kind": "droptail"}),
+        ("memory_limit_bytes", {"kind": "cake", "target_s": 0.005, "interval_s": 0.1}),
+    ],
+)
+def test_a_printed_limit_in_bytes_stays_and_counts_for_the_window(key, kind):
+    made = document(queue_ab={**kind, key: "$buffer"})
+    made["parameters"]["buffer"] = parameter(7_500)
+    scenario = under_rule(made)
+    assert getattr(link_of(scenario, "bottleneck").queue_ab, key) == 7_500
+    assert scenario.flows[0].maximum_window_bytes == 4 * (17_500 + 7_500)
+
+
+def test_a_printed_threshold_stays():
+    made = document()
+    made["parameters"]["threshold"] = parameter(5000)
+    made["experiments"][0]["flows"][0]["initial_ssthresh_bytes"] = "$threshold"
+    assert [flow.initial_ssthresh_bytes for flow in under_rule(made).flows] == [5000, None]
+
+
 def test_printed_jitter_and_device_queues_stay():
     queue = {"kind": "pfifo", "limit_packets": 20, "device_queue_packets": "$below"}
     made = with_link(document(queue_ab=queue), "in1", jitter_s="$jitter")
@@ -276,6 +298,7 @@ def test_a_limit_within_a_printed_discipline_stays_only_if_it_is_printed():
     assert link_of(under_rule(made), "bottleneck").queue_ab.limit_packets == 5
     factor.pop("published")
     factor["assumed"] = parameter(1, "assumed")["assumed"]
+    made["parameters"]["buffer"] = parameter(7)
     assert link_of(under_rule(made), "bottleneck").queue_ab.limit_packets == 18
 
 
@@ -291,6 +314,26 @@ def test_a_study_decides_values_by_name_for_this_set_up_alone():
     made["textbook"][0]["parameter"] = "sweep/duration"
     with pytest.raises(ValidationError, match=r"textbook: parameter.*sweep/duration"):
         Study.model_validate(made)
+
+
+def test_a_decided_value_is_no_longer_printed():
+    made = document(queue_ab={"kind": "droptail", "limit_packets": "$buffer"})
+    made["parameters"]["buffer"] = parameter(7)
+    made["textbook"] = [{"parameter": "buffer", "value": 5, "reason": "r"}]
+    assert link_of(under_rule(made), "bottleneck").queue_ab.limit_packets == 18
+
+
+def test_windows_of_all_copies_of_a_flow_stay():
+    made = document()
+    made["parameters"] |= {"copies": parameter(1, "assumed"), "window": parameter(12)}
+    made["textbook"] = [{"parameter": "copies", "value": 3, "reason": "r"}]
+    experiment = made["experiments"][0]
+    window = "$window * $segment_bytes"
+    flow = experiment["flows"][0]
+    experiment["flows"] = [
+        {**flow, "id": "tcp{i}", "repeat": "$copies", "maximum_window_bytes": window}
+    ]
+    assert [one.maximum_window_bytes for one in under_rule(made).flows] == 3 * [12 * 960]
 
 
 def test_a_study_without_a_monitored_queue_is_told_what_to_do():
@@ -315,12 +358,17 @@ def test_tiers_say_on_which_engines_the_set_up_runs():
     assert on("all", measured) == {Setup.DEFAULTS: engines}
 
 
-def test_both_set_ups_have_as_many_runs():
-    extent = Extent(replicates=[{"count": 4}], levels="all", textbook="all")
-    runs = design_study(Study.model_validate(document()), extent, ["ns3"])
-    setups = [run.setup for run in runs]
-    assert setups.count(Setup.DEFAULTS) == setups.count(Setup.TEXTBOOK) == 4
-    assert len({run.scenario_id for run in runs}) == 8
+def test_textbook_has_the_tiers_number_of_runs():
+    made = document()
+    made["experiments"][0]["replicates_at_least"] = {"count": 7}
+    extent = {"replicates": [{"count": 5}], "levels": "all", "textbook": "all"}
+    for is_heeded, count in ((False, 5), (True, 7)):
+        tier = Extent(**extent, heeds_replicates_at_least=is_heeded)
+        runs = design_study(Study.model_validate(made), tier, ["ns3"])
+        setups = [run.setup for run in runs]
+        assert setups.count(Setup.DEFAULTS) == count
+        assert setups.count(Setup.TEXTBOOK) == 5
+        assert len({run.scenario_id for run in runs}) == count + 5
 
 
 def test_results_are_of_one_set_up(world):

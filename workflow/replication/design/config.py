@@ -46,8 +46,8 @@ class Extent(Document):
 
     textbook: Literal["none", "primary", "all"] | list[Identifier] = "none"
     """Where studies with two set-ups run the textbook set-up too: on their `primary` engine (on the
-    first one if that is not run), on `all` engines, or, as a list, those studies on all engines. It
-    has as many replicates as the defaults."""
+    first one if that is not run), on `all` engines, or, as a list, those studies on all engines.
+    `replicates_at_least` does not apply to it."""
 
     @model_validator(mode="after")
     def _last_is_open(self) -> Self:
