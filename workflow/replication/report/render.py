@@ -143,7 +143,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     The first page shows the findings with the chart of the first.
     """
     name = study.id
-    results = Results.load(source.data, name)
+    results, *textbook = Results.load_each(source.data, name)
     primary = source.primary_results(results)
     said = overview.conclusions(source, study, primary)
     chart = f"{name}~{said[0].chart}" if said else ""
@@ -154,7 +154,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         found = traced.get(experiment.id, []) + figures_of(primary, judged, study, experiment.id)
         found.sort(key=lambda one: one.id != chart)
         figures[experiment.id] = write_figures(found, folder)
-    view = study_page(source, study, results, figures)
+    view = study_page(source, study, results, next(iter(textbook), None), figures)
     robust = evidence.robust_view(source, study)
     has_sensitivity = bool(robust and not robust["stale"])
     linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)
@@ -170,6 +170,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         traces=evidence.trace_section(source, study),
         parameters=assumptions.parameter_tables(study),
         robust=robust,
+        readings=evidence.readings_view(source, study),
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),
     )
