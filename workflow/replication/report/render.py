@@ -26,6 +26,7 @@ from replication.report.manifest import ARCHIVE, MANIFEST, PAGES, PROVENANCE, RE
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages import assumptions, evidence, overview
 from replication.report.pages.causes import interventions_view
+from replication.report.pages.changes import changes_page
 from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
@@ -105,15 +106,15 @@ def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]
         findings=[one for one in findings if one["said"]],
         overview=overview.overview(source),
         figures=write_figures(overview.all_numbers(source), folder),
-        changed=sum(len(study.changes) for study in source.studies.values()),
+        changed=changes_page(source.root, source.studies.values())["total"],
     )
 
 
 def _write_pages(source: Source, folder: Path) -> None:
     """Write the pages on all studies, those on engines and regions if there are results."""
     write, studies = partial(_write, environment(source), folder), source.studies.values()
-    changed = [assumptions.changes_view(study) for study in studies if study.changes]
-    write("changes", changed=changed, moves=assumptions.MOVES)
+    changed = changes_page(source.root, studies)
+    write("changes", changed=changed)
     names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
     parameters = [(study, assumptions.parameter_tables(study)) for study in studies]
     write(
