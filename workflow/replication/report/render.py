@@ -18,6 +18,7 @@ from jinja2 import Environment
 
 from replication.compare.agreement import TABLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
+from replication.design import textbook
 from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report import release
@@ -26,6 +27,7 @@ from replication.report.manifest import ARCHIVE, MANIFEST, PAGES, PROVENANCE, RE
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages import assumptions, evidence, overview
 from replication.report.pages.causes import interventions_view
+from replication.report.pages.conclusions import conclusions
 from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
@@ -35,6 +37,7 @@ from replication.report.pages.study import numbers_of_points, study_page
 from replication.report.release import replacing
 from replication.study.errors import InputError
 from replication.study.files import read_json, write_text
+from replication.study.setup import Setup
 from replication.study.study import REGIONS_TABLE, Study
 from replication.study.table import read_frame, write_parquet
 
@@ -102,7 +105,9 @@ def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]
         environment(source),
         folder,
         "index",
-        findings=[one for one in findings if one["said"]],
+        findings=[one for one in findings if one["said"].shown],
+        unsupported=sum(one["said"].unsupported for one in findings),
+        without_runs=sum(one["said"].without_runs for one in findings),
         overview=overview.overview(source),
         figures=write_figures(overview.all_numbers(source), folder),
         changed=sum(len(study.changes) for study in source.studies.values()),
@@ -119,6 +124,7 @@ def _write_pages(source: Source, folder: Path) -> None:
     write(
         "method",
         changed=changed,
+        rule=textbook,
         interventions=interventions_view(source.root),
         parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
         downloads=_downloads(source),
@@ -143,10 +149,12 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     The first page shows the findings with the chart of the first.
     """
     name = study.id
-    results = Results.load(source.data, name)
-    primary = source.primary_results(results)
-    said = overview.conclusions(source, study, primary)
-    chart = f"{name}~{said[0].chart}" if said else ""
+    by_setup = Results.load_each(source.data, name)
+    results = by_setup[0]
+    on_primary = {one.setup: source.primary_results(one) for one in by_setup}
+    primary = on_primary[Setup.DEFAULTS]
+    said = conclusions(source, study, on_primary)
+    chart = f"{name}~{said.chart}" if said.chart else ""
     judged, figures = overview.primary_cells(source, study), {}
     traced = evidence.figures_of_traces(source, study)
     for experiment in study.experiments:
