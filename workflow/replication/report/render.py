@@ -18,7 +18,6 @@ from jinja2 import Environment
 
 from replication.compare.agreement import TABLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
-from replication.design import textbook
 from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, notebook_names
 from replication.metrics.results import Results
 from replication.report import release
@@ -32,6 +31,7 @@ from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import RUNS, regions_page, runs_table
+from replication.report.pages.rules import Rules
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page
 from replication.report.release import replacing
@@ -124,7 +124,7 @@ def _write_pages(source: Source, folder: Path) -> None:
     write(
         "method",
         changed=changed,
-        rule=textbook,
+        rule=Rules(),
         interventions=interventions_view(source.root),
         parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
         downloads=_downloads(source),
