@@ -19,9 +19,9 @@ from replication.explore.interventions import (
     merge_interventions,
 )
 from replication.report.pages.causes import Causes, read_interventions
-from replication.study.claim_model import load_findings
 from replication.study.errors import InputError
 from replication.study.files import write_text
+from replication.study.finding_model import load_findings
 from replication.study.intervention import Intervention, load_interventions
 from replication.study.stated_cause import StatedCause, check_stated
 from replication.study.study import INTERVENTIONS, Notes, Threat
@@ -41,8 +41,11 @@ def stated():
     """Return all causes that studies, findings and engine differences state."""
     causes = []
     for name in study_ids(ROOT):
-        for text in (*load_study(ROOT, name).notes.threats, *load_findings(ROOT, name)):
-            causes += text.causes
+        for threat in load_study(ROOT, name).notes.threats:
+            causes += threat.causes
+        for finding in load_findings(ROOT, name):
+            for statement in finding.statements():
+                causes += statement.causes
     for difference in load_differences(ROOT).differences:
         causes += difference.causes
     return causes

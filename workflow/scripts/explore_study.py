@@ -1,4 +1,7 @@
-"""Vary what a paper does not state, and judge its readings; the store keeps runs, so that a restart continues."""
+"""Vary what a paper does not state, and judge its readings.
+
+The store keeps runs, so that a restart continues.
+"""
 
 from pathlib import Path
 
