@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from replication.design.config import load_study, study_ids
+from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore import modern_kernel
+from replication.explore.modern_model import load_modern
 from replication.explore.regions.region_result import REGION_COLUMNS, merge_regions, sources
 from replication.report.pages import regions
 from replication.report.pages.page import environment
@@ -250,7 +251,7 @@ MODERN = {
 }
 
 
-@pytest.mark.parametrize("name", study_ids(ROOT))
+@pytest.mark.parametrize("name", load_modern(ROOT).studies)
 def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
     _, runs = modern_kernel.plan_modern(ROOT, name, "quick")
     reasons = {run.refusal for run in runs}
@@ -273,6 +274,13 @@ def test_a_wrong_substitution_is_named(tmp_path, change, named):
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     with pytest.raises(InputError, match=f"modern_kernel.yaml, line .*: nishitha: .*{named}"):
         modern_kernel.plan_modern(tmp_path, "nishitha", "quick")
+
+
+def test_a_study_of_this_kernel_is_not_judged_on_it_again(project):
+    project.add(example(project.world, original_system={"engine": "linux", "description": "x"}))
+    project.write("configs/modern_kernel.yaml", yaml.safe_dump(MODERN))
+    with pytest.raises(InputError, match="synthetic already come from linux; remove it"):
+        modern_kernel.plan_modern(project.root, "synthetic", "quick")
 
 
 @pytest.fixture

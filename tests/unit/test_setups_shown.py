@@ -124,3 +124,26 @@ def test_notebooks_show_the_second_verdict_and_count_the_first(both):
     assert list(claims["textbook"])[:2] == ["reproduced", "reproduced"]
     assert "Textbook set-up" in verdicts(claims).data
     assert len(cells) == 3 and "Textbook set-up" in numbers(cells).data
+
+
+def test_points_whose_link_never_fills_are_named(project):
+    """Under the textbook set-up the fast points neither drop packets nor queue them."""
+
+    def flows(access, **run):
+        return {"packets_dropped": 0.0 if access == "fast" else 1.0}
+
+    study = example(project.world)
+    project.add(study, flows=flows, textbook="all")
+    project.render(study.id)
+    (shown,) = project.page("synthetic").select(".unfilled")
+    words = shown.get_text(" ", strip=True)
+    assert words.startswith("Textbook set-up: the monitored link never fills at 3 points")
+    assert "reno, fast; vegas, fast; cubic, fast" in words
+
+
+def test_a_study_that_fills_its_link_says_nothing(project):
+    study = example(project.world)
+    drops = {"flows": lambda **run: {"packets_dropped": 1.0}}
+    project.add(study, textbook="all", **drops)
+    project.render(study.id)
+    assert not project.page("synthetic").select(".unfilled")

@@ -20,9 +20,11 @@ from replication.study.intervention import Interventions
 from replication.study.model import Document
 from replication.study.scenario import Scenario
 from replication.study.study import Study
+from replication.study.verdict import SettingsChanges
 from replication.verdicts.cause import Explanations
 
 MODELS: dict[str, type[BaseModel]] = {
+    "changes": SettingsChanges,
     "config": Config,
     "engine_differences": EngineDifferences,
     "explanations": Explanations,

@@ -26,7 +26,8 @@ JITTER_SHARE = 0.1
 _COPIES = 2
 #: Computed numbers are exact to so many decimals before they are rounded up.
 _EXACT = 6
-_LARGEST_LIMIT = 1_000_000_000
+#: A window that the paper prints as unlimited.
+_UNLIMITED_BYTES = 1_000_000_000
 
 
 class Bottleneck(NamedTuple):
@@ -120,12 +121,12 @@ def deep_limit(scenario: Scenario) -> int:
     packets = 0
     for flow in scenario.flows:
         if isinstance(flow, TcpFlow):
-            window = flow.maximum_window_bytes or _LARGEST_LIMIT
+            window = flow.maximum_window_bytes or _UNLIMITED_BYTES
             packets += _COPIES * (window // flow.segment_bytes + 1)
         else:
             active_s = min(flow.stop_s, scenario.duration_s) - flow.start_s
             packets += _rounded_up(flow.rate_bps * active_s / (8 * flow.packet_bytes)) + 1
-    return min(packets, _LARGEST_LIMIT)
+    return packets
 
 
 def senders_links(scenario: Scenario) -> list[str]:

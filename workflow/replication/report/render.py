@@ -26,6 +26,7 @@ from replication.report.manifest import ARCHIVE, MANIFEST, PAGES, PROVENANCE, RE
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages import assumptions, evidence, overview
 from replication.report.pages.causes import interventions_view
+from replication.report.pages.changes import changes_page
 from replication.report.pages.conclusions import conclusions
 from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.page import environment, ran, study_downloads, write_figures
@@ -110,15 +111,15 @@ def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]
         without_runs=sum(one["said"].without_runs for one in findings),
         overview=overview.overview(source),
         figures=write_figures(overview.all_numbers(source), folder),
-        changed=sum(len(study.changes) for study in source.studies.values()),
+        changed=changes_page(source.root, source.studies.values())["total"],
     )
 
 
 def _write_pages(source: Source, folder: Path) -> None:
     """Write the pages on all studies, those on engines and regions if there are results."""
     write, studies = partial(_write, environment(source), folder), source.studies.values()
-    changed = [assumptions.changes_view(study) for study in studies if study.changes]
-    write("changes", changed=changed, moves=assumptions.MOVES)
+    changed = changes_page(source.root, studies)
+    write("changes", changed=changed)
     names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
     parameters = [(study, assumptions.parameter_tables(study)) for study in studies]
     write(
@@ -150,7 +151,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     """
     name = study.id
     by_setup = Results.load_each(source.data, name)
-    results = by_setup[0]
+    results, *textbook = by_setup
     on_primary = {one.setup: source.primary_results(one) for one in by_setup}
     primary = on_primary[Setup.DEFAULTS]
     said = conclusions(source, study, on_primary)
@@ -162,7 +163,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         found = traced.get(experiment.id, []) + figures_of(primary, judged, study, experiment.id)
         found.sort(key=lambda one: one.id != chart)
         figures[experiment.id] = write_figures(found, folder)
-    view = study_page(source, study, results, figures)
+    view = study_page(source, study, results, next(iter(textbook), None), figures)
     robust = evidence.robust_view(source, study)
     has_sensitivity = bool(robust and not robust["stale"])
     linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)
@@ -178,6 +179,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         traces=evidence.trace_section(source, study),
         parameters=assumptions.parameter_tables(study),
         robust=robust,
+        readings=evidence.readings_view(source, study),
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),
     )
