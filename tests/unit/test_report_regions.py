@@ -106,8 +106,12 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
         (
             WORDS.summary_of(result()),
             "Of this area, with buffer on a logarithmic axis, on ns3 it holds in 50 %, fails in "
-            "25 %, and is undecided in 25 %. Of 2 random validation points 1 lie inside their 90 % "
-            "interval (Brier score 0.01).",
+            "25 %, and is undecided in 25 %.",
+        ),
+        (
+            WORDS.effort_of(result()),
+            "On ns3 1 of 2 random validation points lie inside their 90 % interval (Brier score "
+            "0.01). 3 runs, 2.0 CPU minutes with validation. Beyond the budget: CUBIC.",
         ),
         (WORDS.summary_of(NOTHING), "On ns3 there is no result: no queue."),
         (WORDS.summary_of(TIES | {"panels": [PANEL]}), "no difference anywhere: all runs tie."),
@@ -123,7 +127,7 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
             "Delay 100 ms: it fails below 1 BDP (ratio 0.5) and it holds above 1 BDP.",
         ),
         (
-            WORDS.details(result(), ALIKE),
+            WORDS.details(result(panels=[ALIKE, PANEL]), ALIKE),
             "cannot be tested in 25 % (the alternatives cannot differ), and is undecided in 0 %.",
         ),
         (
@@ -133,8 +137,11 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
         ),
         (
             WORDS.summary_of(result(cannot_differ=0.1)),
-            "(the alternatives cannot differ), and is undecided in 15 %. Of 2 random validation "
-            "points 1 lie inside their 90 % interval (Brier score 0.01). At 1 of them it was",
+            "(the alternatives cannot differ), and is undecided in 15 %.",
+        ),
+        (
+            WORDS.effort_of(result(cannot_differ=0.1)),
+            "interval (Brier score 0.01). At 1 of them it was predicted right",
         ),
         (
             WORDS.learned(regions.summary([result(), *REST])),

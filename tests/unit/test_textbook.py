@@ -30,6 +30,19 @@ def document(**bottleneck):
     return made
 
 
+def with_link(made, name, **keys):
+    """The same study with other keys of one of its links."""
+    links = made["experiments"][0]["topology"]["links"]
+    next(link for link in links if link["id"] == name).update(keys)
+    return made
+
+
+def cbr(name, source, **times):
+    """A flow of 50 packets a second."""
+    flow = {"kind": "cbr", "id": name, "source": source, "destination": "d1"}
+    return {**flow, "rate_bps": 2.0e5, "packet_bytes": 500, **times}
+
+
 def under_rule(made):
     study = Study.model_validate(made)
     experiment = study.experiments[0]
@@ -53,6 +66,12 @@ def test_buffer_is_the_product_in_whole_packets():
     # 17,500 bytes are 17.5 packets of 1000.
     bottleneck = link_of(under_rule(document()), "bottleneck")
     assert (bottleneck.queue_ab.kind, bottleneck.queue_ab.limit_packets) == ("droptail", 18)
+
+
+def test_rounding_errors_of_floats_add_no_packet():
+    # 1.2 Mbit/s x 140 ms are 21 packets; as floats 21,000.000000000004 bytes.
+    exact = under_rule(document(rate_bps=1.2e6))
+    assert link_of(exact, "bottleneck").queue_ab.limit_packets == 21
 
 
 def test_window_is_four_times_product_and_buffer_and_no_threshold_limits():
@@ -93,10 +112,11 @@ def test_buffer_holds_ten_full_packets_and_four_a_flow():
         ({"kind": "droptail", "limit_bytes": 1}, "limit_bytes", 17_500),
         ({"kind": "pfifo", "limit_packets": 1, "device_queue_packets": 9}, "limit_packets", 18),
         ({"kind": "codel", "limit_packets": 1, "target_s": 0.007, "interval_s": 0.2}, "", 18),
+        ({"kind": "cake", "target_s": 0.005, "interval_s": 0.1}, "memory_limit_bytes", 17_500),
         ({"kind": "red", "byte_mode": True}, "limit_packets", 35),
         ({"kind": "red", "byte_mode": False}, "limit_packets", 18),
     ],
-    ids=["bytes", "pfifo", "codel", "mean packets", "red"],
+    ids=["bytes", "pfifo", "codel", "cake", "mean packets", "red"],
 )
 def test_buffer_has_the_queues_own_unit_and_only_its_limit_changes(queue, key, limit):
     if queue["kind"] == "red":
@@ -113,16 +133,76 @@ def test_buffer_has_the_queues_own_unit_and_only_its_limit_changes(queue, key, l
 def test_all_other_queues_become_fifos_that_hold_every_window():
     red = {"kind": "codel", "limit_packets": 5, "target_s": 0.005, "interval_s": 0.1}
     made = document(queue_ba=red)
-    cbr = {"kind": "cbr", "id": "cbr", "source": "s1", "destination": "d1", "start_s": 0}
-    cbr |= {"stop_s": 4.0, "rate_bps": 2.0e5, "packet_bytes": 500}
-    made["experiments"][0]["flows"].append(cbr)
+    made["experiments"][0]["flows"] += [
+        cbr("early", "s1", start_s=1.0, stop_s=3.0),
+        cbr("late", "s1", start_s=8.0, stop_s=20.0),
+    ]
     scenario = under_rule(made)
-    # Two copies of two windows of 140,000 / 960 segments, and 4 s of 50 packets a second.
+    # Two copies of two windows of 140,000 / 960 segments, and twice 2 s of 50 packets a second.
     least = 2 * 2 * 146 + 200
     others = [link.queue_ba for link in scenario.links]
     others += [link.queue_ab for link in scenario.links if link.id != "bottleneck"]
     assert {queue.kind for queue in others} == {"droptail"}
-    assert {queue.limit_packets for queue in others} == {least + 1}
+    assert {queue.limit_packets for queue in others} == {least + 2}
+
+
+def test_product_has_the_highest_rate_and_the_longest_round_trip():
+    changes = [{"at_s": 5.0, "rate_bps": 2.0e6}, {"at_s": 6.0, "delay_s": 0.06}]
+    changing = link_of(under_rule(document(changes=changes)), "bottleneck")
+    # 2 Mbit/s x 160 ms.
+    assert changing.queue_ab.limit_packets == 40
+    # The second flow's round trip is 200 ms.
+    longer = under_rule(with_link(document(), "in2", delay_s=0.04))
+    assert link_of(longer, "bottleneck").queue_ab.limit_packets == 25
+
+
+def test_a_full_packet_is_the_largest_with_the_links_frame():
+    made = document(delay_s=0.001, frame_bytes=26)
+    made["experiments"][0]["flows"][1]["segment_bytes"] = 1460
+    queue = {"kind": "droptail", "limit_bytes": 1}
+    bottleneck = with_link(made, "bottleneck", queue_ab=queue)
+    # Ten times 1460 bytes with headers of 40 and the frame.
+    assert link_of(under_rule(bottleneck), "bottleneck").queue_ab.limit_bytes == 10 * 1526
+
+
+def test_flows_of_the_other_direction_do_not_count():
+    made = document(delay_s=0.001)
+    flow = made["experiments"][0]["flows"][0]
+    back = {"source": "d1", "destination": "s1"}
+    made["experiments"][0]["flows"] += [{**flow, "id": f"back{n}", **back} for n in range(3)]
+    assert link_of(under_rule(made), "bottleneck").queue_ab.limit_packets == 10
+
+
+def test_the_monitored_direction_is_the_bottleneck():
+    codel = {"kind": "codel", "limit_packets": 5, "target_s": 0.005, "interval_s": 0.1}
+    made = document(queue_ba=codel)
+    experiment = made["experiments"][0]
+    experiment["topology"]["monitors"] = [{"link": "bottleneck", "direction": "ba"}]
+    for flow, ends in zip(experiment["flows"], ("1", "2"), strict=True):
+        flow |= {"source": f"d{ends}", "destination": f"s{ends}"}
+    bottleneck = link_of(under_rule(made), "bottleneck")
+    assert (bottleneck.queue_ba.kind, bottleneck.queue_ba.limit_packets) == ("codel", 18)
+    assert bottleneck.queue_ab.limit_packets > 18
+
+
+def test_a_monitored_queue_that_carries_no_tcp_flow_is_no_bottleneck():
+    made = document()
+    monitors = made["experiments"][0]["topology"]["monitors"]
+    monitors.append({"link": "bottleneck", "direction": "ba"})
+    bottleneck = link_of(under_rule(made), "bottleneck")
+    assert bottleneck.queue_ab.limit_packets == 18
+    assert bottleneck.queue_ba.limit_packets > 18
+
+
+def test_jitter_has_the_shortest_round_trip_and_the_fastest_bottleneck():
+    # At 100 kbit/s a packet takes 80 ms. Round trips are 20 and 140 ms.
+    slow = document(rate_bps=1.0e5)
+    slow["experiments"][0]["flows"][0]["destination"] = "left"
+    assert link_of(under_rule(slow), "in2").jitter_s == 0.002
+    made = document()
+    made["experiments"][0]["topology"]["monitors"].append({"link": "out1", "direction": "ab"})
+    # A packet takes 8 ms at the bottleneck, and 0.8 ms at 10 Mbit/s.
+    assert link_of(under_rule(made), "in1").jitter_s == 0.0008
 
 
 def test_senders_delay_packets_by_a_packets_time_or_a_tenth_of_the_round_trip():
@@ -132,6 +212,10 @@ def test_senders_delay_packets_by_a_packets_time_or_a_tenth_of_the_round_trip():
         "in1": 0.008,
         "in2": 0.008,
     }
+    # So do senders of CBR.
+    made = document()
+    made["experiments"][0]["flows"].append(cbr("cbr", "right", start_s=0.0, stop_s=9.0))
+    assert link_of(under_rule(made), "out1").jitter_s == 0.008
     # At 100 kbit/s a packet takes 80 ms.
     capped = under_rule(document(rate_bps=1.0e5))
     assert link_of(capped, "in1").jitter_s == 0.014
@@ -167,6 +251,39 @@ def test_what_the_paper_prints_stays():
     assert {f.maximum_window_bytes for f in scenario.flows} == {140_000}
 
 
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("limit_bytes", {"kind": "droptail"}),
+        ("memory_limit_bytes", {"kind": "cake", "target_s": 0.005, "interval_s": 0.1}),
+    ],
+)
+def test_a_printed_limit_in_bytes_stays_and_counts_for_the_window(key, kind):
+    made = document(queue_ab={**kind, key: "$buffer"})
+    made["parameters"]["buffer"] = parameter(7_500)
+    scenario = under_rule(made)
+    assert getattr(link_of(scenario, "bottleneck").queue_ab, key) == 7_500
+    assert scenario.flows[0].maximum_window_bytes == 4 * (17_500 + 7_500)
+
+
+def test_a_printed_threshold_stays():
+    made = document()
+    made["parameters"]["threshold"] = parameter(5000)
+    made["experiments"][0]["flows"][0]["initial_ssthresh_bytes"] = "$threshold"
+    assert [flow.initial_ssthresh_bytes for flow in under_rule(made).flows] == [5000, None]
+
+
+def test_printed_jitter_and_device_queues_stay():
+    queue = {"kind": "pfifo", "limit_packets": 20, "device_queue_packets": "$below"}
+    made = with_link(document(queue_ab=queue), "in1", jitter_s="$jitter")
+    for tag, jitter_s, below in (("published", 0.003, 9), ("assumed", 0.008, 1)):
+        made["parameters"] |= {"jitter": parameter(0.003, tag), "below": parameter(9, tag)}
+        scenario = under_rule(made)
+        assert link_of(scenario, "in1").jitter_s == jitter_s
+        assert link_of(scenario, "in2").jitter_s == 0.008
+        assert link_of(scenario, "bottleneck").queue_ab.device_queue_packets == below
+
+
 def test_a_limit_within_a_printed_discipline_stays_only_if_it_is_printed():
     made = document(queue_ab="$discipline")
     made["parameters"]["discipline"] = parameter({"kind": "droptail", "limit_packets": "$buffer"})
@@ -181,6 +298,7 @@ def test_a_limit_within_a_printed_discipline_stays_only_if_it_is_printed():
     assert link_of(under_rule(made), "bottleneck").queue_ab.limit_packets == 5
     factor.pop("published")
     factor["assumed"] = parameter(1, "assumed")["assumed"]
+    made["parameters"]["buffer"] = parameter(7)
     assert link_of(under_rule(made), "bottleneck").queue_ab.limit_packets == 18
 
 
@@ -196,6 +314,26 @@ def test_a_study_decides_values_by_name_for_this_set_up_alone():
     made["textbook"][0]["parameter"] = "sweep/duration"
     with pytest.raises(ValidationError, match=r"textbook: parameter.*sweep/duration"):
         Study.model_validate(made)
+
+
+def test_a_decided_value_is_no_longer_printed():
+    made = document(queue_ab={"kind": "droptail", "limit_packets": "$buffer"})
+    made["parameters"]["buffer"] = parameter(7)
+    made["textbook"] = [{"parameter": "buffer", "value": 5, "reason": "r"}]
+    assert link_of(under_rule(made), "bottleneck").queue_ab.limit_packets == 18
+
+
+def test_windows_of_all_copies_of_a_flow_stay():
+    made = document()
+    made["parameters"] |= {"copies": parameter(1, "assumed"), "window": parameter(12)}
+    made["textbook"] = [{"parameter": "copies", "value": 3, "reason": "r"}]
+    experiment = made["experiments"][0]
+    window = "$window * $segment_bytes"
+    flow = experiment["flows"][0]
+    experiment["flows"] = [
+        {**flow, "id": "tcp{i}", "repeat": "$copies", "maximum_window_bytes": window}
+    ]
+    assert [one.maximum_window_bytes for one in under_rule(made).flows] == 3 * [12 * 960]
 
 
 def test_a_study_without_a_monitored_queue_is_told_what_to_do():
@@ -220,12 +358,17 @@ def test_tiers_say_on_which_engines_the_set_up_runs():
     assert on("all", measured) == {Setup.DEFAULTS: engines}
 
 
-def test_both_set_ups_have_as_many_runs():
-    extent = Extent(replicates=[{"count": 4}], levels="all", textbook="all")
-    runs = design_study(Study.model_validate(document()), extent, ["ns3"])
-    setups = [run.setup for run in runs]
-    assert setups.count(Setup.DEFAULTS) == setups.count(Setup.TEXTBOOK) == 4
-    assert len({run.scenario_id for run in runs}) == 8
+def test_textbook_has_the_tiers_number_of_runs():
+    made = document()
+    made["experiments"][0]["replicates_at_least"] = {"count": 7}
+    extent = {"replicates": [{"count": 5}], "levels": "all", "textbook": "all"}
+    for is_heeded, count in ((False, 5), (True, 7)):
+        tier = Extent(**extent, heeds_replicates_at_least=is_heeded)
+        runs = design_study(Study.model_validate(made), tier, ["ns3"])
+        setups = [run.setup for run in runs]
+        assert setups.count(Setup.DEFAULTS) == count
+        assert setups.count(Setup.TEXTBOOK) == 5
+        assert len({run.scenario_id for run in runs}) == count + 5
 
 
 def test_results_are_of_one_set_up(world):

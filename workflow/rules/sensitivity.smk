@@ -20,6 +20,7 @@ rule explore_study:
     output:
         points=f"{SENSITIVITY}/points.csv",
         cells=f"{SENSITIVITY}/cells.csv",
+        readings=f"{SENSITIVITY}/readings.csv",
         verdicts=f"{SENSITIVITY}/claims.parquet",
     log:
         f"{PATHS.data}/logs/explore_study/{{study}}.log",

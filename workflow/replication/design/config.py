@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
@@ -48,8 +48,8 @@ class Extent(Document):
 
     textbook: Literal["none", "primary", "all"] | list[Identifier] = "none"
     """Where studies with two set-ups run the textbook set-up too: on their `primary` engine (on the
-    first one if that is not run), on `all` engines, or, as a list, those studies on all engines. It
-    has as many replicates as the defaults."""
+    first one if that is not run), on `all` engines, or, as a list, those studies on all engines.
+    `replicates_at_least` does not apply to it."""
 
     @model_validator(mode="after")
     def _last_is_open(self) -> Self:
@@ -133,12 +133,31 @@ class Scale(Document):
     """Effect on the validity of the results; shown in the report."""
 
 
+class Reading(Document):
+    """A named reading of what a paper does not print, which is run and judged like its results."""
+
+    title: Text
+    """Its name in the report."""
+    values: dict[str, JsonValue]
+    """Map of assumption to value; empty for the defaults."""
+    reason: Text
+    """Why a reader may want to see it; shown in the report."""
+
+
 class StudyScale(Document):
     """Scale of a study's sensitivity analysis."""
 
     exploration: Scale
     held: dict[str, Text] = {}
     """Map of assumption that stays at its default to the reason."""
+    readings: list[Reading] = []
+    """Readings that the report shows side by side. All points run, with `replicates_at_default`
+    replicates, outside the budget."""
+
+    @model_validator(mode="after")
+    def _titles_differ(self) -> Self:
+        unique((reading.title for reading in self.readings), "reading", "readings")
+        return self
 
 
 class ExplanationSearch(Document):

@@ -236,11 +236,12 @@ def _runs(
     engines: list[Engine],
     first_alone: bool,
 ) -> Iterator[Run]:
-    """Yield the runs of a set-up; they have the lengths and numbers of runs of the defaults."""
+    """Yield the runs of a set-up; they are as long as those of the defaults."""
     least = {engine.name: _least_count(engine, experiment, tier, points) for engine in engines}
     make: Callable[..., Scenario] = functools.partial(scenario_at, study, experiment)
     if setup is Setup.TEXTBOOK:
         make = TextbookRule(study, experiment).scenario
+        least = dict.fromkeys(least, 0)
     for point in points:
         first = point.first
         if setup is not Setup.DEFAULTS:

@@ -32,6 +32,7 @@ from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.machine import Costs, Machine, by_replicate, whole_runs, write_json
+from replication.explore.readings import check_readings
 from replication.explore.trial import verdicts
 from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import quantity
@@ -202,7 +203,9 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
 def check_scale(root: Path, study: Study) -> None:
     """Raise InputError for a name in a study's scale that the study does not have."""
     with located(root / SENSITIVITY):
-        explored(study, load_sensitivity(root))
+        settings = load_sensitivity(root)
+        explored(study, settings)
+        check_readings(study, settings)
 
 
 def explored(study: Study, settings: Sensitivity) -> tuple[Study, list[Assumption]]:

@@ -12,6 +12,7 @@ from replication.design.config import load_sensitivity
 from replication.design.input_hashes import is_same
 from replication.explore import explanation, robustness
 from replication.explore.finding import HELD_OUT, REPEATED, SEEN
+from replication.explore.readings import READING_COLUMNS, READINGS
 from replication.explore.search import EQUALLY_GOOD_BITS
 from replication.metrics.cwnd import LABELS
 from replication.report.charts import figure as draw
@@ -169,6 +170,27 @@ def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
         "scale": load_sensitivity(source.root).of(study.id).exploration,
         "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
         "claims": [(claims[row["claim"]], row) for row in rows],
+    }
+
+
+def readings_view(source: Source, study: Study) -> dict[str, Any] | None:
+    """Return the counted claims by reading; None if there are no current results."""
+    rows = read_if_there(source.data / "sensitivity" / study.id / READINGS, READING_COLUMNS)
+    if not rows or not robustness.is_current(source.root, source.data, study.id):
+        return None
+    at = {(row["claim"], row["reading"]): row for row in rows}
+    readings = load_sensitivity(source.root).of(study.id).readings
+    titles = [reading.title for reading in readings]
+    counted = [claim for claim in study.claims if claim.is_counted]
+    return {
+        "readings": readings,
+        "engine": rows[0]["engine"],
+        "runs": rows[0]["runs"],
+        "holds": [
+            sum(at[claim.id, title]["verdict"] == Verdict.REPRODUCED for claim in counted)
+            for title in titles
+        ],
+        "claims": [(claim, [at[claim.id, title] for title in titles]) for claim in counted],
     }
 
 

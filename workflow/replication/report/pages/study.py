@@ -6,7 +6,8 @@ from typing import Any
 
 from replication.metrics.metric_model import METRICS, metric_label
 from replication.metrics.results import Results
-from replication.report.charts.data import level_label
+from replication.metrics.unfilled import UnfilledPoint, unfilled_points
+from replication.report.charts.data import labels_of, level_label
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
@@ -25,9 +26,16 @@ _View = dict[str, Any]
 
 
 def study_page(
-    source: Source, study: Study, results: Results, figures: Mapping[str, list[Figure]]
+    source: Source,
+    study: Study,
+    results: Results,
+    textbook: Results | None,
+    figures: Mapping[str, list[Figure]],
 ) -> dict[str, Any]:
-    """Return what the pages of a study and its evidence show; figures are by experiment."""
+    """Return what the pages of a study and its evidence show; figures are by experiment.
+
+    `results` are those at the defaults, `textbook` those under the textbook set-up, if any.
+    """
     engines = ("", *source.shown_engines(study.id))
     cells = [row for row in of_study(source.cells, study.id) if row.engine in engines]
     claims = [row for row in of_study(source.claims, study.id) if row.engine in engines]
@@ -42,6 +50,7 @@ def study_page(
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
     printed_for = {table.id: table.experiment for table in study.tables}
     numbers, results_of_claims = source.on_primary(cells), source.on_primary(claims)
+    never_fills = unfilled_points(source.primary_results(textbook)) if textbook else []
     experiments = []
     for e in study.experiments:
         own = [row for row in design if row["experiment"] == e.id]
@@ -55,6 +64,7 @@ def study_page(
                 "claims": [card for card in cards if homes.get(card["claim"].id) == e.id],
                 "tables": tables.get(e.id, []),
                 "points": list(_points(source, e, own)),
+                "unfilled": list(_labels(e, own, never_fills)),
                 "topology": topology_lines(results.scenarios[ran[0]["scenario"]]) if ran else [],
                 "figures": figures[e.id],
             }
@@ -104,6 +114,16 @@ def _points(source: Source, experiment: Experiment, design: list[Row]) -> Iterat
             "replicates": len(rows) if is_supported(rows[0]) else 0,
             "file": link.file if link else "",
         }
+
+
+def _labels(
+    experiment: Experiment, design: list[Row], points: Sequence[UnfilledPoint]
+) -> Iterator[str]:
+    """Yield the labels of those points that are of an experiment."""
+    levels = {row["point"]: json.loads(row["levels"]) for row in design}
+    for point in points:
+        if point.experiment == experiment.id:
+            yield labels_of(levels[point.point], experiment.factors)
 
 
 def _claim_cards(source: Source, study: Study, rows: Sequence[ClaimRow]) -> Iterator[_View]:
