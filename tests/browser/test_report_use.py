@@ -33,7 +33,7 @@ def test_a_number_leads_to_its_run_and_back(tab, report):
 
 def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
     one = tab()
-    page = one.open("index.html")
+    page = one.open("method.html")
     one.wait_for_charts()
     page.locator("#numbers .mark-symbol path[aria-label]").first.click(force=True)
     page.wait_for_url(re.compile(r"~evidence\.html#cell="))

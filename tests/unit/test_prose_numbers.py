@@ -2,9 +2,11 @@
 
 import re
 
+import pytest
 from replication.design.config import load_study, study_ids
 from replication.metrics.cell_map import map_cells
 from replication.metrics.trace_source import TABLE_PREFIX
+from replication.report.pages.rules import Rules
 from replication.study.published import published_path, read_published
 from replication.study.verdict import ReasonCode
 
@@ -47,3 +49,15 @@ def test_the_table_of_reason_codes_has_each_code():
     text = (ROOT / "configs/README.md").read_text()
     table = text.partition("| reason code | when |\n")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE) == list(ReasonCode)
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("README.md", f"the central {Rules().central} of our runs"),
+        ("configs/README.md", f"p is at most {Rules().significance}"),
+        ("configs/README.md", f"fewer than {Rules().least_runs} runs for a number of one"),
+    ],
+)
+def test_a_rule_is_worded_with_its_number(page, words):
+    assert words in " ".join((ROOT / page).read_text().split())

@@ -113,29 +113,16 @@ def first_page(project, **changes):
     return " ".join(page.find(id="explanations").parent.get_text().split())
 
 
-def test_the_first_page_names_every_change_of_an_explanation_and_no_guess(project):
-    causes = [document(project)["causes"][0] | {"title": name} for name in ("One", "Two")]
-    said = first_page(project, result="explanation", reasons=[], causes=causes)
-    assert "matches rise from 0 to 2 of 3 if: One; Two." in said
-    guess = first_page(project, causes=causes)
-    assert "A best guess, which fails one condition, is found for" in guess and "One" not in guess
-    assert "Nothing is found for" in first_page(project, result="none found")
-
-
-def test_a_repeat_is_no_claim_of_an_explanation_either(project):
-    study = load_study(project.root, "synthetic")
-    verdicts = {claim.id: "reproduced" for claim in study.claims}
-    repeats = [claim.model_copy(update={"repeats": "value"}) for claim in study.claims[1:]]
-    fewer = study.model_copy(update={"claims": [study.claims[0], *repeats]})
-    every = len(study.claims)
-    assert claims_tally(study, verdicts).share("reproduced") == Share(every, every)
-    assert claims_tally(fewer, verdicts).share("reproduced") == Share(1, 1)
-
-
-def test_claims_that_hold_in_a_search_are_said_to_be_of_its_own_runs(project):
-    _, words = section(project, score="claims", result="explanation", reasons=[])
-    assert "Explanation: 1 of 1 testable claim holds in the runs of the search" in words
-    assert "At the defaults 0 of 1 testable claim holds in them." in words
+def test_the_first_page_names_no_cause_and_links_the_page_that_names_all(project):
+    for result, words in (
+        ("explanation", "An explanation is found for"),
+        ("best guess", "A best guess, which fails one condition, is found for"),
+        ("none found", "Nothing is found for"),
+    ):
+        told = first_page(project, result=result, reasons=[])
+        assert words in told and told.count("is found for") == 1
+        titles = [cause["title"] for cause in document(project)["causes"]]
+        assert titles and not any(title in told for title in titles)
 
 
 def test_near_ties_are_named_and_what_a_specification_gave_is_no_evidence(project):

@@ -110,7 +110,6 @@ def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]
         unsupported=sum(one["said"].unsupported for one in findings),
         without_runs=sum(one["said"].without_runs for one in findings),
         overview=overview.overview(source),
-        figures=write_figures(overview.all_numbers(source), folder),
         changed=changes_page(source.root, source.studies.values())["total"],
     )
 
@@ -126,6 +125,7 @@ def _write_pages(source: Source, folder: Path) -> None:
         "method",
         changed=changed,
         rule=Rules(),
+        figures=write_figures(overview.all_numbers(source), folder),
         interventions=interventions_view(source.root),
         parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
         downloads=_downloads(source),

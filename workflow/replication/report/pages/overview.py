@@ -1,4 +1,4 @@
-"""The first page: the answer under both set-ups, what matches, surprises, and every number."""
+"""The first page: the answer under both set-ups, what matches and surprises; every number."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -87,8 +87,8 @@ def _impossible(source: Source) -> Iterator[tuple[Study, str, str]]:
                 yield source.studies[study], count, f"{table}: {several[0]['reason']}"
 
 
-def _divided(source: Source) -> Iterator[dict[str, Any]]:
-    """Yield for each study the claims on which engines disagree: their share, and the first."""
+def _divided(source: Source) -> Iterator[tuple[Study, Share]]:
+    """Yield for each study the share of its claims on which engines disagree, if they do."""
     for name, study in source.studies.items():
         engines = source.shown_engines(name)
         rows = [row for row in of_study(source.claims, name) if row.setup == Setup.DEFAULTS]
@@ -96,5 +96,4 @@ def _divided(source: Source) -> Iterator[dict[str, Any]]:
         rows = [row for row in rows if row.verdict in DECIDED]
         several = [own for own in grouped(rows, "claim").values() if len(own) > 1]
         if apart := [own for own in several if len({row.verdict for row in own}) > 1]:
-            first = sorted(apart[0], key=lambda row: engines.index(row.engine))
-            yield {"study": study, "share": Share(len(apart), len(several)), "first": first}
+            yield study, Share(len(apart), len(several))
