@@ -14,6 +14,7 @@ from replication.study.errors import InputError
 from replication.study.files import write_text
 from replication.study.finding_model import load_findings
 from replication.study.setup import Setup
+from replication.verdicts.evaluate import evaluate_study
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import RATES, example, soup
@@ -44,16 +45,19 @@ def value(at_least, reduce="minimum"):
 
 def said(project, *findings, textbook=None):
     """Return the conclusions on the example, whose flows are `textbook` times as fast under it."""
-    project.add(example(project.world))
-    project.merge("synthetic")
-    path = "configs/studies/synthetic/findings.yaml"
-    project.write(path, yaml.safe_dump({"findings": list(findings)}))
-    source = Source.load(project.root, project.data)
+    study = example(project.world)
+    project.add(study)
     results = Results.load(project.data, "synthetic")
     ran = {Setup.DEFAULTS: results}
     if textbook:
         faster = results.flows.assign(throughput_bps=textbook * results.flows["throughput_bps"])
         ran[Setup.TEXTBOOK] = replace(results, flows=faster, memo={}, setup=Setup.TEXTBOOK)
+        published = project.root / "data/published/synthetic.csv"
+        evaluate_study(study, published, ran.values(), project.data / "evaluation/synthetic")
+    project.merge("synthetic")
+    path = "configs/studies/synthetic/findings.yaml"
+    project.write(path, yaml.safe_dump({"findings": list(findings)}))
+    source = Source.load(project.root, project.data)
     return conclusions(source, source.studies["synthetic"], ran)
 
 
@@ -97,6 +101,7 @@ def test_each_set_up_has_its_statement_with_its_own_numbers(project):
     slow = said(project, both, textbook=1.0)
     assert len(texts(slow)) == 1 and (slow.unsupported, slow.without_runs) == (1, 0)
     alone = said(project, both)
+    assert alone.shown[0].statements[0].setup is None, "there is no other to be told from"
     assert len(texts(alone)) == 1 and (alone.unsupported, alone.without_runs) == (0, 1)
 
 

@@ -3,6 +3,7 @@
 import re
 
 from replication.design.config import load_study, study_ids
+from replication.metrics.cell_map import map_cells
 from replication.metrics.trace_source import TABLE_PREFIX
 from replication.study.published import published_path, read_published
 from replication.study.verdict import ReasonCode
@@ -16,8 +17,7 @@ def published():
     """The printed numbers of each study, and the flows and statistics of its traces by trace."""
     printed, flows, statistics = {}, {}, {}
     for study in study_ids(ROOT):
-        path = published_path(ROOT, study)
-        numbers = read_published(path) if path.is_file() else []
+        numbers = map_cells(load_study(ROOT, study), read_published(published_path(ROOT, study)))
         derived = [one for one in numbers if one.table.startswith(TABLE_PREFIX)]
         printed[study] = len(numbers) - len(derived)
         flows[study] = {(one.table, one.row) for one in derived}

@@ -176,4 +176,4 @@ def test_each_change_after_results_is_said_once_and_counted(project):
     assert moved == dict.fromkeys(heads, 0) | {"Changes": 2, "Up": 2, "No longer testable": 1}
     evidence = soup(out / "synthetic~evidence.html")
     assert evidence.select_one("#claim-value a[href='changes.html']")
-    assert "2 rules changed after results" in soup(out / "index.html").get_text()
+    assert "2 changes after results were seen" in soup(out / "index.html").get_text()

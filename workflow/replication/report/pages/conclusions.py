@@ -30,7 +30,7 @@ from replication.verdicts.wording import wording
 class Said(NamedTuple):
     """A statement that these results support, and the runs that its numbers come from.
 
-    `setup` is None for a study that has one set-up, and for runs of a region.
+    `setup` is None for runs of a region, and where the study or the results have one set-up.
     """
 
     text: str
@@ -70,6 +70,7 @@ def conclusions(source: Source, study: Study, results: Mapping[Setup, Results]) 
     Those that need a search, a region or a set-up that was not run are left out and counted.
     """
     facts = {setup: _Facts(source, study, ran) for setup, ran in results.items()}
+    names_setup = len(source.setups) > 1 and len(study.setups) > 1
     shown, unsupported, without_runs = [], 0, 0
     for finding in load_findings(source.root, study.id):
         said = []
@@ -78,7 +79,8 @@ def conclusions(source: Source, study: Study, results: Mapping[Setup, Results]) 
             if numbers is None:
                 without_runs += 1
             elif all(number.holds for number in numbers.values()):
-                said.append(_said(study, setup, statement, numbers))
+                shown_setup = setup if names_setup and statement.rests_on == "runs" else None
+                said.append(_said(shown_setup, statement, numbers))
             else:
                 unsupported += 1
         if said:
@@ -94,13 +96,11 @@ class _Number(NamedTuple):
     runs: frozenset[str]
 
 
-def _said(study: Study, setup: Setup, statement: Statement, numbers: Mapping[str, _Number]) -> Said:
+def _said(setup: Setup | None, statement: Statement, numbers: Mapping[str, _Number]) -> Said:
     words = {name: number.words for name, number in numbers.items()}
     runs = frozenset[str]().union(*(number.runs for number in numbers.values()))
-    is_region = statement.rests_on == "region"
-    has_one = len(study.setups) == 1 or is_region
-    text = statement.text.format_map(words)
-    return Said(text, None if has_one else setup, len(runs), is_region, statement.causes)
+    text, is_region = statement.text.format_map(words), statement.rests_on == "region"
+    return Said(text, setup, len(runs), is_region, statement.causes)
 
 
 class _Facts:
