@@ -27,7 +27,7 @@ def changes_page(root: Path, studies: Iterable[Study]) -> dict[str, Any]:
     views = [changes_view(study) for study in every if study.changes]
     settings = load_settings_changes(root)
     regions = list(_changed_regions(root, [study.id for study in every]))
-    causes = [(study, *_added_causes(root, study.id)) for study in every]
+    causes = [(study, _added_causes(root, study.id)) for study in every]
     total = sum(len(view["changes"]) for view in views) + len(settings)
     moves: Counter[str] = Counter()
     for view in views:
@@ -36,7 +36,7 @@ def changes_page(root: Path, studies: Iterable[Study]) -> dict[str, Any]:
         "studies": views,
         "settings": settings,
         "regions": regions,
-        "causes": [one for one in causes if one[2]],
+        "causes": [one for one in causes if one[1]],
         "moves": {way: moves[way] for way in MOVES},
         "total": total + sum(len(changed) for _, changed in regions),
     }
@@ -52,11 +52,11 @@ def _changed_regions(root: Path, studies: Sequence[str]) -> Iterator[tuple[str, 
             yield region.title, region.changed
 
 
-def _added_causes(root: Path, study: str) -> tuple[int, dict[str, list[str]]]:
-    """Return how many causes a search has, and those added after results were seen, by date."""
+def _added_causes(root: Path, study: str) -> dict[str, list[str]]:
+    """Return the causes, values and starts that were added after results were seen, by date."""
     known = load_explanations(root, study)
     if known is None:
-        return 0, {}
+        return {}
     added: dict[str, list[str]] = {}
     for cause in known.causes:
         later = {one.added.date for one in cause.levels or [] if one.added}
@@ -66,7 +66,7 @@ def _added_causes(root: Path, study: str) -> tuple[int, dict[str, list[str]]]:
             added.setdefault(date, []).append(f"{cause.title}: further values")
     if known.coupled and known.coupled.added.results == "after":
         added.setdefault(known.coupled.added.date, []).append(f"start: {known.coupled.title}")
-    return len(known.causes), dict(sorted(added.items()))
+    return dict(sorted(added.items()))
 
 
 def changes_view(study: Study) -> dict[str, Any]:
