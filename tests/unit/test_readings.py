@@ -38,7 +38,7 @@ def assumed_rate(made):
 
 
 class BusyLink:
-    """A machine on which two flows use four fifths of the bottleneck, less a little by replicate."""
+    """A machine on which two flows use four fifths of the bottleneck; replicates differ a bit."""
 
     engine = ENGINES["ns3"]
 

@@ -1,4 +1,4 @@
-"""Vary what a paper does not state, and judge its readings; the store keeps runs, so that a restart continues."""
+"""Vary what a paper does not state and judge readings; a restart uses the store's runs."""
 
 from pathlib import Path
 
