@@ -48,13 +48,13 @@ report: setup ## Run everything that is not up to date and write reports/html/in
 plan: setup ## Show what would run, the number of scenarios and the expected cost
 	@$(START) plan $(call given,TIER,--tier ) $(call given,STUDIES,--studies ) $(call given,ENGINES,--engines ) \
 	  $(call given,RUNTIME,--runtime ) $(call given,NS3_VERSION,--ns3-version )
-explain: setup ## Vary what the papers do not state, and search for explanations (about 70 minutes on 2 cores)
+explain: setup ## Vary what the papers do not state, and search for explanations
 	@$(SNAKEMAKE) explain $(CONFIG)
 	@echo "explanations: $(CURDIR)/data/reproduced/sensitivity; the next \`make report\` shows them"
-regions: setup ## Find where the papers' claims hold (45 CPU minutes; TIER=quick: about 5 minutes)
+regions: setup ## Find where the papers' claims hold
 	@$(SNAKEMAKE) regions $(CONFIG)
 	@echo "regions: $(CURDIR)/data/reproduced/regions.csv; the next \`make report\` shows them"
-interventions: setup ## Test the causes that the report states, each switched on and off (10 CPU minutes)
+interventions: setup ## Test the causes that the report states, each switched on and off
 	@$(SNAKEMAKE) interventions $(CONFIG)
 	@cp data/reproduced/interventions.csv data/interventions.csv
 	@echo "interventions: $(CURDIR)/data/interventions.csv; the next \`make report\` shows them"

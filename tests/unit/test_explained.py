@@ -10,7 +10,14 @@ from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND,
 from replication.explore.finding import HELD_OUT, REPEATED, SEEN, impossible, parts_of
 from replication.explore.score import Choice, FamilyScore
 from replication.explore.search import Search
-from replication.explore.trial import DEFAULTS, CellJudge, StudyPart, Trial, TrialRunner
+from replication.explore.trial import (
+    DEFAULTS,
+    CellJudge,
+    ClaimJudge,
+    StudyPart,
+    Trial,
+    TrialRunner,
+)
 from replication.metrics.cell_map import map_cells
 from replication.study.published import read_published
 from replication.study.variation import Variation
@@ -165,6 +172,19 @@ def test_a_number_that_a_searched_row_prints_is_not_held_out():
     stages, whole = judge.parts()
     parts = [*parts_of(whole.cells, stages[-1].cells).values()]
     assert [parts.count(part) for part in (SEEN, HELD_OUT, REPEATED)] == [45, 6, 9]
+
+
+@pytest.mark.parametrize("name", ["dzivhani", "liang_shen"])
+def test_no_stage_of_a_search_scores_a_held_out_claim_by_its_repeat(name):
+    study, causes = load_study(ROOT, name), load_explanations(ROOT, name)
+    stages, whole = ClaimJudge(TrialRunner(study, causes, None)).parts()
+    seen = {claim.id for stage in stages for claim in stage.claims}
+    judged = {claim.id for claim in whole.claims}
+    held_out = set(causes.held_out.claims)
+    assert seen == judged - held_out and held_out < judged
+    repeats = {claim.id for claim in study.claims if claim.repeats}
+    assert repeats and not repeats & judged
+    assert all(claim.quantities() for claim in whole.claims)
 
 
 def test_a_start_that_the_specification_gave_counts_as_its_own_suggestion():

@@ -1,20 +1,23 @@
 """Findings: each holds on the release, with numbers from the results, and no other appears."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import yaml
 from replication.design.config import study_ids
 from replication.metrics.results import Results
-from replication.report.pages.overview import conclusions
+from replication.report.pages.conclusions import conclusions
 from replication.report.pages.source import Source
 from replication.report.release import released_results
-from replication.study.claim_model import load_findings
 from replication.study.errors import InputError
 from replication.study.files import write_text
+from replication.study.finding_model import load_findings
+from replication.study.setup import Setup
+from replication.verdicts.evaluate import evaluate_study
 
 from tests.unit.conftest import ROOT
-from tests.unit.report_project import PROVENANCE, RATES, example, soup
+from tests.unit.report_project import RATES, example, soup
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +28,14 @@ def released():
 @pytest.mark.parametrize("name", study_ids(ROOT))
 def test_every_finding_holds_on_the_release_and_names_a_chart(released, name):
     study = released.studies[name]
-    said = conclusions(released, study, released.primary_results(Results.load(released.data, name)))
-    assert said and not said[0].rests_on, "the first rests on the defaults alone"
-    assert all(one.text and "{" not in one.text for one in said), said
+    results = released.primary_results(Results.load(released.data, name))
+    said = conclusions(released, study, {Setup.DEFAULTS: results})
+    assert not said.unsupported and len(said.shown) == len(load_findings(ROOT, name))
+    statements = [one for finding in said.shown for one in finding.statements]
+    assert not statements[0].is_region, "the first rests on the defaults alone"
+    assert all("{" not in one.text and one.runs for one in statements)
     experiments = {one.id for one in study.experiments}
-    assert {one.chart.partition("~")[0] for one in said if one.chart} <= experiments
+    assert {one.chart.partition("~")[0] for one in said.shown if one.chart} <= experiments
 
 
 def value(at_least, reduce="minimum"):
@@ -37,14 +43,26 @@ def value(at_least, reduce="minimum"):
     return {"kind": "value", "of": RATES, "reduce": reduce, "expect": {"at_least": at_least}}
 
 
-def said(project, *findings):
-    project.add(example(project.world))
+def said(project, *findings, textbook=None):
+    """Return the conclusions on the example, whose flows are `textbook` times as fast under it."""
+    study = example(project.world)
+    project.add(study)
+    results = Results.load(project.data, "synthetic")
+    ran = {Setup.DEFAULTS: results}
+    if textbook:
+        faster = results.flows.assign(throughput_bps=textbook * results.flows["throughput_bps"])
+        ran[Setup.TEXTBOOK] = replace(results, flows=faster, memo={}, setup=Setup.TEXTBOOK)
+        published = project.root / "data/published/synthetic.csv"
+        evaluate_study(study, published, ran.values(), project.data / "evaluation/synthetic")
     project.merge("synthetic")
     path = "configs/studies/synthetic/findings.yaml"
     project.write(path, yaml.safe_dump({"findings": list(findings)}))
     source = Source.load(project.root, project.data)
-    results = Results.load(project.data, "synthetic")
-    return conclusions(source, source.studies["synthetic"], results)
+    return conclusions(source, source.studies["synthetic"], ran)
+
+
+def texts(found):
+    return [one.text for finding in found.shown for one in finding.statements]
 
 
 FIRST = {
@@ -58,26 +76,65 @@ FIRST = {
 
 
 def test_a_finding_has_the_numbers_of_the_results_and_of_the_paper(project):
-    (one,) = said(project, FIRST)
+    found = said(project, FIRST)
+    (one,) = found.shown[0].statements
     assert one.text == "It carries 0.80\u00a0Mbit/s, against 0.12\u00a0Mbit/s printed."
+    # Every run of the sweep; a fact on one level has fewer.
+    runs = Results.load(project.data, "synthetic").design["scenario"].nunique()
+    assert one.runs == runs
+    slow = {**RATES, "where": {"access": "slow"}}
+    narrow = {"text": "{rate}", "facts": {"rate": {"ours": value(1) | {"of": slow}}}}
+    statements = [
+        one for finding in said(project, FIRST, narrow).shown for one in finding.statements
+    ]
+    assert 0 < statements[1].runs < runs
+
+
+def test_each_set_up_has_its_statement_with_its_own_numbers(project):
+    second = {"text": "Then {rate}.", "facts": {"rate": {"ours": value(1e6)}}}
+    both = FIRST | {"textbook": second}
+    found = said(project, both, textbook=1.5)
+    assert texts(found)[1] == "Then 1.2\u00a0Mbit/s."
+    setups = [one.setup for one in found.shown[0].statements]
+    assert setups == [Setup.DEFAULTS, Setup.TEXTBOOK]
+    # Its condition fails at the same speed, and it is left out without its runs.
+    slow = said(project, both, textbook=1.0)
+    assert len(texts(slow)) == 1 and (slow.unsupported, slow.without_runs) == (1, 0)
+    alone = said(project, both)
+    assert alone.shown[0].statements[0].setup is None, "there is no other to be told from"
+    assert len(texts(alone)) == 1 and (alone.unsupported, alone.without_runs) == (0, 1)
+
+
+def test_a_level_that_was_not_run_leaves_a_statement_out(project):
+    wide = {**RATES, "where": {"access": ["slow", "gone"]}}
+    named = {"text": "{rate}", "facts": {"rate": {"ours": value(1) | {"of": wide}}}}
+    found = said(project, FIRST, named)
+    assert len(texts(found)) == 1 and found.without_runs == 1
 
 
 def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(project):
     wrong = FIRST | {"facts": FIRST["facts"] | {"more": {"ours": value(9e5)}}}
     border = {"region": "any", "engine": "ns3", "at": 0.2, "gives": "to"}
     unmapped = {"text": "Up to {n} BDP.", "facts": {"n": border}}
-    assert [one.text for one in said(project, wrong, unmapped)] == [""]
-    project.provenance = PROVENANCE | {"tier": {"id": "quick", "levels": "quick"}}
+    found = said(project, wrong, unmapped, wrong)
+    assert texts(found) == [] and (found.unsupported, found.without_runs) == (2, 1)
     out = project.render("synthetic")
     for name in ("index", "synthetic"):
-        text = soup(out / f"{name}.html").select_one(".conclusion").get_text()
-        assert text == "Not concluded from these results (tier quick)."
+        (told,) = soup(out / f"{name}.html").select(".conclusion")
+        words = (
+            "2 statements do not hold in these results. "
+            "1 statement needs runs that these results lack."
+        )
+        assert told.get_text() == words
     write_text(project.data / "regions/any/ns3.json", json.dumps(region(claim_holds_to=1.0)))
     found = said(project, FIRST, unmapped)
-    assert (found[1].text, bool(found[1].rests_on)) == ("Up to 1.0 BDP.", True)
+    (one,) = found.shown[1].statements
+    assert (one.text, one.is_region, one.runs) == ("Up to 1.0 BDP.", True, 7)
+    deep = unmapped | {"facts": {"n": border | {"gives": "beyond"}}}
+    assert texts(said(project, FIRST, deep))[1] == "Up to 45 BDP."
     # Without a border the finding is not concluded.
     write_text(project.data / "regions/any/ns3.json", json.dumps(region(claim_holds_to=20.0)))
-    assert said(project, FIRST, unmapped)[1].text == ""
+    assert said(project, FIRST, unmapped).unsupported == 1
 
 
 def region(claim_holds_to):
@@ -88,8 +145,10 @@ def region(claim_holds_to):
         "quantity": [[claim_holds_to / x for x in buffers]] * 8,
         "probability": [[float(x < claim_holds_to) for x in buffers]] * 8,
         "paper": None,
+        "runs": 7,
     }
     buffer = {"id": "b", "title": "Buffer", "unit": "BDP", "low": 0.1, "high": 10, "log": True}
+    buffer["paper"] = 450.0
     delay = {"id": "d", "title": "Delay", "unit": "s", "low": 0, "high": 0.4, "log": False}
     return {
         "region": "any",

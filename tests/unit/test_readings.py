@@ -38,7 +38,7 @@ def assumed_rate(made):
 
 
 class BusyLink:
-    """A machine on which two flows use four fifths of the bottleneck; replicates differ a bit."""
+    """A machine on which two flows use four fifths of the bottleneck, or less by replicate."""
 
     engine = ENGINES["ns3"]
 

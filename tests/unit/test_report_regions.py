@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from replication.design.config import load_study, study_ids
+from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore import modern_kernel
+from replication.explore.modern_model import load_modern
 from replication.explore.regions.region_result import REGION_COLUMNS, merge_regions, sources
 from replication.report.pages import regions
 from replication.report.pages.page import environment
@@ -105,8 +106,12 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
         (
             WORDS.summary_of(result()),
             "Of this area, with buffer on a logarithmic axis, on ns3 it holds in 50 %, fails in "
-            "25 %, and is undecided in 25 %. Of 2 random validation points 1 lie inside their 90 % "
-            "interval (Brier score 0.01).",
+            "25 %, and is undecided in 25 %.",
+        ),
+        (
+            WORDS.effort_of(result()),
+            "On ns3 1 of 2 random validation points lie inside their 90 % interval (Brier score "
+            "0.01). 3 runs, 2.0 CPU minutes with validation. Beyond the budget: CUBIC.",
         ),
         (WORDS.summary_of(NOTHING), "On ns3 there is no result: no queue."),
         (WORDS.summary_of(TIES | {"panels": [PANEL]}), "no difference anywhere: all runs tie."),
@@ -122,7 +127,7 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
             "Delay 100 ms: it fails below 1 BDP (ratio 0.5) and it holds above 1 BDP.",
         ),
         (
-            WORDS.details(result(), ALIKE),
+            WORDS.details(result(panels=[ALIKE, PANEL]), ALIKE),
             "cannot be tested in 25 % (the alternatives cannot differ), and is undecided in 0 %.",
         ),
         (
@@ -132,8 +137,11 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
         ),
         (
             WORDS.summary_of(result(cannot_differ=0.1)),
-            "(the alternatives cannot differ), and is undecided in 15 %. Of 2 random validation "
-            "points 1 lie inside their 90 % interval (Brier score 0.01). At 1 of them it was",
+            "(the alternatives cannot differ), and is undecided in 15 %.",
+        ),
+        (
+            WORDS.effort_of(result(cannot_differ=0.1)),
+            "interval (Brier score 0.01). At 1 of them it was predicted right",
         ),
         (
             WORDS.learned(regions.summary([result(), *REST])),
@@ -243,7 +251,7 @@ MODERN = {
 }
 
 
-@pytest.mark.parametrize("name", study_ids(ROOT))
+@pytest.mark.parametrize("name", load_modern(ROOT).studies)
 def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
     _, runs = modern_kernel.plan_modern(ROOT, name, "quick")
     reasons = {run.refusal for run in runs}
@@ -266,6 +274,13 @@ def test_a_wrong_substitution_is_named(tmp_path, change, named):
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     with pytest.raises(InputError, match=f"modern_kernel.yaml, line .*: nishitha: .*{named}"):
         modern_kernel.plan_modern(tmp_path, "nishitha", "quick")
+
+
+def test_a_study_of_this_kernel_is_not_judged_on_it_again(project):
+    project.add(example(project.world, original_system={"engine": "linux", "description": "x"}))
+    project.write("configs/modern_kernel.yaml", yaml.safe_dump(MODERN))
+    with pytest.raises(InputError, match="synthetic already come from linux; remove it"):
+        modern_kernel.plan_modern(project.root, "synthetic", "quick")
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_an_answer_counts_what_can_be_tested():
             "1 of 2 printed numbers are reproduced; 1 more cannot be tested.",
             "Their median error is 30 %; 2 of our 3 values are too high.",
             "None of the 1 statistics of 1 published trace (1 flow) can be tested by these runs.",
-            "Of 4 claims, 1 holds, 1 has the right direction only, 2 do not hold.",
+            "1 of 4 testable claims hold; 1 has the right direction only; 2 do not hold.",
         ]
     )
     assert said(answer([], [])) == ""
@@ -176,4 +176,4 @@ def test_each_change_after_results_is_said_once_and_counted(project):
     assert moved == dict.fromkeys(heads, 0) | {"Changes": 2, "Up": 2, "No longer testable": 1}
     evidence = soup(out / "synthetic~evidence.html")
     assert evidence.select_one("#claim-value a[href='changes.html']")
-    assert "2 rules changed after results" in soup(out / "index.html").get_text()
+    assert "2 changes after results were seen" in soup(out / "index.html").get_text()

@@ -12,6 +12,7 @@ from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.table import write_table
 from replication.verdicts.cause import load_explanations
+from replication.verdicts.verdict_table import Share, claims_tally
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, example, soup
@@ -106,19 +107,35 @@ def test_the_section_says_what_is_broken_met_and_held_out_and_escapes_words(proj
 
 
 def first_page(project, **changes):
-    """Return the last cell of the study's row on the first page."""
+    """Return what the first page says of explanations."""
     section(project, **changes)
-    (row,) = soup(project.out / "index.html").select(".matches tr[data-study]")
-    return row.select("td")[-1].get_text()
+    page = soup(project.out / "index.html")
+    return " ".join(page.find(id="explanations").parent.get_text().split())
 
 
 def test_the_first_page_names_every_change_of_an_explanation_and_no_guess(project):
-    assert first_page(project) == "none; a guess fails one condition"
     causes = [document(project)["causes"][0] | {"title": name} for name in ("One", "Two")]
-    # A claim tested in neither does not count.
-    said = "numbers rise from 0 to 2 of 3; claims from 0 to 1 of 1 if: One; Two"
-    assert first_page(project, result="explanation", reasons=[], causes=causes) == said
-    assert first_page(project, result="none found") == "none"
+    said = first_page(project, result="explanation", reasons=[], causes=causes)
+    assert "matches rise from 0 to 2 of 3 if: One; Two." in said
+    guess = first_page(project, causes=causes)
+    assert "A best guess, which fails one condition, is found for" in guess and "One" not in guess
+    assert "Nothing is found for" in first_page(project, result="none found")
+
+
+def test_a_repeat_is_no_claim_of_an_explanation_either(project):
+    study = load_study(project.root, "synthetic")
+    verdicts = {claim.id: "reproduced" for claim in study.claims}
+    repeats = [claim.model_copy(update={"repeats": "value"}) for claim in study.claims[1:]]
+    fewer = study.model_copy(update={"claims": [study.claims[0], *repeats]})
+    every = len(study.claims)
+    assert claims_tally(study, verdicts).share("reproduced") == Share(every, every)
+    assert claims_tally(fewer, verdicts).share("reproduced") == Share(1, 1)
+
+
+def test_claims_that_hold_in_a_search_are_said_to_be_of_its_own_runs(project):
+    _, words = section(project, score="claims", result="explanation", reasons=[])
+    assert "Explanation: 1 of 1 testable claim holds in the runs of the search" in words
+    assert "At the defaults 0 of 1 testable claim holds in them." in words
 
 
 def test_near_ties_are_named_and_what_a_specification_gave_is_no_evidence(project):

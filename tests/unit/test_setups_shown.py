@@ -6,7 +6,10 @@ import pytest
 from replication.metrics.results import Results
 from replication.report.notebooks.collection import Collection
 from replication.report.notebooks.picture import numbers, verdicts
+from replication.report.pages import answer
+from replication.report.pages.source import Source
 from replication.study.setup import Setup
+from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.evaluate import evaluate_study
 
 from tests.unit.report_project import example
@@ -60,6 +63,35 @@ def test_the_first_page_counts_both_side_by_side(both):
     assert shown["claims", "textbook"].startswith("3 of 3")
 
 
+def test_the_first_sentence_answers_the_title_under_both_set_ups(both):
+    said = " ".join(both.page("index").select_one("h1 + p").get_text().split())
+    assert said.startswith(
+        "About half do, under either set-up: with the simulators’ documented defaults 1 of 3 "
+        "printed numbers match and 2 of 3 testable claims hold; under one textbook rule for all "
+        "papers 0 of 3 printed numbers match and 3 of 3 testable claims hold."
+    ), said
+    # "wrong" fails at the defaults; one of four can never be tested.
+    held = "Of the 4 claims that both set-ups judge, 2 hold under both, 0 with the defaults alone"
+    assert held in said and "and 1 under the textbook set-up alone." in said
+
+
+def held_back(claim, code):
+    """Return a row of a claim that the set-up decides."""
+    return replace(claim, verdict=Verdict.NOT_TESTABLE, reason_code=code)
+
+
+def test_claims_that_the_defaults_decide_are_counted_with_what_the_second_set_up_says(both):
+    source = Source.load(both.root, both.data)
+    defaults, textbook = (source.on_primary(source.claims, setup) for setup in Setup)
+    forced = held_back(defaults[0], ReasonCode.SETUP_FORCES_IT)
+    alike = held_back(defaults[1], ReasonCode.ALTERNATIVES_CANNOT_DIFFER)
+    found = answer._both([forced, alike, *defaults[2:]], textbook)
+    assert (found.held_back, found.decided, found.won) == (2, 2, 2)
+    still = [held_back(textbook[0], ReasonCode.SETUP_FORCES_IT), *textbook[1:]]
+    found = answer._both([forced, alike, *defaults[2:]], still)
+    assert (found.held_back, found.decided, found.won) == (2, 1, 1)
+
+
 def test_the_page_of_a_study_has_both_verdicts(both):
     page = both.page("synthetic")
     assert page.select_one("li.setups").get_text() == "DefaultsTextbook set-up"
@@ -80,6 +112,8 @@ def test_a_study_with_one_set_up_has_no_second_column(project):
     project.render("synthetic")
     for name in ("index", "synthetic", "synthetic~evidence"):
         assert "Textbook" not in project.page(name).get_text()
+    said = project.page("index").select_one("h1 + p").get_text().strip()
+    assert said.startswith("About half do: with the simulators’ documented defaults 1 of 3")
 
 
 def test_notebooks_show_the_second_verdict_and_count_the_first(both):

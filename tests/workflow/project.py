@@ -19,6 +19,7 @@ TRACES = ROOT.parent / "shared" / "traces"
 COPIED = (
     *("Snakefile", "profiles", "workflow", "configs", "notebooks"),
     *("data/published", "data/README.md", "data/conformance.csv", "data/engine_differences.csv"),
+    *("data/interventions.csv", "data/bbr_shares.csv", "data/textbook.csv"),
     # Names of images depend on these.
     *("containers", "LICENSE", "requirements.lock", "requirements-dev.lock"),
 )

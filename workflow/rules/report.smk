@@ -51,7 +51,11 @@ TABLES = [
 ]
 
 
-FINDINGS = sorted(Path("configs/studies").glob("*/findings.yaml"))
+# Documents that only pages read; a test project may lack that of changes.
+SHOWN_DOCUMENTS = [
+    *sorted(Path("configs/studies").glob("*/findings.yaml")),
+    *Path("configs").glob("changes.yaml"),
+]
 
 
 rule write_provenance:
@@ -79,7 +83,7 @@ rule render_report:
         tables=TABLES,
         provenance=rules.write_provenance.output.provenance,
         notebooks=PIPE.executed(),
-        findings=ancient(FINDINGS),
+        documents=ancient(SHOWN_DOCUMENTS),
     output:
         index=f"{PATHS.html}/index.html",
     log:
@@ -91,7 +95,7 @@ rule render_report:
     threads: workflow.cores
     params:
         code=PIPE.code_of("report", "render_report"),
-        findings=PIPE.content(*FINDINGS),
+        documents=PIPE.content(*SHOWN_DOCUMENTS),
         shown=PIPE.shown,
     script:
         "../scripts/render_report.py"

@@ -1,4 +1,7 @@
-"""Vary what a paper does not state and judge readings; a restart uses the store's runs."""
+"""Vary what a paper does not state, and judge its readings.
+
+The store keeps runs, so that a restart continues.
+"""
 
 from pathlib import Path
 

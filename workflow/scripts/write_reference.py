@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from replication.cli.schema import MODELS, schema_of
+from replication.design.config import Tier, load_sensitivity, load_tier, study_ids
 from replication.engines.catalogue import ENGINES
 from replication.engines.model import Engine
+from replication.explore.regions.region_model import load_region, region_names
 from replication.study.files import parse_yaml, write_text
 from replication.study.model import REFERENCE
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario
+from replication.verdicts.cause import load_explanations
 from replication.verdicts.metric_range import BOUNDED, UNBOUNDED
 
 _HEAD = """\
@@ -27,13 +30,14 @@ _HEAD = """\
 
 `workflow/scripts/write_reference.py` writes this page from the models and the engines' refusals.
 [What the engines take](#what-the-engines-take) compares the engines; [bounds](#bounds-of-metrics)
-lists the metrics that a scenario bounds; [keys](#keys) lists each key of each file with its form,
-default and meaning (* required).
+lists the metrics that a scenario bounds; [sizes](#sizes) are those of tiers and budgets;
+[keys](#keys) lists each key of each file with its form, default and meaning (* required).
 
 ## What the engines take
 
 `yes`, or the engine's refusal. All engines support what has no row.
 """
+_ROOT = Path(__file__).parents[2]
 Keys = Mapping[str, Any]
 #: A link, a flow and hosts that all engines support; lists of a link; and required keys of queues,
 #: losses and shapers.
@@ -61,7 +65,40 @@ _OPTIONS: Mapping[str, Sequence[Any]] = {
 
 def reference() -> str:
     """Return the reference as Markdown."""
-    return "\n".join([_HEAD, *_engines(), *_bounds(), "## Keys\n", *_keys()])
+    return "\n".join([_HEAD, *_engines(), *_bounds(), *_sizes(), "## Keys\n", *_keys()])
+
+
+def _sizes() -> Iterator[str]:
+    """Yield what each tier runs, the smallest first, and what the searches may spend."""
+    tiers = [load_tier(_ROOT, path.stem) for path in (_ROOT / "configs/tiers").glob("*.yaml")]
+    yield "## Sizes\n"
+    yield "| tier | runs of a point | levels | longest run | textbook set-up on |"
+    yield "|---|---|---|---|---|"
+    for tier in sorted(tiers, key=_smallest_first):
+        runs = ", else ".join(
+            f"{step.count} below {step.cost_below_s:g} s of CPU"
+            if step.cost_below_s
+            else f"{step.count}"
+            for step in tier.replicates
+        )
+        longest = f"{tier.cost_limit_s:g} s of CPU" if tier.cost_limit_s else "as published"
+        textbook = tier.textbook if isinstance(tier.textbook, str) else ", ".join(tier.textbook)
+        yield f"| `{tier.id}` | {runs} | {tier.levels} | {longest} | {textbook} |"
+    studies = study_ids(_ROOT)
+    sensitivity = load_sensitivity(_ROOT)
+    explored_s = sum(sensitivity.of(name).exploration.cpu_budget_s for name in studies)
+    searches = [load_explanations(_ROOT, name) for name in studies]
+    explained_s = sum(search.cpu_budget_s for search in searches if search)
+    mapped_s = sum(load_region(_ROOT, name).cpu_budget_s for name in region_names(_ROOT))
+    yield (
+        f"\nBudgets in CPU minutes: `make explain` {(explored_s + explained_s) / 60:.0f}, "
+        f"`make regions` {mapped_s / 60:.0f} (tier paper).\n"
+    )
+
+
+def _smallest_first(tier: Tier) -> tuple[int, int]:
+    """Sort tiers by the runs of a costly point, then of a cheap one."""
+    return tier.replicates[-1].count, tier.replicates[0].count
 
 
 def _bounds() -> Iterator[str]:

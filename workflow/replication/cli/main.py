@@ -18,6 +18,7 @@ from replication.design.config import (
     listed,
     load_config,
     load_sensitivity,
+    load_settings_changes,
     load_study,
     load_tier,
     study_files,
@@ -105,6 +106,7 @@ def _check_settings() -> None:
     from replication.metrics.trace_source import load_sources
 
     load_config(CONFIG)
+    load_settings_changes(ROOT)
     for load in (load_sensitivity, load_settings, load_differences, load_sources, locked_packages):
         load(ROOT)
     differences = load_differences(ROOT).differences

@@ -15,14 +15,16 @@ from replication.compare.agreement import EngineDifferences
 from replication.design.config import Config, Sensitivity, Tier
 from replication.explore.modern_model import ModernKernel
 from replication.explore.regions.region_model import Region, RegionSettings
-from replication.study.claim_model import Findings
+from replication.study.finding_model import Findings
 from replication.study.intervention import Interventions
 from replication.study.model import Document
 from replication.study.scenario import Scenario
 from replication.study.study import Study
+from replication.study.verdict import SettingsChanges
 from replication.verdicts.cause import Explanations
 
 MODELS: dict[str, type[BaseModel]] = {
+    "changes": SettingsChanges,
     "config": Config,
     "engine_differences": EngineDifferences,
     "explanations": Explanations,

@@ -16,9 +16,11 @@ from replication.study.model import Document, EngineName, Identifier, PositiveSe
 from replication.study.parameter import unique
 from replication.study.position import describe_at, located, read_model
 from replication.study.study import ALL_STUDIES, Study, check_run_count
+from replication.study.verdict import SettingsChange, SettingsChanges
 
 STUDIES = Path("configs") / "studies"
 SENSITIVITY = Path("configs") / "sensitivity.yaml"
+SETTINGS_CHANGES = Path("configs") / "changes.yaml"
 
 
 class Replicates(Document):
@@ -258,6 +260,12 @@ def load_tier(root: Path, name: str) -> Tier:
 def load_sensitivity(root: Path) -> Sensitivity:
     """Read configs/sensitivity.yaml."""
     return read_model(root / SENSITIVITY, Sensitivity)
+
+
+def load_settings_changes(root: Path) -> list[SettingsChange]:
+    """Read configs/changes.yaml, changes to settings of no single study; none without the file."""
+    path = root / SETTINGS_CHANGES
+    return read_model(path, SettingsChanges).changes if path.is_file() else []
 
 
 def explanations_path(root: Path, study: str) -> Path:

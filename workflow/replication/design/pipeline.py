@@ -35,7 +35,7 @@ from replication.simulate.runtime import (
 )
 from replication.study.errors import InputError
 from replication.study.files import sha256_of
-from replication.study.study import CONFORMANCE, INTERVENTIONS, REGIONS_TABLE, Study
+from replication.study.study import REGIONS_TABLE, Study
 
 #: Memory to gather the tables of a batch, in MiB.
 _GATHER_MB = 1024
@@ -236,7 +236,7 @@ class Pipeline(Start):
     def shown(self) -> str:
         """Hash of optional results, which the report shows but does not wait for."""
         explored = [*self.paths.sensitivity.glob("*/*.csv"), *self.paths.regions.glob("*/*.json")]
-        tables = [self.paths.data / REGIONS_TABLE, CONFORMANCE, INTERVENTIONS]
+        tables = [self.paths.data / REGIONS_TABLE, *Path("data").glob("*.csv")]
         return self.content(*sorted([*explored, *tables]))
 
     def code_of(self, rooms: str, script: str) -> str:

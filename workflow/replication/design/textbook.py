@@ -17,11 +17,11 @@ from replication.study.printed import LIMITS, Setting
 from replication.study.scenario import Scenario, TcpFlow
 
 #: A buffer holds so many full packets at least, and so many for each TCP flow.
-_LEAST_PACKETS, _PACKETS_PER_FLOW = 10, 4
+LEAST_PACKETS, PACKETS_PER_FLOW = 10, 4
 #: A window is so many times the largest sum of product and buffer.
-_WINDOW_FACTOR = 4
+WINDOW_FACTOR = 4
 #: A delay of a sender's packet is at most this share of the base round trip.
-_JITTER_SHARE = 0.1
+JITTER_SHARE = 0.1
 #: A queue that never drops holds so many copies of each window, since TCP sends packets again.
 _COPIES = 2
 #: Computed numbers are exact to so many decimals before they are rounded up.
@@ -51,7 +51,7 @@ class Bottleneck(NamedTuple):
         """What the buffer holds: by the rule, or as the paper prints it."""
         if self.has_printed_limit:
             return _rounded_up(limit_packets(self.queue, self.packet_bytes) * self.packet_bytes)
-        packets = max(_LEAST_PACKETS, _PACKETS_PER_FLOW * self.flows)
+        packets = max(LEAST_PACKETS, PACKETS_PER_FLOW * self.flows)
         return max(self.product_bytes, packets * self.packet_bytes)
 
     @property
@@ -105,7 +105,7 @@ def bottlenecks(scenario: Scenario, printed: Collection[Setting]) -> list[Bottle
 def window_bytes(bottlenecks_of_points: Iterable[Bottleneck]) -> int:
     """Return the window of an experiment by the rule, from the bottlenecks of all its points."""
     sums = (one.product_bytes + one.buffer_bytes for one in bottlenecks_of_points)
-    return _WINDOW_FACTOR * max(sums)
+    return WINDOW_FACTOR * max(sums)
 
 
 def jitter_s(scenario: Scenario, monitored: Iterable[Bottleneck]) -> float:
@@ -113,7 +113,7 @@ def jitter_s(scenario: Scenario, monitored: Iterable[Bottleneck]) -> float:
     paths = FlowPaths(scenario)
     shortest_s = min(_round_trip_s(paths, flow) for flow in _tcp(scenario))
     packet_s = min(bottleneck.packet_s for bottleneck in monitored)
-    return round(min(packet_s, _JITTER_SHARE * shortest_s), 9)
+    return round(min(packet_s, JITTER_SHARE * shortest_s), 9)
 
 
 def deep_limit(scenario: Scenario) -> int:

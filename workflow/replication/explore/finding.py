@@ -343,7 +343,7 @@ def _claims_as_read(search: Search, judge: CellJudge, trial: Trial) -> list[Clai
 
     read = []
     for claim in study.claims:
-        if all(wanted.experiment in ran for wanted in claim.quantities()):
+        if claim.is_counted and all(one.experiment in ran for one in claim.quantities()):
             document = json.loads(claim.model_dump_json(), object_hook=read_alike)
             read.append(Claim.model_validate_json(json.dumps(document)))
     return read

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from replication.design.study_check import Points, check_test
 from replication.explore.regions.region_model import load_region, region_names
-from replication.study.claim_model import Fact, findings_path, load_findings
 from replication.study.errors import InputError, check_known
+from replication.study.finding_model import Fact, Statement, findings_path, load_findings
 from replication.study.position import located, within
+from replication.study.setup import Setup
 from replication.study.study import Study
 
 
@@ -21,9 +22,23 @@ def check_findings(root: Path, study: Study, points: Points) -> None:
                         {e.id for e in study.experiments},
                     )
                     check_known("chart: experiment", [named], known, ("chart",))
-                for name, fact in finding.facts.items():
-                    with within("facts", name, words=f"fact {name}"):
-                        _check_fact(root, study, fact, points)
+                _check_facts(root, study, finding, points)
+                if finding.textbook:
+                    with within("textbook"):
+                        _check_textbook(study)
+                        _check_facts(root, study, finding.textbook, points)
+
+
+def _check_textbook(study: Study) -> None:
+    if Setup.TEXTBOOK not in study.setups:
+        text = "textbook: the study has no such set-up; delete it, or add the set-up to `setups`"
+        raise InputError(text)
+
+
+def _check_facts(root: Path, study: Study, statement: Statement, points: Points) -> None:
+    for name, fact in statement.facts.items():
+        with within("facts", name, words=f"fact {name}"):
+            _check_fact(root, study, fact, points)
 
 
 def _check_fact(root: Path, study: Study, fact: Fact, points: Points) -> None:

@@ -11,9 +11,10 @@ from replication.engines.model import Engine
 from replication.explore.machine import Machine, by_replicate, whole_runs
 from replication.explore.trial import serves
 from replication.metrics.metric import quantity
-from replication.study.claim_model import RatioTest, ValueTest, load_findings, sides
+from replication.study.claim_model import RatioTest, ValueTest, sides
 from replication.study.errors import InputError, check_known
 from replication.study.files import digest_of
+from replication.study.finding_model import load_findings
 from replication.study.intervention import (
     CONFIG,
     Configuration,
@@ -152,10 +153,10 @@ def _check_intervention(root: Path, one: Intervention) -> None:
 def check_causes(root: Path, study: Study) -> None:
     """Raise InputError for an intervention that a study's texts name and the file lacks."""
     threats = {f"threat {n}": one.causes for n, one in enumerate(study.notes.threats, start=1)}
-    findings = {
-        f"finding {n}": one.causes for n, one in enumerate(load_findings(root, study.id), start=1)
-    }
-    check_named(root, f"study {study.id}", threats | findings)
+    check_named(root, f"study {study.id}", threats)
+    for number, finding in enumerate(load_findings(root, study.id), start=1):
+        causes = [cause for said in finding.statements() for cause in said.causes]
+        check_named(root, f"study {study.id}", {f"finding {number}": causes})
 
 
 def check_named(root: Path, of: str, causes: Mapping[str, Sequence[StatedCause]]) -> None:

@@ -1,7 +1,7 @@
 """Studies on a modern kernel: their claims judged with the variants of its network stack.
 
 configs/modern_kernel.yaml substitutes what the stack lacks, with reasons; the verdicts are never
-counted as the study's.
+counted as the study's. A study of a Linux kernel has such verdicts already and is not run again.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from replication.design.input_hashes import input_hashes, is_same
 from replication.engines.model import Engine
 from replication.explore.machine import Costs, Machine, by_replicate, write_json
 from replication.explore.modern_model import CONFIG, load_modern, modern_studies
-from replication.study.errors import check_known
+from replication.study.errors import InputError, check_known
 from replication.study.files import read_json
 from replication.study.position import located, within
 from replication.study.study import Study
@@ -34,6 +34,9 @@ def plan_modern(root: Path, name: str, tier: str) -> tuple[Study, list[Run]]:
     with located(root / CONFIG):
         check_known("studies", [name], modern.studies, ("studies",))
         check_known("tiers", [tier], modern.tiers, ("tiers",))
+        if study.original_system.engine == modern.engine:
+            text = f"studies: the verdicts on {name} already come from {modern.engine}; remove it"
+            raise InputError(text, ("studies", name))
         with within("studies", name, "set", words=name):
             if (substituted := modern.studies[name].set) is not None:
                 check_variation(study, substituted)

@@ -322,12 +322,17 @@ class ClaimJudge:
     runner: TrialRunner
 
     def parts(self) -> tuple[list[StudyPart], StudyPart]:
-        """Return the stages of the search, without held-out claims, and the last with them."""
+        """Return the stages of the search, without held-out claims, and the last with them.
+
+        Claims without a test and repeats of another claim are in none of them: a searched repeat of
+        a held-out claim would show the search what is held out.
+        """
         stages, found = [], self.runner.explanations
+        scored = [claim for claim in self.runner.study.claims if _is_scored(claim)]
         for n, stage in enumerate(found.stages):
             claims = [
                 claim
-                for claim in self.runner.study.claims
+                for claim in scored
                 if (not stage.claims or claim.id in stage.claims)
                 and all(wanted.experiment in stage.levels for wanted in claim.quantities())
             ]
@@ -346,6 +351,10 @@ class ClaimJudge:
             data_bits = sum(VERDICT_BITS[verdict] for verdict in found.values())
             trials.append(Trial(one, data_bits, self.runner.bits(one), verdicts=found))
         return trials
+
+
+def _is_scored(claim: Claim) -> bool:
+    return claim.is_counted and bool(claim.quantities())
 
 
 def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:

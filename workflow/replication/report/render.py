@@ -26,15 +26,19 @@ from replication.report.manifest import ARCHIVE, MANIFEST, PAGES, PROVENANCE, RE
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages import assumptions, evidence, overview
 from replication.report.pages.causes import interventions_view
+from replication.report.pages.changes import changes_page
+from replication.report.pages.conclusions import conclusions
 from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import RUNS, regions_page, runs_table
+from replication.report.pages.rules import Rules
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page
 from replication.report.release import replacing
 from replication.study.errors import InputError
 from replication.study.files import read_json, write_text
+from replication.study.setup import Setup
 from replication.study.study import REGIONS_TABLE, Study
 from replication.study.table import read_frame, write_parquet
 
@@ -102,23 +106,26 @@ def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]
         environment(source),
         folder,
         "index",
-        findings=[one for one in findings if one["said"]],
+        findings=[one for one in findings if one["said"].shown],
+        unsupported=sum(one["said"].unsupported for one in findings),
+        without_runs=sum(one["said"].without_runs for one in findings),
         overview=overview.overview(source),
         figures=write_figures(overview.all_numbers(source), folder),
-        changed=sum(len(study.changes) for study in source.studies.values()),
+        changed=changes_page(source.root, source.studies.values())["total"],
     )
 
 
 def _write_pages(source: Source, folder: Path) -> None:
     """Write the pages on all studies, those on engines and regions if there are results."""
     write, studies = partial(_write, environment(source), folder), source.studies.values()
-    changed = [assumptions.changes_view(study) for study in studies if study.changes]
-    write("changes", changed=changed, moves=assumptions.MOVES)
+    changed = changes_page(source.root, studies)
+    write("changes", changed=changed)
     names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
     parameters = [(study, assumptions.parameter_tables(study)) for study in studies]
     write(
         "method",
         changed=changed,
+        rule=Rules(),
         interventions=interventions_view(source.root),
         parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
         downloads=_downloads(source),
@@ -143,10 +150,12 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     The first page shows the findings with the chart of the first.
     """
     name = study.id
-    results, *textbook = Results.load_each(source.data, name)
-    primary = source.primary_results(results)
-    said = overview.conclusions(source, study, primary)
-    chart = f"{name}~{said[0].chart}" if said else ""
+    by_setup = Results.load_each(source.data, name)
+    results, *textbook = by_setup
+    on_primary = {one.setup: source.primary_results(one) for one in by_setup}
+    primary = on_primary[Setup.DEFAULTS]
+    said = conclusions(source, study, on_primary)
+    chart = f"{name}~{said.chart}" if said.chart else ""
     judged, figures = overview.primary_cells(source, study), {}
     traced = evidence.figures_of_traces(source, study)
     for experiment in study.experiments:

@@ -1,13 +1,11 @@
-"""Claims, a sentence of a paper and the test that decides it; and findings, which rest on them.
+"""Claims: a sentence of a paper and the test that decides it.
 
 A test yields one number per replicate, the statistic. It must meet `expect` for `reproduced` and
 `direction` for `direction only`. Both are set from the paper's words before a run is looked at.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -19,18 +17,14 @@ from pydantic import (
     model_validator,
 )
 
-from replication.study.errors import InputError, Place, check_known
+from replication.study.errors import InputError, Place
 from replication.study.model import (
     Document,
-    EngineName,
     Identifier,
     Text,
     Window,
-    one_of,
     reaches,
 )
-from replication.study.position import read_model
-from replication.study.stated_cause import StatedCause, check_stated
 
 #: Keys of a factor's levels; a file may give a single one without a list.
 Levels = Annotated[
@@ -288,14 +282,15 @@ class ValueTest(_OfRuns):
 
 
 SimpleTest = RatioTest | EquivalenceTest | ShareTest | TrendTest | CrossoverTest | ValueTest
-_Test = Annotated[SimpleTest, Field(discriminator="kind")]
+#: A test of one statistic, as documents give it.
+StatisticTest = Annotated[SimpleTest, Field(discriminator="kind")]
 
 
 class AllTest(Document):
     """Several parts that must all hold; the statistic is the share of reproduced parts."""
 
     kind: Literal["all"]
-    parts: Annotated[list[_Test], Field(min_length=2)]
+    parts: Annotated[list[StatisticTest], Field(min_length=2)]
 
 
 class NotTestable(Document):
@@ -373,92 +368,3 @@ class Unjudged(_Sentence):
     nature: Literal["background", "prediction", "arithmetic", "table"]
     """`background` from the literature, `prediction` of an experiment that the authors did not run,
     `arithmetic` of the set-up, or `table`: a row or caption, whose numbers are cells."""
-
-
-class Fact(Document):
-    """A number of a finding with its condition; exactly one source, `ours` to `region`.
-
-    For `ours` and `paper`, a claim's test, the number is the statistic.
-    """
-
-    ours: _Test | None = None
-    """A test on our runs with the documented defaults on the study's primary engine."""
-    paper: _Test | None = None
-    """A test on the paper's printed numbers."""
-    region: Identifier | None = None
-    """Id of a region; the number is read in its first panel, at the value `at` of its axis y."""
-    engine: EngineName | None = None
-    """Engine of the region."""
-    at: float | None = None
-    """Value of the axis y, in the region's unit."""
-    gives: Literal["from", "to", "first", "last"] | None = None
-    """`from` and `to`: the ends on the axis x between which the claim holds; `first` and `last`:
-    the compared quantity at the lowest and the highest x."""
-    expect: Condition | None = None
-    """Condition of a count, border or quantity; a test has its own."""
-
-    _one_source = one_of("ours", "paper", "region")
-
-    @model_validator(mode="after")
-    def _has_its_place(self) -> Self:
-        given = [value is not None for value in (self.engine, self.at, self.gives)]
-        if self.region is not None and not all(given):
-            raise ValueError("a region needs engine, at and gives")
-        return self
-
-
-class Finding(Document):
-    """One or two sentences, which the report shows only if all facts hold."""
-
-    text: Text
-    """The sentences; `{name}` is replaced by the number of the fact `name`."""
-    chart: str | None = None
-    """Name of the study's chart that shows the finding, such as `sweep~throughput_bps`."""
-    facts: Annotated[dict[Identifier, Fact], Field(min_length=1)]
-    causes: list[StatedCause] = []
-    """Why it is so; a text with "because" needs one."""
-
-    @model_validator(mode="after")
-    def _causes_stated(self) -> Self:
-        check_stated(self.text, self.causes, ("text",))
-        return self
-
-    @model_validator(mode="after")
-    def _known_placeholders(self) -> Self:
-        named = re.findall(r"\{(\w+)\}", self.text)
-        check_known("text: fact", named, self.facts, ("text",))
-        try:
-            self.text.format_map(dict.fromkeys(self.facts, ""))
-        except (ValueError, LookupError, AttributeError, TypeError):
-            raise InputError("text: write braces only around a fact's name", ("text",)) from None
-        return self
-
-    @property
-    def rests_on(self) -> Literal["region", "defaults"]:
-        """The results that the finding needs: `defaults` are runs with the documented defaults."""
-        return "region" if any(fact.region for fact in self.facts.values()) else "defaults"
-
-
-class Findings(Document):
-    """The findings of a study; the first needs only runs with the documented defaults."""
-
-    findings: Annotated[list[Finding], Field(min_length=1)]
-
-    @model_validator(mode="after")
-    def _defaults_first(self) -> Self:
-        first = self.findings[0]
-        if first.rests_on != "defaults" or first.chart is None:
-            text = "the first finding must rest on the defaults alone and name a chart"
-            raise InputError(text, ("findings", 0))
-        return self
-
-
-def findings_path(root: Path, study: str) -> Path:
-    """Return the file of a study's findings."""
-    return root / "configs/studies" / study / "findings.yaml"
-
-
-def load_findings(root: Path, study: str) -> list[Finding]:
-    """Return a study's findings; none without the file."""
-    path = findings_path(root, study)
-    return read_model(path, Findings).findings if path.is_file() else []

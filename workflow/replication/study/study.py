@@ -281,7 +281,7 @@ class Study(Document):
         return [*self.claims, *self.unjudged]
 
     def changes_to(self, kind: Subject, name: str) -> list[Change]:
-        """Return the changes to a claim, table or parameter after results were seen."""
+        """Return the changes to a claim, table, parameter or experiment after results were seen."""
         readings = {sentence.id: sentence.reading for sentence in self.sentences}
         reading = readings.get(name, "") if kind == "claims" else ""
         found = [change.to(kind, name, reading) for change in self.changes]
@@ -338,6 +338,7 @@ class Study(Document):
             "claims": {sentence.id for sentence in self.sentences},
             "tables": {table.id for table in self.tables},
             "parameters": own | self.parameters.keys(),
+            "experiments": {experiment.id for experiment in self.experiments},
         }
         for kind, known in subjects.items():
             for number, change in enumerate(self.changes):

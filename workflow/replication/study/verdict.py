@@ -60,7 +60,7 @@ class _Words(Document):
 
 
 class Effect(_Words):
-    """Effect of a change on a claim, table or parameter; its own texts override the change's."""
+    """Effect of a change on one subject; its own texts override the change's."""
 
     before: _Verdicts = {}
     """Map of engine to verdict before the change; empty if it concerns no single verdict."""
@@ -92,6 +92,8 @@ class StudyChange(_Words):
     """Map of table to the same."""
     parameters: dict[str, Effect] = {}
     """Map of parameter (or `experiment/name`) to the same."""
+    experiments: dict[Identifier, Effect] = {}
+    """Map of experiment to the same, for its number of runs or its levels."""
 
     def to(self, kind: Subject, name: str, reading: str = "") -> Change | None:
         """Return the change with its effect on a subject; None if it has no effect on it."""
@@ -106,4 +108,30 @@ class StudyChange(_Words):
         return Change(date=self.date, **words, before=effect.before, after=effect.after)
 
 
-Subject = Literal["claims", "tables", "parameters"]
+class SettingsChange(Document):
+    """A change after results were seen to settings that belong to no single study."""
+
+    date: Date
+    """Day of the change, as `2026-11-22`."""
+    title: Text
+    """Subject of the change."""
+    files: Annotated[list[str], Field(min_length=1)]
+    """List of the files in configs that changed, such as `sensitivity.yaml`."""
+    was: Text
+    """Content before the change."""
+    now: Text
+    """Content after the change."""
+    why: Text
+    """Reason of the change, which must not be a better verdict."""
+
+
+class SettingsChanges(Document):
+    """configs/changes.yaml."""
+
+    schema_version: Literal[1] = 1
+    """Version of this format."""
+    changes: list[SettingsChange]
+    """Changes made after results were seen to settings that belong to no single study."""
+
+
+Subject = Literal["claims", "tables", "parameters", "experiments"]

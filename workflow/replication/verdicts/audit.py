@@ -31,6 +31,8 @@ from replication.verdicts.wording import table_name
 
 SUSPICIOUS = "suspicious"
 CONSISTENT = "consistent"
+#: The check of a sum of numbers, which are impossible together and not each.
+CAPACITY_SUM = "capacity_sum"
 
 DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
 ROUND_TRIPS = {"rtt_mean_s", "rtt_s"}
@@ -238,7 +240,7 @@ def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
         slack = sum(n * cell.half_ulp for n, cell in counted)
         total = replace(first.cell, row=row, column=column, value=value, half_ulp=slack)
         bounds = (point.total_rate_bps(flows, strict) for strict in (True, False))
-        yield replace(first, cell=total).bounded("capacity_sum", bounds, _TOO_FAST)
+        yield replace(first, cell=total).bounded(CAPACITY_SUM, bounds, _TOO_FAST)
 
 
 def _times_counted(one: _Audited) -> int:

@@ -7,7 +7,8 @@ If several engines ran a study, one is its *primary engine*, whose verdicts repr
 paper's own family if it ran points, else ns3, which every study can run, else the first that ran.
 
 Counts of verdicts have one definition and one denominator each, for pages, notebooks and CSV:
-data/README.md explains them (`counts.csv`); shares are of the tested.
+data/README.md explains them (`counts.csv`); shares are of the tested. A claim *holds* if it is
+reproduced; repeats of a claim are not counted.
 """
 
 import math
@@ -26,6 +27,7 @@ from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.files import REMEDY
 from replication.study.setup import Setup
+from replication.study.study import Study
 from replication.study.verdict import FORMER_REASON_CODES, Verdict
 from replication.verdicts.published_run import CENTRAL
 
@@ -329,6 +331,12 @@ def tallies(cells: Iterable[CellRow], claims: Iterable[ClaimRow]) -> dict[str, T
         "trace": Numbers(row for row in cells if row.kind == "trace"),
         "claims": Tally(row.verdict for row in claims if row.counted),
     }
+
+
+def claims_tally(study: Study, verdicts: Mapping[str, str]) -> Tally:
+    """Count the verdicts on a study's claims, by claim; like `tallies`, without repeats."""
+    counted = [claim.id for claim in study.claims if claim.is_counted]
+    return Tally(verdicts[claim] for claim in counted if claim in verdicts)
 
 
 def rows_on(

@@ -30,6 +30,7 @@ from replication.report.charts import data as report_data
 from replication.report.manifest import RELEASED
 from replication.report.notebooks import session
 from replication.report.notebooks.picture import NOT_CONCLUDED
+from replication.report.pages.region_words import away, border_sentences, law_runs, scale_words
 from replication.report.pages.regions import panel_title
 from replication.report.release import released_results
 from replication.study.errors import InputError, RunError, describe
@@ -51,7 +52,9 @@ class RegionData(NamedTuple):
 
     Each table has a column `panel` and one for each axis. In `validation`, `covered` says whether
     the mean of a point's runs is inside the predicted 90 % interval, `deviations` how many standard
-    deviations away it is. `surface` has the middle of each cell.
+    deviations away it is. `surface` has the middle of each cell. `borders` has, for each panel,
+    where the claim holds in sentences; `away` says how far outside the paper's own point lies, and
+    `scale` how the area is measured.
     """
 
     document: Mapping[str, Any]
@@ -59,6 +62,9 @@ class RegionData(NamedTuple):
     runs: pd.DataFrame
     validation: pd.DataFrame
     surface: pd.DataFrame
+    borders: Mapping[str, Sequence[str]]
+    away: str
+    scale: str
 
 
 class LiveRun(NamedTuple):
@@ -185,6 +191,12 @@ class Collection:
                 return _region_data(document)
         raise InputError(f"{self.data}: no region {name!r} on {engine}; run `make regions` first")
 
+    @property
+    def law_runs(self) -> str:
+        """What data/bbr_shares.csv shows, in words; empty without it."""
+        found = law_runs(self.root)
+        return found.words if found else ""
+
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
         """Return the scenarios of any point in a region's first panel, to be run."""
         own = load_region(self.root, found.document["region"])
@@ -271,6 +283,12 @@ def _region_data(document: Mapping[str, Any]) -> RegionData:
         points(document["points"], "quantity", "note"),
         points(document["validation"], "holds", "probability", "covered", "deviations"),
         pd.DataFrame(cells, columns=["panel", *names, "quantity", "probability"]),
+        {
+            panel_title(document, one["panel"]): border_sentences(document, one)
+            for one in document["panels"]
+        },
+        away(document),
+        scale_words(document["axes"]),
     )
 
 

@@ -13,6 +13,8 @@ from replication.study.study import INTERVENTIONS
 from replication.study.table import INTERVENTION_COLUMNS, Row
 
 UNKNOWN = "We do not know; perhaps"
+#: Of a cause whose experiment has no row yet.
+NOT_RUN = "Not tested yet"
 
 
 class ShownCause(NamedTuple):
@@ -57,7 +59,7 @@ class Causes:
             # Named by a release's study, and removed since.
             return ShownCause("We do not know.")
         if row is None:
-            return ShownCause(f"{UNKNOWN}: {sentence}")
+            return ShownCause(f"{NOT_RUN}: {sentence}")
         if row["holds"] == "true":
             return ShownCause(sentence, name, "tested")
         return ShownCause(f"{UNKNOWN}: {sentence}", name, "its experiment does not confirm it")

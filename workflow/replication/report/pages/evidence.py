@@ -27,6 +27,7 @@ from replication.study.study import Study
 from replication.study.table import Row, grouped, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, Refuted, load_explanations
+from replication.verdicts.verdict_table import claims_tally
 from replication.verdicts.wording import table_names
 
 
@@ -39,11 +40,7 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     if not is_same(data, document["input_hashes"], partial(explanation.sources, root, study.id)):
         return None
     rows = read_rows(folder / "explained_cells.csv", explanation.EXPLANATIONS["explained_cells"])
-    before, after = (document[f"claims_{when}"] for when in ("before", "after"))
     names = table_names(study)
-    counted = [claim.id for claim in study.claims if claim.is_counted]
-    verdicts = {name: {before.get(name), after.get(name)} for name in counted}
-    tested = [name for name, words in verdicts.items() if words - {None, Verdict.NOT_TESTABLE}]
     parts = [document[part] for part in (SEEN, HELD_OUT, REPEATED)]
     known = load_explanations(root, study.id)
     causes = known.by_id if known else {}
@@ -60,14 +57,11 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
             "ties": [_tie(one, causes) for one in document["equally_good"]],
             "ties_within_bits": EQUALLY_GOOD_BITS,
             "coupled_because": coupled.reason if coupled else "",
-            # At the defaults, under the explanation, and how many there are.
+            # Numbers at the defaults, under the explanation, and how many there are.
             "counts": {
                 "matches_before": sum(part["before"] for part in parts),
                 "matches_after": sum(part["after"] for part in parts),
                 "numbers": sum(part["cells"] for part in parts),
-                "claims_before": sum(before.get(name) == Verdict.REPRODUCED for name in tested),
-                "claims_after": sum(after.get(name) == Verdict.REPRODUCED for name in tested),
-                "claims": len(tested),
             },
             "outside": Counter(
                 names.get(row["table"], row["table"]) for row in rows if row["matches"] != "true"
@@ -84,6 +78,8 @@ def _shown(
     broken = {row["claim"] for row in document["broken"]}
     return {
         "titles": [_title_of(one, causes) for one in document["causes"]],
+        # At the defaults and under the explanation, in the runs of the search.
+        "tallies": (claims_tally(study, before), claims_tally(study, after)),
         "lost": [
             claim
             for claim in study.claims

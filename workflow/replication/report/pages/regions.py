@@ -147,6 +147,12 @@ def modern_views(source: Source) -> Iterator[dict[str, Any]]:
             "own_engine": source.primary_engines[study.id].engine,
             "found": found,
             "kernel": ENGINES[found["engine"]].full_title,
+            # The studies that the kernel does not run again.
+            "already": [
+                other
+                for other in source.studies.values()
+                if other.original_system.engine == found["engine"]
+            ],
             "tally": Tally(one["modern"] for one in claims),
             "claims": claims,
             "changed": sum(one["differs"] for one in claims),
