@@ -174,14 +174,13 @@ def test_flows_of_the_other_direction_do_not_count():
 
 
 def test_the_monitored_direction_is_the_bottleneck():
-    codel = {"kind": "codel", "limit_packets": 5, "target_s": 0.005, "interval_s": 0.1}
-    made = document(queue_ba=codel)
+    made = document(queue_ba={"kind": "droptail", "limit_bytes": 1})
     experiment = made["experiments"][0]
     experiment["topology"]["monitors"] = [{"link": "bottleneck", "direction": "ba"}]
     for flow, ends in zip(experiment["flows"], ("1", "2"), strict=True):
         flow |= {"source": f"d{ends}", "destination": f"s{ends}"}
     bottleneck = link_of(under_rule(made), "bottleneck")
-    assert (bottleneck.queue_ba.kind, bottleneck.queue_ba.limit_packets) == ("codel", 18)
+    assert bottleneck.queue_ba.limit_bytes == 17_500
     assert bottleneck.queue_ab.limit_packets > 18
 
 
@@ -273,6 +272,38 @@ def test_a_printed_threshold_stays():
     assert [flow.initial_ssthresh_bytes for flow in under_rule(made).flows] == [5000, None]
 
 
+def test_a_window_by_a_parameter_of_its_name_stays():
+    made = document()
+    made["parameters"]["maximum_window_bytes"] = parameter(20_000)
+    assert {flow.maximum_window_bytes for flow in under_rule(made).flows} == {20_000}
+
+
+@pytest.mark.parametrize(
+    ("window", "further", "stays"),
+    [
+        ("$window * $segment_bytes", parameter(12), True),
+        # A part of what is printed is assumed, or one of two factors.
+        ("$window * $segment_bytes", parameter("$other"), False),
+        ("$window * $other", parameter(12), False),
+    ],
+)
+def test_a_product_is_printed_if_all_its_factors_are(window, further, stays):
+    made = document()
+    made["parameters"] |= {"window": further, "other": parameter(1000, "assumed")}
+    for flow in made["experiments"][0]["flows"]:
+        flow["maximum_window_bytes"] = window
+    expected = 12 * 960 if stays else 140_000
+    assert {flow.maximum_window_bytes for flow in under_rule(made).flows} == {expected}
+
+
+@pytest.mark.parametrize(("tag", "limit"), [("published", 7), ("assumed", 18)])
+def test_a_limit_written_in_a_discipline_is_printed_with_it(tag, limit):
+    made = document(queue_ab="$discipline")
+    discipline = {"kind": "droptail", "limit_packets": 7}
+    made["parameters"]["discipline"] = parameter(discipline, tag)
+    assert link_of(under_rule(made), "bottleneck").queue_ab.limit_packets == limit
+
+
 def test_printed_jitter_and_device_queues_stay():
     queue = {"kind": "pfifo", "limit_packets": 20, "device_queue_packets": "$below"}
     made = with_link(document(queue_ab=queue), "in1", jitter_s="$jitter")
@@ -311,9 +342,24 @@ def test_a_study_decides_values_by_name_for_this_set_up_alone():
         Setup.DEFAULTS: 10.0,
         Setup.TEXTBOOK: 4.0,
     }
+    assert all(run.whole_s == run.scenario.duration_s for run in runs)
     made["textbook"][0]["parameter"] = "sweep/duration"
     with pytest.raises(ValidationError, match=r"textbook: parameter.*sweep/duration"):
         Study.model_validate(made)
+
+
+def test_a_decided_delay_counts_for_the_window():
+    made = document()
+    made["textbook"] = [{"parameter": "bottleneck_s", "value": 0.23, "reason": "r"}]
+    assert under_rule(made).flows[0].maximum_window_bytes == 500_000
+
+
+def test_a_tier_shortens_runs_under_both_set_ups():
+    study = Study.model_validate(document())
+    runs = design_study(study, Extent(**ONCE, textbook="all", cost_limit_s=0.05), ["ns3"])
+    lengths = {run.setup: (run.scenario.duration_s, run.whole_s) for run in runs}
+    assert lengths[Setup.DEFAULTS] == lengths[Setup.TEXTBOOK]
+    assert lengths[Setup.TEXTBOOK][0] < lengths[Setup.TEXTBOOK][1] == 10.0
 
 
 def test_a_decided_value_is_no_longer_printed():

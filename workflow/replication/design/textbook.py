@@ -124,7 +124,7 @@ def deep_limit(scenario: Scenario) -> int:
             window = flow.maximum_window_bytes or _UNLIMITED_BYTES
             packets += _COPIES * (window // flow.segment_bytes + 1)
         else:
-            active_s = min(flow.stop_s, scenario.duration_s) - flow.start_s
+            active_s = flow.stop_s - flow.start_s
             packets += _rounded_up(flow.rate_bps * active_s / (8 * flow.packet_bytes)) + 1
     return packets
 
