@@ -105,7 +105,7 @@ def test_the_dearest_point_decides_how_often_all_are_repeated():
     assert max(delays(document)) < 39
     least["where_cost_below_s"] = 2 * dear
     runs = design_study(Study.model_validate(document), PAPER, ["ns3"])
-    assert {run.replicates for run in runs} == {40}
+    assert {(run.setup, run.replicates) for run in runs} == {("defaults", 40), ("textbook", 5)}
 
 
 def test_a_point_is_run_once_if_nothing_in_it_is_random():
