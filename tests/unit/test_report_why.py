@@ -12,7 +12,6 @@ from replication.report.pages.source import Source
 from replication.study.files import write_text
 from replication.study.table import write_table
 from replication.verdicts.cause import load_explanations
-from replication.verdicts.verdict_table import Share, claims_tally
 
 from tests.unit.conftest import ROOT
 from tests.unit.report_project import PROVENANCE, example, soup
