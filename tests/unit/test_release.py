@@ -125,18 +125,24 @@ def test_refreshed_notebooks_are_the_only_new_lines_of_the_manifest(made):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "old", "new", "said"),
     [
-        ("data/release/cells.csv", "judging its features and flows again gives a different cells"),
-        ("reports/release/index.html", "rendering data/release again gives a different reports/"),
+        (
+            *("data/release/cells.csv", "not reproduced", "reproduced"),
+            "judging its features and flows again gives a different cells",
+        ),
+        (
+            *("reports/release/index.html", "<h1>", "<h1>Yes. "),
+            "rendering data/release again gives a different reports/",
+        ),
     ],
 )
-def test_a_full_check_makes_verdicts_and_pages_again(made, monkeypatch, name, said):
+def test_a_full_check_makes_verdicts_and_pages_again(made, monkeypatch, name, old, new, said):
     """The manifest was changed together with them, so the files alone are in order."""
     done = replicate(made, monkeypatch, "release", "--check", "--full")
     assert "again gives the same" in done.output
     path = made / name
-    write_text(path, path.read_text().replace("not reproduced", "reproduced"))
+    write_text(path, path.read_text().replace(old, new))
     write_text(made / MANIFEST, manifest(made))
     assert replicate(made, monkeypatch, "release", "--check").exit_code == 0
     done = replicate(made, monkeypatch, "release", "--check", "--full")
