@@ -11,7 +11,8 @@ from replication.report.pages.shown import answer, shade
 from replication.report.render import DICTIONARY
 from replication.study.study import Study
 
-from tests.unit.report_project import CELL, EMPTY, RATES, TABLE, csv_rows, example, soup
+from tests.unit.conftest import claim
+from tests.unit.report_project import CELL, EMPTY, RATES, TABLE, VALUE, csv_rows, example, soup
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,16 @@ def test_a_table_shows_the_papers_own_number_and_its_factor(project):
     page = soup(project.render("synthetic") / "synthetic~evidence.html")
     (row, *_) = page.select("tr[data-row=slow] td.num")
     assert (row.get_text(), row["data-value"]) == ("0.80 × 0.5", "400000")
+
+
+def test_claims_of_one_sentence_are_told_apart_by_what_they_test(project):
+    largest = {**VALUE, "of": RATES | {"metric": "retransmissions"}, "expect": {"at_least": 0}}
+    claims = [claim(VALUE, "rate"), claim(largest, "losses"), claim(VALUE, "alone", quote="Alone")]
+    project.add(project.world.study(claims=claims))
+    page = soup(project.render("synthetic") / "synthetic.html")
+    told = {name: page.find(id=f"claim-{name}").get_text() for name in ("rate", "losses", "alone")}
+    assert "Total throughput" in told["rate"] and "Total retransmissions" in told["losses"]
+    assert "Total throughput" not in told["alone"]
 
 
 def judged_number(kind, verdict, relative_deviation):

@@ -1,6 +1,7 @@
 """The page of a study: experiments, their figures, tables in the paper's shape, and claims."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -132,6 +133,7 @@ def _claim_cards(source: Source, study: Study, rows: Sequence[ClaimRow]) -> Iter
     `rows` of a card are those at the defaults, `textbook` those under the textbook set-up.
     """
     engines = ["", *source.shown_engines(study.id)]
+    quotes = Counter(claim.quote for claim in study.claims)
     for claim in study.claims:
         judged = [row for row in rows if row.claim == claim.id]
         judged.sort(key=lambda row: engines.index(row.engine))
@@ -145,6 +147,7 @@ def _claim_cards(source: Source, study: Study, rows: Sequence[ClaimRow]) -> Iter
         if results:
             yield {
                 "claim": claim,
+                "shares_quote": quotes[claim.quote] > 1,
                 "tests": tests,
                 "measured": _measured(study, claim, results[0]),
                 "rows": results,
