@@ -237,11 +237,12 @@ def _runs(
     first_alone: bool,
 ) -> Iterator[Run]:
     """Yield the runs of a set-up; they are as long as those of the defaults."""
-    least = {engine.name: _least_count(engine, experiment, tier, points) for engine in engines}
+    least = {
+        engine.name: _least_count(setup, engine, experiment, tier, points) for engine in engines
+    }
     make: Callable[..., Scenario] = functools.partial(scenario_at, study, experiment)
     if setup is Setup.TEXTBOOK:
         make = TextbookRule(study, experiment).scenario
-        least = dict.fromkeys(least, 0)
     for point in points:
         first = point.first
         if setup is not Setup.DEFAULTS:
@@ -277,9 +278,11 @@ def _runs(
                 )
 
 
-def _least_count(engine: Engine, experiment: Experiment, tier: Extent, points: list[_Point]) -> int:
+def _least_count(
+    setup: Setup, engine: Engine, experiment: Experiment, tier: Extent, points: list[_Point]
+) -> int:
     least = experiment.replicates_at_least
-    if least is None or not tier.heeds_replicates_at_least:
+    if setup is not Setup.DEFAULTS or least is None or not tier.heeds_replicates_at_least:
         return 0
     dearest_s = max(engine.nominal_cost_s(point.first) for point in points)
     is_cheap = least.where_cost_below_s is None or dearest_s < least.where_cost_below_s

@@ -153,10 +153,11 @@ def _check_intervention(root: Path, one: Intervention) -> None:
 def check_causes(root: Path, study: Study) -> None:
     """Raise InputError for an intervention that a study's texts name and the file lacks."""
     threats = {f"threat {n}": one.causes for n, one in enumerate(study.notes.threats, start=1)}
-    check_named(root, f"study {study.id}", threats)
+    findings = {}
     for number, finding in enumerate(load_findings(root, study.id), start=1):
-        causes = [cause for said in finding.statements() for cause in said.causes]
-        check_named(root, f"study {study.id}", {f"finding {number}": causes})
+        statements = finding.statements()
+        findings[f"finding {number}"] = [cause for said in statements for cause in said.causes]
+    check_named(root, f"study {study.id}", threats | findings)
 
 
 def check_named(root: Path, of: str, causes: Mapping[str, Sequence[StatedCause]]) -> None:

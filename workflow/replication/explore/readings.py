@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from replication.design.config import Reading, Sensitivity, load_sensitivity, load_study
-from replication.design.design import Run
 from replication.explore.machine import Machine, by_replicate, whole_runs
 from replication.study.errors import check_known
 from replication.study.study import Study
@@ -36,29 +35,25 @@ def check_readings(study: Study, settings: Sensitivity) -> None:
 
 
 def _rows(study: Study, settings: Sensitivity, machine: Machine) -> Iterator[dict[str, object]]:
+    engine = machine.engine
     for reading in settings.of(study.id).readings:
-        replicates = by_replicate(_runs(study, reading, settings, machine))
-        results = machine.results(study.id, replicates)
         read = _as_read(study, reading)
-        coverages = Coverage.of_all(read, results)
+        runs = whole_runs(read, engine.name, engine.version, settings.replicates_at_default)
+        replicates = by_replicate(runs)
+        coverages = Coverage.of_all(read, machine.results(study.id, replicates))
         for claim in study.claims:
             for row in evaluate_claim(claim, coverages):
                 yield {
                     "study": study.id,
                     "reading": reading.title,
                     "claim": claim.id,
-                    "engine": machine.engine.name,
+                    "engine": engine.name,
                     "runs": len(replicates),
                     "verdict": row.verdict,
                     "reason_code": row.reason_code,
                     "observed": row.observed,
                     "runs_passing": row.runs_passing,
                 }
-
-
-def _runs(study: Study, reading: Reading, settings: Sensitivity, machine: Machine) -> list[Run]:
-    engine, count = machine.engine, settings.replicates_at_default
-    return whole_runs(_as_read(study, reading), engine.name, engine.version, count)
 
 
 def _as_read(study: Study, reading: Reading) -> Study:

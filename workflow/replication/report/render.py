@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import cache, partial
 from pathlib import Path
@@ -76,10 +76,11 @@ def worker_pool(most: int) -> Executor:
 
 def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) -> None:
     """Write the pages and what they link into an empty `folder`, by the processes of `pool`."""
-    pages = pool.submit(_write_pages, source, folder)
+    changed = changes_page(source.root, source.studies.values())
+    pages = pool.submit(_write_pages, source, folder, changed)
     write_study = partial(_write_study, source, notebooks, folder)
     findings = list(pool.map(write_study, source.studies.values()))
-    pool.submit(_write_index, source, folder, findings).result()
+    pool.submit(_write_index, source, folder, findings, changed["total"]).result()
     pages.result()
     if source.downloads == _COPIED:
         _copy_data(source, folder / _COPIED)
@@ -101,7 +102,9 @@ def _write(
     write_text(folder / (file or f"{page}.html"), text)
 
 
-def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]]) -> None:
+def _write_index(
+    source: Source, folder: Path, findings: Sequence[dict[str, Any]], changed: int
+) -> None:
     _write(
         environment(source),
         folder,
@@ -110,14 +113,13 @@ def _write_index(source: Source, folder: Path, findings: Sequence[dict[str, Any]
         unsupported=sum(one["said"].unsupported for one in findings),
         without_runs=sum(one["said"].without_runs for one in findings),
         overview=overview.overview(source),
-        changed=changes_page(source.root, source.studies.values())["total"],
+        changed=changed,
     )
 
 
-def _write_pages(source: Source, folder: Path) -> None:
+def _write_pages(source: Source, folder: Path, changed: Mapping[str, Any]) -> None:
     """Write the pages on all studies, those on engines and regions if there are results."""
     write, studies = partial(_write, environment(source), folder), source.studies.values()
-    changed = changes_page(source.root, studies)
     write("changes", changed=changed)
     names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
     parameters = [(study, assumptions.parameter_tables(study)) for study in studies]
@@ -151,7 +153,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     """
     name = study.id
     by_setup = Results.load_each(source.data, name)
-    results, *textbook = by_setup
+    results = by_setup[0]
     on_primary = {one.setup: source.primary_results(one) for one in by_setup}
     primary = on_primary[Setup.DEFAULTS]
     said = conclusions(source, study, on_primary)
@@ -163,7 +165,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         found = traced.get(experiment.id, []) + figures_of(primary, judged, study, experiment.id)
         found.sort(key=lambda one: one.id != chart)
         figures[experiment.id] = write_figures(found, folder)
-    view = study_page(source, study, results, next(iter(textbook), None), figures)
+    view = study_page(source, study, results, on_primary.get(Setup.TEXTBOOK), figures)
     robust = evidence.robust_view(source, study)
     has_sensitivity = bool(robust and not robust["stale"])
     linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)

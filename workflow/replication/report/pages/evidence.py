@@ -178,19 +178,21 @@ def readings_view(source: Source, study: Study) -> dict[str, Any] | None:
     rows = read_if_there(source.data / "sensitivity" / study.id / READINGS, READING_COLUMNS)
     if not rows or not robustness.is_current(source.root, source.data, study.id):
         return None
-    at = {(row["claim"], row["reading"]): row for row in rows}
+    at: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        at.setdefault(row["reading"], {})[row["claim"]] = row
     readings = load_sensitivity(source.root).of(study.id).readings
-    titles = [reading.title for reading in readings]
+    judged = [at[reading.title] for reading in readings]
     counted = [claim for claim in study.claims if claim.is_counted]
     return {
         "readings": readings,
         "engine": rows[0]["engine"],
         "runs": rows[0]["runs"],
-        "holds": [
-            sum(at[claim.id, title]["verdict"] == Verdict.REPRODUCED for claim in counted)
-            for title in titles
+        "tallies": [
+            claims_tally(study, {name: row["verdict"] for name, row in by_claim.items()})
+            for by_claim in judged
         ],
-        "claims": [(claim, [at[claim.id, title] for title in titles]) for claim in counted],
+        "claims": [(claim, [by_claim[claim.id] for by_claim in judged]) for claim in counted],
     }
 
 

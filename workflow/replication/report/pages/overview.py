@@ -77,9 +77,10 @@ def _impossible(source: Source) -> Iterator[tuple[Study, str, str]]:
     rows = [row for row in source.findings if row["finding"] == Verdict.IMPOSSIBLE]
     for (study,), own in grouped(rows, "study").items():
         numbers = [row for row in own if row["check"] != CAPACITY_SUM]
+        sums = [row for row in own if row["check"] == CAPACITY_SUM]
         for several, one, many in (
             (numbers, "printed number", "printed numbers"),
-            ([row for row in own if row not in numbers], "sum of numbers", "sums of numbers"),
+            (sums, "sum of numbers", "sums of numbers"),
         ):
             if several:
                 count = f"{len(several)} {one if len(several) == 1 else many}"

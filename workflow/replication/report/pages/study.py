@@ -35,7 +35,8 @@ def study_page(
 ) -> dict[str, Any]:
     """Return what the pages of a study and its evidence show; figures are by experiment.
 
-    `results` are those at the defaults, `textbook` those under the textbook set-up, if any.
+    `results` are those at the defaults, `textbook` those under the textbook set-up on the primary
+    engine, if any.
     """
     engines = ("", *source.shown_engines(study.id))
     cells = [row for row in of_study(source.cells, study.id) if row.engine in engines]
@@ -51,7 +52,7 @@ def study_page(
     homes = {c.id: next(q.experiment for q in c.quantities()) for c in study.claims if c.tests()}
     printed_for = {table.id: table.experiment for table in study.tables}
     numbers, results_of_claims = source.on_primary(cells), source.on_primary(claims)
-    never_fills = unfilled_points(source.primary_results(textbook)) if textbook else []
+    never_fills = unfilled_points(textbook) if textbook else []
     experiments = []
     for e in study.experiments:
         own = [row for row in design if row["experiment"] == e.id]
