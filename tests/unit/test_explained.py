@@ -1,5 +1,6 @@
 """Explanations: their result, their causes, and the alternatives of the search."""
 
+import csv
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,7 @@ from replication.design.config import load_sensitivity, load_study
 from replication.explore.broken_claims import broken_claims
 from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, result_of
 from replication.explore.finding import HELD_OUT, REPEATED, SEEN, impossible, parts_of
-from replication.explore.score import Choice, FamilyScore
+from replication.explore.score import Choice, Family, FamilyScore
 from replication.explore.search import Search
 from replication.explore.trial import (
     DEFAULTS,
@@ -19,7 +20,7 @@ from replication.explore.trial import (
     TrialRunner,
 )
 from replication.metrics.cell_map import map_cells
-from replication.study.published import read_published
+from replication.study.published import published_path, read_published
 from replication.study.variation import Variation
 from replication.verdicts.cause import (
     Cause,
@@ -299,3 +300,36 @@ def test_coupled_causes_are_found_and_reported_beside_the_best_without_them():
     found = planted(saved, "axyzbc", start).run()
     assert [names(one) for one in found] == ["xyz", "a"]
     assert [names(one) for one in planted(saved, "axyzbc").run()] == ["a"]
+
+
+def test_the_worked_example_is_what_the_code_computes():
+    """The page on the mathematics works through one delay of nishitha."""
+    page = " ".join((ROOT / "workflow/replication/explore/README.md").read_text().split())
+    study, causes = load_study(ROOT, "nishitha"), load_explanations(ROOT, "nishitha")
+    held_out = causes.held_out.rows
+    cells = [
+        cell
+        for cell in map_cells(study, read_published(published_path(ROOT, "nishitha")))
+        if cell.column == "delay" and cell.row not in held_out.get(cell.table, [])
+    ]
+    with (ROOT / "data/release/cells.csv").open() as file:
+        measured_s = {
+            (row["table"], row["row"]): row["reproduced_mean"]
+            for row in csv.DictReader(file)
+            if (row["study"], row["engine"], row["column"]) == ("nishitha", "ns2", "delay")
+            and row.get("setup", "defaults") == "defaults"
+        }
+    score = FamilyScore(causes, Family(cells, [()], "delay"), cells)
+    ours = np.array([[float(measured_s[cell.table, cell.row])] for cell in score.cells])
+    deviations = score.errors(ours)[:, 0]
+    places = [(cell.table, cell.row) for cell in score.cells]
+    first = places.index(("5.1", "ethernet_ethernet"))
+    bits = score.data_bits(np.array([deviations.sum()]))
+    if_exact = score.data_bits(np.array([deviations.sum() - deviations[first]]))
+    assert f"our runs on ns-2 have {ours[first, 0]:.6f} s" in page
+    assert f"/ 0.122144)| = {deviations[first]:.3f}" in page
+    assert f"The search sees {len(cells)} delays" in page
+    assert f"Their mean is *b* = {deviations.mean():.3f}" in page
+    assert f"x {deviations.mean():.3f}) = {bits:.1f} bits" in page
+    assert f"the column would cost {if_exact:.1f} bits: {bits - if_exact:.1f} less" in page
+    assert f"log2(20) = {causes.cause_bits:.1f} bits" in page
