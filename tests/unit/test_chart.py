@@ -39,7 +39,6 @@ from replication.report.pages.source import Source
 from replication.report.release import released_results
 from replication.study.claim_model import Quantity
 from replication.study.files import write_text
-from replication.verdicts.verdict_table import read_table
 
 from tests.unit.conftest import CLAIM, ROOT, study_document
 
@@ -209,8 +208,9 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
 
 def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
     studies = {name: load_study(ROOT, name) for name in study_ids(ROOT)}
-    cells = read_table(DATA, "cells").to_pandas()
-    cells = cells[cells["engine"] == cells["study"].map({"nishitha": "ns2", "saxena": "ns3"})]
+    printed = {"nishitha": "ns2", "saxena": "ns3"}
+    cells = pd.concat(read_judged(DATA, name, "cells") for name in printed)
+    cells = cells[cells["engine"] == cells["study"].map(printed)]
     cells = cells.assign(explained=cells["published"].where(cells["study"] == "saxena"))
     figure = ratio_figure(cells, studies, {name: name for name in studies})
     data = drawn(figure).dropna(subset="layer")
@@ -227,8 +227,7 @@ def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
 
 def test_tolerance_in_the_chart_is_that_of_the_verdict():
     table = next(table for table in load_study(ROOT, "saxena").tables if table.id == "II")
-    cells = read_table(DATA / "evaluation" / "saxena", "cells").to_pandas()
-    cells = cells[cells["engine"] == "ns3"]
+    cells = read_judged(DATA, "saxena", "cells").query("engine == 'ns3'")
     data = pd.concat(drawn(figure) for figure in column_figures(cells, table))
     judged = data[data["verdict"].isin(["reproduced", "not reproduced"])]
     within = judged["reproduced_mean"].between(judged["accepted_low"], judged["accepted_high"])

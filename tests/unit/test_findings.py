@@ -28,8 +28,8 @@ def released():
 @pytest.mark.parametrize("name", study_ids(ROOT))
 def test_every_finding_holds_on_the_release_and_names_a_chart(released, name):
     study = released.studies[name]
-    results = released.primary_results(Results.load(released.data, name))
-    said = conclusions(released, study, {Setup.DEFAULTS: results})
+    ran = Results.load_each(released.data, name)
+    said = conclusions(released, study, {one.setup: released.primary_results(one) for one in ran})
     assert not said.unsupported and len(said.shown) == len(load_findings(ROOT, name))
     statements = [one for finding in said.shown for one in finding.statements]
     assert not statements[0].is_region, "the first rests on the defaults alone"

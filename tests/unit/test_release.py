@@ -14,17 +14,18 @@ import pandas as pd
 import pytest
 from replication.cli.main import app, find_scenario
 from replication.design.config import load_study
-from replication.report import release
+from replication.report import release, render
 from replication.report.manifest import (
     ARCHIVE,
     MANIFEST,
     PAGES,
+    RELEASED,
     check_release,
     manifest,
     refresh_manifest,
 )
 from replication.report.release import released_results
-from replication.report.render import _write_notebooks, make_release, render
+from replication.report.render import _write_notebooks, make_release
 from replication.study.errors import InputError
 from replication.study.files import write_text
 from typer.testing import CliRunner
@@ -122,6 +123,15 @@ def test_refreshed_notebooks_are_the_only_new_lines_of_the_manifest(made):
     refresh_manifest(made)
     with pytest.raises(InputError, match=r": data/release/cells.csv \(changed\);"):
         check_release(made)
+
+
+@pytest.mark.parametrize("folder", [RELEASED, PAGES], ids=str)
+def test_a_release_that_is_too_large_is_refused_and_the_old_one_stays(made, monkeypatch, folder):
+    monkeypatch.setitem(render._LIMITS, folder, 1_000)
+    said = rf"{folder}: would have \d\.\d MB, more than 0\.001; release fewer studies"
+    with pytest.raises(InputError, match=said):
+        make_release(made, made / DATA)
+    check_release(made)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +314,7 @@ def test_a_kept_archive_of_a_different_size_is_not_unpacked(tmp_path):
 
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):
     folder, link = made / PAGES, "../../data/release"
-    render(made, released_results(made), tmp_path / "none", tmp_path / "html", link)
+    render.render(made, released_results(made), tmp_path / "none", tmp_path / "html", link)
     for found in [*(tmp_path / "html").rglob("*.html"), *(tmp_path / "html").rglob("*.csv")]:
         name = found.relative_to(tmp_path / "html")
         assert found.read_bytes() == (folder / name).read_bytes(), name
@@ -321,7 +331,7 @@ def test_a_release_has_no_notebooks_and_no_broken_links(made):
 
 def test_the_released_report_links_the_lectures(made, tmp_path):
     write_text(made / "notebooks/start_here.ipynb", "{}")
-    render(made, released_results(made), tmp_path / "none", tmp_path / "html", "../data")
+    render.render(made, released_results(made), tmp_path / "none", tmp_path / "html", "../data")
     (link,) = soup(tmp_path / "html/method.html").select("a[href^='notebooks/']")
     assert link["href"] == "notebooks/start_here.html"
     source, kapadia = SimpleNamespace(downloads="../data"), load_study(ROOT, "kapadia")

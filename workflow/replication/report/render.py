@@ -246,7 +246,7 @@ def _copy_data(source: Source, folder: Path) -> None:
 
 
 #: Most bytes of released data, and of pages without those of notebooks, which may add 1 MB.
-_LIMIT = 7_000_000
+_LIMITS = {RELEASED: 7_000_000, PAGES: 9_000_000}
 
 
 def make_release(root: Path, data: Path) -> str:
@@ -280,9 +280,9 @@ def make_release(root: Path, data: Path) -> str:
 
 def _size_mb(folder: Path, name: Path) -> float:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    if size > _LIMIT:
+    if size > _LIMITS[name]:
         raise InputError(
-            f"{name}: would have {size / 1e6:.1f} MB, more than {_LIMIT / 1e6:g}; release fewer "
-            "studies or engines (STUDIES=, ENGINES=)"
+            f"{name}: would have {size / 1e6:.1f} MB, more than {_LIMITS[name] / 1e6:g}; release "
+            "fewer studies or engines (STUDIES=, ENGINES=)"
         )
     return size / 1e6
