@@ -207,11 +207,6 @@ def flow_label(flow: Mapping[str, object]) -> str:
     return name if name.lower().endswith(identifier.lower()) else f"{identifier} ({name})"
 
 
-def flow_in_words(identifier: str) -> str:
-    """Return a flow's id with the word "flow", if that is not in it."""
-    return identifier if identifier.lower().startswith("flow") else f"flow {identifier}"
-
-
 def read_judged(data: Path, study: str, kind: str, setup: Setup = Setup.DEFAULTS) -> pd.DataFrame:
     """Read the judged "cells" or "claims" of a study under a set-up."""
     judged: pd.DataFrame = read_table(data / "evaluation" / study, kind).to_pandas()

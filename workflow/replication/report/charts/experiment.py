@@ -16,6 +16,7 @@ from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
 from replication.study.published import Table
 from replication.study.study import Experiment, Study
+from replication.verdicts.wording import flow_in_words
 
 _SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
 _DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
@@ -101,7 +102,7 @@ class ExperimentCharts:
             frame, marks = self._measured_and_published(wanted, flows)
             if flows:
                 frame, marks = (
-                    f.assign(pair=f["series"], series=f["flow"].map(data.flow_in_words))
+                    f.assign(pair=f["series"], series=f["flow"].map(flow_in_words))
                     for f in (frame, marks)
                 )
             panels_by = "pair" if flows else ""
