@@ -232,6 +232,11 @@ def test_what_is_shown_as_published_is_what_is_printed(two):
     assert any("7.94 against 7.00 × 0.9926 Mbit/s" in text for text in descriptions)
     for page, text in sentences(two):
         assert not re.search(r"against (?:6\.95|59\.6|39\.7)\b", text), (page, text)
+    rows = csv_rows(two.out / "data/cells.csv")
+    (row,) = [
+        row for row in rows if (row["row"], row["column"]) == ("cubic", "50") and row["unit"] != "1"
+    ]
+    assert (row["printed"], row["factor"], row["published"]) == ("60.0", "0.9926", "59556000")
     for specification in charts(two, "quill_shares").values():
         for rows in specification["datasets"].values():
             if "rates" in values(rows, "table"):

@@ -220,6 +220,8 @@ def judge_cell(
         unit=cell.unit,
         published=cell.value,
         published_half_ulp=cell.half_ulp,
+        printed=cell.printed,
+        factor=cell.cell.factor,
         reproduced_mean=found.mean,
         reproduced_low=found.low,
         reproduced_high=found.high,

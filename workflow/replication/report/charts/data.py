@@ -219,16 +219,16 @@ def cell_of(table: Table, column: str) -> Cell:
 
 
 def as_in_file(cells: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Return cells in the order of the study's file, with what is `printed`."""
+    """Return cells in the order of the study's file, with what is `printed` in display units."""
     tables = {table.id: (place, table) for place, table in enumerate(study.tables)}
     if cells.empty:
         return cells
     places, printed = [], []
     for row in cells.to_dict("records"):
         place, table = tables[row["table"]]
-        cell = cell_of(table, row["column"])
-        to_display, half_ulp = display_of(cell).factor, row["published_half_ulp"]
-        printed.append(as_printed(row["published"], half_ulp, to_display, cell.factor))
+        to_display = display_of(cell_of(table, row["column"])).factor
+        values = row["published"], row["published_half_ulp"]
+        printed.append(as_printed(*values, to_display, row["factor"]))
         places.append((place, *order_in(study, table)(row["row"], row["column"])))
     order = sorted(range(len(places)), key=places.__getitem__)
     return cells.assign(printed=printed).iloc[order]

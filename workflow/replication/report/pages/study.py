@@ -271,7 +271,7 @@ def _cells(
             "row": row,
             "unit": shown.display_unit(row.unit),
             "printed": printed.get(key),
-            "published": _printed(row, table),
+            "published": _printed(row),
             **_judged(row, notes),
             "textbook": _judged(second, notes) if second else None,
             "html_id": cell_id(*key),
@@ -293,11 +293,10 @@ def _judged(row: CellRow, notes: Sequence[str]) -> _View:
     }
 
 
-def _printed(row: CellRow, table: Table) -> shown.Number:
+def _printed(row: CellRow) -> shown.Number:
     """Return a number with the paper's digits and the factor that converts it to the metric."""
-    factor = cell_of(table, row.column).factor
     to_display = display_unit(row.unit)[1]
-    text = as_printed(row.published, row.published_half_ulp, to_display, factor)
+    text = as_printed(row.published, row.published_half_ulp, to_display, row.factor)
     return shown.Number(shown.number(row.published, row.unit).raw, text)
 
 
