@@ -221,6 +221,12 @@ def test_the_answer_is_said_once_on_the_page_of_a_single_experiment(one):
     assert text_of(one, "quill_buffer").count("printed number") == 1
 
 
+def test_what_the_authors_answered_is_on_the_page_of_their_study(two):
+    said = "The authors were asked on 2026-11-22: The buffer had 20 packets."
+    assert said in text_of(two, "quill_shares")
+    assert "were asked" not in text_of(two, "quill_buffer")
+
+
 def test_what_is_shown_as_published_is_what_is_printed(two):
     """Printed 60.0 and 7.00 Mbit/s stand with their factor wherever they stand."""
     row = two.page("quill_shares~evidence").find(id="all:cell=rates~cubic~50")
