@@ -78,10 +78,10 @@ def test_an_answer_counts_what_can_be_tested():
     said = environment(EMPTY).get_template("parts.html").module.answered
     assert said(answer(cells, claims)) == " ".join(
         [
-            "1 of 2 printed numbers are reproduced; 1 more cannot be tested.",
-            "Their median error is 30 %; 2 of our 3 values are too high.",
-            "None of the 1 statistics of 1 published trace (1 flow) can be tested by these runs.",
-            "1 of 4 testable claims hold; 1 has the right direction only; 2 do not hold.",
+            "1 of 2 printed numbers is reproduced; 1 more cannot be tested.",
+            "Their median error is 30 %; the one that does not match is too high.",
+            "The one statistic of 1 published trace (1 flow) cannot be tested by these runs.",
+            "1 of 4 testable claims holds; 1 has the right direction only; 2 do not hold.",
         ]
     )
     assert said(answer([], [])) == ""

@@ -7,6 +7,7 @@ from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore.explanation import EXPLANATIONS, NAME, sources
 from replication.explore.robustness import TABLES
+from replication.report.pages import evidence
 from replication.report.pages.evidence import explanation_of, number_of, varied_claims
 from replication.report.pages.source import Source
 from replication.study.files import write_text
@@ -206,6 +207,26 @@ def test_an_explanation_of_other_values_or_another_ns3_is_not_shown(project):
     study["experiments"][0]["duration_s"] = 7.0
     path.write_text(json.dumps(study))
     assert explained(project) is None
+
+
+def test_an_explanation_that_is_older_than_its_study_is_said_to_be(project):
+    path = project.root / "configs/studies/synthetic/study.yaml"
+    study = json.loads(path.read_text())
+    study["experiments"][0]["duration_s"] = 7.0
+    path.write_text(json.dumps(study))
+    out = project.render("synthetic")
+    short = soup(out / "synthetic.html").find(id="unexplained").parent.get_text()
+    assert "an explanation was searched, but for earlier versions" in short
+    assert "no explanation was searched" not in short
+    assert "make explain searches again" in soup(out / "synthetic~evidence.html").get_text()
+
+
+def test_a_level_is_named_with_its_cause():
+    causes = load_explanations(ROOT, "saxena").by_id
+    named = {name: one for name, one in causes.items() if one.levels and one.levels[0].title}
+    name, cause = next(iter(named.items()))
+    title = evidence._title_of({"cause": name, "level": cause.levels[0].key, "title": "t"}, causes)
+    assert title.startswith(f"{cause.title}: ") and title.endswith(cause.levels[0].title[1:])
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,9 @@ def test_the_first_page_counts_both_side_by_side(both):
 def test_the_first_sentence_answers_the_title_under_both_set_ups(both):
     said = " ".join(both.page("index").select_one("h1 + p").get_text().split())
     assert said.startswith(
-        "About half do, under either set-up: with the simulators’ documented defaults "
-        "1 of 3 printed numbers match and 2 of 3 testable claims hold; under one textbook rule for "
-        "all papers 0 of 3 printed numbers match and 3 of 3 testable claims hold."
+        "About half do, under either set-up: with the documented defaults 1 of 3 printed numbers "
+        "matches and 2 of 3 testable claims hold; under one textbook rule 0 of 3 printed numbers "
+        "match and 3 of 3 testable claims hold."
     ), said
     # "wrong" fails at the defaults; one of four can never be tested.
     held = "Of the 4 claims that both set-ups judge, 2 hold under both, 0 with the defaults alone"
@@ -113,7 +113,7 @@ def test_a_study_with_one_set_up_has_no_second_column(project):
     for name in ("index", "synthetic", "synthetic~evidence"):
         assert "Textbook" not in project.page(name).get_text()
     said = project.page("index").select_one("h1 + p").get_text().strip()
-    assert said.startswith("About half do: with the simulators’ documented defaults 1 of 3")
+    assert said.startswith("About half do: with the documented defaults 1 of 3")
 
 
 def test_notebooks_show_the_second_verdict_and_count_the_first(both):

@@ -43,7 +43,7 @@ from replication.study.position import read_model
 from replication.study.setup import Setup
 from replication.study.table import Row, read_parquet, read_rows, write_parquet
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import COUNT_COLUMNS, COUNTS
+from replication.verdicts.verdict_table import COUNT_COLUMNS, COUNTS, SCHEMA
 from replication.verdicts.verdict_table import NAME as VERDICTS
 
 REGIONS = "regions.parquet"
@@ -170,7 +170,7 @@ def _is_restored(folder: Path, made_from: str) -> bool:
 def restore(released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
     shutil.copytree(released, folder, ignore=_NOT_RESTORED)
-    _add_setup(folder)
+    _add_columns(folder)
     provenance = files.read_json(folder / PROVENANCE)
     verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
@@ -190,8 +190,12 @@ def restore(released: Path, folder: Path) -> None:
             files.write_text(folder / row["file"], row["document"])
 
 
-def _add_setup(folder: Path) -> None:
-    """Until the next release: add the column `setup`, which the present release lacks."""
+def _add_columns(folder: Path) -> None:
+    """Until the next release: add the columns that the present release lacks.
+
+    Its numbers have no factors, and its pages take what is printed from the published tables.
+    """
+    added: dict[str, Any] = {"setup": str(Setup.DEFAULTS), "printed": "", "factor": 1.0}
     columns = {
         "cells.csv": tables.CELL_COLUMNS,
         "claims.csv": tables.CLAIM_COLUMNS,
@@ -200,15 +204,15 @@ def _add_setup(folder: Path) -> None:
     }
     for name, wanted in columns.items():
         if (folder / name).is_file():
-            rows = read_rows(folder / name, [column for column in wanted if column != "setup"])
-            complete = ({"setup": Setup.DEFAULTS} | row for row in rows)
-            tables.write_table(folder / name, complete, wanted)
+            rows = read_rows(folder / name, [column for column in wanted if column not in added])
+            new = {column: added[column] for column in wanted if column in added}
+            tables.write_table(folder / name, (new | row for row in rows), wanted)
     verdicts = read_parquet(folder / VERDICTS)
-    if "setup" not in verdicts.column_names:
-        defaults = pa.array([str(Setup.DEFAULTS)] * len(verdicts))
-        after_engine = verdicts.column_names.index("engine") + 1
-        verdicts = verdicts.add_column(after_engine, "setup", defaults)
-        write_parquet(verdicts, folder / VERDICTS)
+    for place, column in enumerate(SCHEMA.names):
+        if column not in verdicts.column_names:
+            cells = pa.array([added[column]] * len(verdicts), SCHEMA.field(column).type)
+            verdicts = verdicts.add_column(place, column, cells)
+    write_parquet(verdicts, folder / VERDICTS)
 
 
 def _write_scenarios(

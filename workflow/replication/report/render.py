@@ -33,6 +33,7 @@ from replication.report.pages.page import environment, ran, study_downloads, wri
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import RUNS, regions_page, runs_table
 from replication.report.pages.rules import Rules
+from replication.report.pages.shown import parse
 from replication.report.pages.source import Source
 from replication.report.pages.study import numbers_of_points, study_page
 from replication.report.release import replacing
@@ -172,6 +173,7 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
     why = evidence.explanation_of(source.root, source.data, study)
     write = partial(_write, environment(source), folder)
     shown: dict[str, Any] = {"view": view, "conclusions": said, "why": why, "notebooks": linked}
+    shown["search_is_stale"] = evidence.is_stale(source.root, source.data, study)
     write(name, "study", **shown)
     write(
         name,
@@ -233,7 +235,10 @@ def _downloads(source: Source) -> list[str]:
 def _copy_data(source: Source, folder: Path) -> None:
     folder.mkdir()
     for name in _downloads(source):
-        shutil.copyfile(source.data / name, folder / name)
+        if name.endswith(".csv"):
+            _copy_for_spreadsheets(source.data / name, folder / name)
+        else:
+            shutil.copyfile(source.data / name, folder / name)
     for study in source.studies:
         for name, path, _ in study_downloads(source.data, study):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -243,6 +248,23 @@ def _copy_data(source: Source, folder: Path) -> None:
                 write_parquet(table, folder / name)
             else:
                 shutil.copyfile(path, folder / name)
+
+
+def _copy_for_spreadsheets(path: Path, target: Path) -> None:
+    """Copy a CSV table so that no text of it is a formula, and no sign is unknown to a program."""
+    with (
+        path.open(encoding="utf-8", newline="") as file,
+        target.open("w", encoding="utf-8", newline="") as copy,
+    ):
+        writer = csv.writer(copy, lineterminator="\n")
+        writer.writerows([_unlike_formula(field) for field in row] for row in csv.reader(file))
+
+
+def _unlike_formula(field: str) -> str:
+    """Return a field with ASCII minus signs; an apostrophe marks text that looks like a formula."""
+    text = field.replace("−", "-")
+    is_formula = text.startswith(("=", "+", "-", "@")) and parse(text) is None
+    return f"'{text}" if is_formula else text
 
 
 #: Most bytes of released data, and of pages without those of notebooks, which may add 1 MB.

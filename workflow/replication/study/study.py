@@ -14,7 +14,7 @@ from replication.study.position import within
 from replication.study.published import Table
 from replication.study.setup import Setup
 from replication.study.stated_cause import StatedCause, check_stated
-from replication.study.verdict import Change, StudyChange, Subject
+from replication.study.verdict import Change, Date, StudyChange, Subject
 
 ALL_STUDIES = "all"
 ExperimentType = Literal[
@@ -171,6 +171,15 @@ class Notes(Document):
     differences: list[Text] = []
 
 
+class AuthorsAsked(Document):
+    """What the paper's authors said when they were asked what it leaves out."""
+
+    date: Date
+    """Day on which they were asked, as `2026-11-22`."""
+    answer: Text
+    """What they answered, or that they did not."""
+
+
 class Substitution(Document):
     """Values that an engine runs instead of values that it does not support."""
 
@@ -212,6 +221,8 @@ class Study(Document):
     original_system: OriginalSystem
     """`engine` *: family of the paper's simulator or kernel (`ns3`, `ns2`, `linux`), the study's
     primary engine; `description` *; `repetitions`: the paper's statement on repeated runs."""
+    authors_asked: AuthorsAsked | None = None
+    """`date` * on which the authors were asked what the paper leaves out, and their `answer` *."""
     notes: Notes
     """Prose on the study's page: `scope` *, `easy` *, `hard` *, `threats` (list), `differences`
     (list)."""

@@ -50,8 +50,8 @@ FLOW_COLUMNS = ("scenario", "engine", "flow", "kind", *FLOW_NUMBERS, COMPLETION)
 FEATURE_COLUMNS = ("scenario", "engine", "subject", "metric", "window", "value")
 SERIES_COLUMNS = ("scenario", "engine", "time_s", "flow", "link", *SERIES_NUMBERS)
 CELL_COLUMNS = _named(
-    "study table row column kind engine setup unit published published_half_ulp reproduced_mean "
-    "reproduced_low reproduced_high n relative_deviation verdict reason_code reason"
+    "study table row column kind engine setup unit published published_half_ulp printed factor "
+    "reproduced_mean reproduced_low reproduced_high n relative_deviation verdict reason_code reason"
 )
 CLAIM_COLUMNS = _named(
     "study claim quote place engine setup statistic observed low high margin runs_passing counted "

@@ -96,6 +96,12 @@ class _Audited:
         cell = self.cell
         return Finding(self.study.id, *cell.key, check, cell.value, bound, finding, reason)
 
+    def printed(self, scale: float = 1.0) -> str:
+        """Return the number times a `scale`, and the factor that is in it, if there is one."""
+        factor = self.cell.cell.factor
+        number = f"{scale * self.cell.value / factor:.6g}"
+        return number if factor == 1 else f"{number} × {factor:g}"
+
     def bounded(self, check: str, bounds: Iterable[float], reasons: Sequence[str]) -> Finding:
         """Compare the value with a strict and a full bound: the least delay or the largest rate.
 
@@ -108,8 +114,9 @@ class _Audited:
         beyond = [sign * value > sign * end * (1 + sign * _ROUNDING) for end in (strict, full)]
         place = [*beyond, True].index(True)
         finding = (Verdict.IMPOSSIBLE, SUSPICIOUS, CONSISTENT)[place]
-        numbers = {"value": self.cell.value, "strict": strict, "full": full}
-        shown = {name: f"{scale * number:.6g} {unit}" for name, number in numbers.items()}
+        bounds_of = {"strict": strict, "full": full}
+        shown = {name: f"{scale * number:.6g} {unit}" for name, number in bounds_of.items()}
+        shown["value"] = f"{self.printed(scale)} {unit}"
         bound = full if place else strict
         return self.finding(check, bound, finding, reasons[place].format(**shown))
 
@@ -192,7 +199,7 @@ def _check_range(one: _Audited) -> Iterator[Finding]:
         least = 1 / max([1, *(len(one.flows(point)) for point in one.points)])
     if high < least - _ROUNDING or low > most + _ROUNDING:
         bound, span = least if high < least else most, f"{least:g} to {most:g}"
-        reason = f"{one.cell.value:.6g} lies outside {span}, the range of the metric."
+        reason = f"{one.printed()} lies outside {span}, the range of the metric."
         yield one.finding("range", bound, Verdict.IMPOSSIBLE, reason)
     elif math.isfinite(most):
         reason = f"It lies within {least:.4g} to {most:g}."
@@ -333,7 +340,7 @@ def _check_monotonic(audited: list[_Audited]) -> Iterator[Finding]:
             finding, reason = CONSISTENT, f"It {verb}s from row {earlier.row}."
             if high.band[1] < low.band[0]:
                 finding = SUSPICIOUS
-                reason = f"It should {verb} from row {earlier.row}, which has {earlier.value:.6g}."
+                reason = f"It should {verb} from row {earlier.row}, which has {before.printed()}."
             yield after.finding("monotonic", earlier.value, finding, reason)
 
 

@@ -220,6 +220,8 @@ def judge_cell(
         unit=cell.unit,
         published=cell.value,
         published_half_ulp=cell.half_ulp,
+        printed=cell.printed,
+        factor=cell.cell.factor,
         reproduced_mean=found.mean,
         reproduced_low=found.low,
         reproduced_high=found.high,
@@ -251,11 +253,14 @@ def half_width(tolerance: Tolerance, value: float) -> float:
 def _deviation(cell: MappedCell, found: Estimate, margin: float) -> Iterator[str]:
     tolerance, off = cell.cell.tolerance, found.mean - cell.value
     size, allowed = amount(cell.quantity, off), amount(cell.quantity, margin)
+    sign = "+" if off > 0 else ""
     if tolerance.relative is not None:
         allowed = f"{100 * tolerance.relative:g} %"
         if cell.value:
-            size = f"{100 * relative_deviation(found.mean, cell.value):.1f} %".replace("-", "−")
-    sign = "+" if off > 0 else ""
+            share = 100 * relative_deviation(found.mean, cell.value)
+            # What is rounded to zero has no sign.
+            size = "0.0 %" if abs(share) < 0.05 else f"{share:+.1f} %".replace("-", "−")
+            sign = ""
     yield (
         f"Our mean deviates by {sign}{size}; the tolerance is {allowed} plus half the last printed "
         "digit."

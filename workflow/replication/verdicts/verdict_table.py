@@ -47,8 +47,11 @@ class CellRow:
     engine: str
     setup: Setup
     unit: str
+    #: Times `factor`, like half of its last digit; `printed` is the paper's text without it.
     published: float
     published_half_ulp: float
+    printed: str
+    factor: float
     reproduced_mean: float
     reproduced_low: float
     reproduced_high: float

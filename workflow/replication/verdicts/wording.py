@@ -181,6 +181,11 @@ def lower(label: str) -> str:
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
+def flow_in_words(identifier: str) -> str:
+    """Return a flow's id with the word "flow", if that is not in it."""
+    return identifier if identifier.lower().startswith("flow") else f"flow {identifier}"
+
+
 def levels_in_words(study: Study, experiment: str, where: Where) -> str:
     """Return levels by factor in words, names before numbers: "CUBIC, delay 40 to 80 ms"."""
     named, numeric = _split(study, experiment, where)
@@ -264,7 +269,9 @@ def _split(study: Study, experiment: str, where: Where) -> tuple[list[str], list
 
 def _flows(wanted: Quantity) -> str:
     if isinstance(wanted.flows, list):
-        return f"flow{'s' if len(wanted.flows) > 1 else ''} {', '.join(wanted.flows)}"
+        if len(wanted.flows) > 1:
+            return f"flows {', '.join(wanted.flows)}"
+        return flow_in_words(wanted.flows[0])
     known = {"tcp": "", "cbr": "the CBR traffic", "all": "all flows"}
     return known[wanted.flows] if isinstance(wanted.flows, str) else flows_in_words(wanted.flows)
 

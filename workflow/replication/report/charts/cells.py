@@ -1,24 +1,26 @@
 """Charts that compare published numbers with ours, by table and for all studies."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from replication.metrics.metric_model import capitalised
 from replication.report.charts import figure as draw
+from replication.report.charts.data import Display, cell_of, display_of
 from replication.report.charts.figure import Drawing, Figure
 from replication.study.published import Table
 from replication.study.study import Study
 from replication.study.verdict import Verdict
-from replication.verdicts.wording import table_names
+from replication.verdicts.wording import table_name, table_names
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high", "explained"]
 _COLUMNS = ["study", "kind", "table", "row", "column", "row_label", "column_label", "engine"]
-_COLUMNS += ["display_unit", *_VALUES, "accepted_low", "accepted_high"]
+_COLUMNS += ["display_unit", "printed", *_VALUES, "accepted_low", "accepted_high"]
 _COLUMNS += ["n", "relative_deviation", "verdict"]
+_WIDTH = 380
 _WORDS = list(map(str, Verdict))
 VERDICT_COLOURS = dict(
     zip(_WORDS, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True)
@@ -28,88 +30,118 @@ VERDICT_SYMBOLS = dict(
 )
 
 
-def column_figures(cells: pd.DataFrame, *tables: Table) -> Iterator[Figure]:
-    """Yield one figure for each column of printed tables that have the same columns.
+def table_figures(cells: pd.DataFrame, tables: Sequence[Table]) -> Iterator[Figure]:
+    """Yield one figure for each metric and unit of printed tables, with a panel for each table.
 
     Each row is a number, with its preset tolerance as a grey bar and the value of the column
-    `explained` as a tick. Labels of several tables begin with the last part of the table's title.
+    `explained` as a tick.
     """
-    ends = {table.id: table.title.rpartition(", ")[2] for table in tables}
-    frame = cells[cells["table"].isin(ends) & cells["reproduced_mean"].notna()]
+    by_id = {table.id: table for table in tables}
+    frame = cells[cells["table"].isin(by_id) & cells["reproduced_mean"].notna()]
     frame = frame.assign(
         accepted_low=frame["published"] - frame["accepted_margin"],
         accepted_high=frame["published"] + frame["accepted_margin"],
     )
-    names = [name for name in _COLUMNS if name in frame]
-    for name in {*_VALUES, "accepted_low", "accepted_high"} & set(names):
-        frame[name] *= frame["display_factor"]
-    frame = frame[names]
-    if len(ends) > 1:
-        frame = frame.assign(row_label=frame["table"].map(ends) + ": " + frame["row_label"])
-    for column, own in frame.groupby("column", sort=False):
-        label, engine = str(own["column_label"].iloc[0]), own["engine"].iloc[0]
-        title = capitalised(f"{label}, published and measured on {engine}")
-        chart, words = _panel(own, label), _describe(own, title)
-        yield draw.make_figure(["column", str(column)], title, chart, words)
+    metrics, displays = [], {}
+    for name, column in frame[["table", "column"]].itertuples(index=False):
+        cell = cell_of(by_id[name], column)
+        metrics.append(f"{cell.metric} jain" if cell.aggregate == "jain" else cell.metric)
+        displays[metrics[-1]] = display_of(cell)
+    frame = frame.assign(measured=metrics)
+    for metric, display in displays.items():
+        own = frame[frame["measured"] == metric]
+        numbers = {*_VALUES, "accepted_low", "accepted_high"} & set(own)
+        own = own.assign(**{name: own[name] * display.factor for name in numbers})
+        panels = []
+        for name, part in own.groupby("table", sort=False):
+            table = by_id[str(name)]
+            panels.append((table_name(table.id, table.title), part.assign(label=_labels(part))))
+        title = f"published and measured on {own['engine'].iloc[0]}"
+        said = f"{panels[0][0]}: {display.words}" if len(panels) == 1 else display.label
+        title = f"{said}, {title}"
+        keys = own[["table", "row", "column"]].itertuples(index=False, name=None)
+        chart, words = _tables_chart(panels, display), _describe(panels, title, display)
+        yield draw.make_figure(["table", *metric.split()], title, chart, words, keys)
 
 
-def _panel(frame: pd.DataFrame, column: str) -> Drawing:
-    unit, present, rows = frame["display_unit"].iloc[0], frame["verdict"], frame["row_label"]
-    values = frame[[name for name in _VALUES if name in frame]].to_numpy(dtype=float)
+def _labels(frame: pd.DataFrame) -> list[str]:
+    """Return the row of each number of a table, with its column if several are drawn."""
+    labels = frame["row_label"].astype(str)
+    if frame["column"].nunique() > 1:
+        labels += ", " + frame["column_label"]
+    shared = labels.duplicated(keep=False)
+    # Rows may have one label, and remain two.
+    return list(labels.where(~shared, labels + " (" + frame["row"] + ")"))
+
+
+def _tables_chart(panels: Sequence[tuple[str, pd.DataFrame]], display: Display) -> Drawing:
+    every = pd.concat([part for _, part in panels])
+    values = every[[name for name in _VALUES if name in every]].to_numpy(dtype=float)
     low, high = np.nanmin(values), np.nanmax(values)
     is_wide = low > 0 and high / low > 50
     scale = alt.Scale(type="log") if is_wide else alt.Scale(zero=False, nice=True)
-    title = f"{capitalised(column)} ({unit})" + (", logarithmic" if is_wide else "")
-    axis, lines = draw.wrapped(rows)
-    base = alt.Chart(frame).encode(
-        y=alt.Y("row_label:N", sort=list(dict.fromkeys(rows)), title=None, axis=axis)
-    )
+    title = display.title + (", logarithmic" if is_wide else "")
+    shown = [name for name in (*_COLUMNS, "label") if name in every]
 
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", title=title, scale=scale)
+    def panel(frame: pd.DataFrame) -> Drawing:
+        return _panel(frame[shown], display, alt.X(title=title, scale=scale), every["verdict"])
 
-    look = verdict_look(present)
+    if len(panels) == 1:
+        return panel(panels[0][1])
+    drawn = [panel(frame).properties(title=draw.lines_of(name, _WIDTH)) for name, frame in panels]
+    return alt.vconcat(*drawn).resolve_scale(x="shared")
+
+
+def _panel(frame: pd.DataFrame, display: Display, x: alt.X, verdicts: pd.Series) -> Drawing:
+    axis, lines = draw.wrapped(frame["label"])
+    y = alt.Y("label:N", sort=list(frame["label"]), title=None, axis=axis)
+    base, look, tooltip = alt.Chart(frame).encode(y=y), verdict_look(verdicts), _tooltip(display)
+
+    def at(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=x["title"], scale=x["scale"])
+
     spread = base.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
     means = base.mark_point(filled=True, size=45, strokeWidth=1.6)
-    means = means.encode(x=x("reproduced_mean"), **look, tooltip=_tooltip(unit))
     theirs = base.transform_calculate(kind=f"'{draw.PUBLISHED}'").mark_point(**draw.PUBLISHED_MARK)
     band = base.mark_bar(color=draw.INK, opacity=0.13, height={"band": 0.7})
     layers = [
-        band.encode(x=x("accepted_low"), x2="accepted_high:Q"),
-        spread.encode(x=x("reproduced_low"), x2="reproduced_high:Q", color=look["color"]),
-        means,
-        theirs.encode(x=x("published"), fill=draw.published_legend(), tooltip=_tooltip(unit)),
+        band.encode(x=at("accepted_low"), x2="accepted_high:Q"),
+        spread.encode(x=at("reproduced_low"), x2="reproduced_high:Q", color=look["color"]),
+        means.encode(x=at("reproduced_mean"), **look, tooltip=tooltip),
+        theirs.encode(x=at("published"), fill=draw.published_legend(), tooltip=tooltip),
     ]
     if "explained" in frame and frame["explained"].notna().any():
-        under = draw.tips("Q", explained=f"Under the best explanation ({unit})")
+        under = draw.tips("Q", explained=display.titled("Under the best explanation"))
         ticks = base.transform_filter("isValid(datum.explained)").mark_tick(color=draw.INK)
-        layers.append(ticks.encode(x=x("explained"), tooltip=under))
-    return alt.layer(*layers).properties(
-        width=380, height=max(60, (6 + 14 * lines) * rows.nunique())
-    )
+        layers.append(ticks.encode(x=at("explained"), tooltip=under))
+    height = max(60, (6 + 14 * lines) * len(frame))
+    return alt.layer(*layers).properties(width=_WIDTH, height=height)
 
 
-def _tooltip(unit: str) -> list[alt.Tooltip]:
+def _tooltip(display: Display) -> list[alt.Tooltip]:
     interval = {"reproduced_low": "95 % interval from", "reproduced_high": "to"}
     return [
         *draw.tips("N", table="Table", row_label="Row", column_label="Column", engine="Engine"),
-        *draw.tips("Q", ".6g", published=f"Published ({unit})"),
-        *draw.tips("Q", ".5g", reproduced_mean=f"Measured ({unit})", **interval),
+        *draw.tips("N", printed=display.titled("Published")),
+        *draw.tips("Q", ".5g", reproduced_mean=display.titled("Measured"), **interval),
         *draw.tips("Q", n="Replicates"),
         *draw.tips("Q", "+.1%", relative_deviation="Deviation"),
         *draw.tips("N", verdict="Verdict"),
     ]
 
 
-def _describe(frame: pd.DataFrame, title: str) -> str:
-    counts = frame["verdict"].value_counts()
+def _describe(panels: Sequence[tuple[str, pd.DataFrame]], title: str, display: Display) -> str:
+    every = pd.concat([part for _, part in panels])
+    counts = every["verdict"].value_counts()
     found = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
     words = f"{title}. Hollow diamonds are published, grey bars their tolerances: {found}."
-    if "explained" in frame:
+    if "explained" in every:
         words += " Ticks are measured under the best explanation."
-    for row in frame.to_dict("records"):
-        ours, theirs = (draw.three_digits(row[name]) for name in ("reproduced_mean", "published"))
-        words += f" {row['row_label']}: {ours} against {theirs} {row['display_unit']}."
+    for name, frame in panels:
+        words += f" {name}." if len(panels) > 1 else ""
+        for row in frame.to_dict("records"):
+            ours = f"{draw.three_digits(row['reproduced_mean'])} against {row['printed']}"
+            words += f" {row['label']}: {ours} {display.unit}".rstrip() + "."
     return words
 
 
@@ -167,17 +199,26 @@ def ratio_figure(
 def _groups(
     frame: pd.DataFrame, studies: Mapping[str, Study], titles: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the row of each number: its table, or its column if the table has several units."""
+    """Yield the row of each number: its table, with what is measured if the table has several."""
+    tables = {(study, t.id): t for study, document in studies.items() for t in document.tables}
     names = {study: table_names(document) for study, document in studies.items()}
-    units = frame[frame["kind"] == "printed"].groupby(["study", "table"])["unit"].nunique()
-    several = set(units.index[units > 1])
-    for row in frame.to_dict("records"):
-        study, table = row["study"], row["table"]
+    keys = frame[["study", "table", "column", "kind"]].itertuples(index=False, name=None)
+    measured = []
+    for study, table, column, kind in keys:
+        known = tables.get((study, table)) if kind == "printed" else None
+        label = display_of(cell_of(known, column)).words if known else ""
+        measured.append((study, table, label))
+    labels = {key: titles[key[0]] for key in dict.fromkeys(measured)}
+    for study, table, label in labels:
         name = names[study].get(table, table)
         # Tables of traces share some words.
         name = name.replace(", from the published trace", "").removeprefix("Windows of ")
-        own = row["column_label"] if (study, table) in several else name.partition(" (")[0]
-        yield f"{titles[study]}: {own}"
+        several = len({one for *of, one in labels if of == [study, table]}) > 1
+        said = f"{name}, {label}" if several else name.partition(" (")[0]
+        labels[study, table, label] += f": {said}"
+    shared = {label for label, count in Counter(labels.values()).items() if count > 1}
+    for key in measured:
+        yield f"{labels[key]} ({key[1]})" if labels[key] in shared else labels[key]
 
 
 def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> Any:
@@ -191,7 +232,8 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
 
-    y = alt.Y("group:N", sort=order, title=None, axis=draw.wrapped(order)[0])
+    wrapped, lines = draw.wrapped(order)
+    y = alt.Y("group:N", sort=order, title=None, axis=wrapped)
     tolerance = alt.Chart(band).mark_bar(color=draw.INK, opacity=0.2, height={"band": 0.9})
     equal = alt.Chart(pd.DataFrame({"shown": [1.0]})).mark_rule(color=draw.INK, strokeDash=[4, 4])
     base = alt.Chart(shown).encode(x=x("shown"), y=y)
@@ -209,7 +251,7 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     drawn = [tolerance.encode(x=x("low"), x2="high:Q", y=y), equal.encode(x=x("shown")), ours]
     if (shown["layer"] == UNDER).any():
         drawn.append(under.encode(yOffset=layers, tooltip=tooltip))
-    return alt.layer(*drawn).properties(width=720, height=34 * len(order))
+    return alt.layer(*drawn).properties(width=720, height=max(34, 6 + 14 * lines) * len(order))
 
 
 def _ratio_words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:
@@ -218,8 +260,11 @@ def _ratio_words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:
         ratios = own["reproduced_mean"] / own["published"]
         matches = int((own["verdict"] == Verdict.REPRODUCED).sum())
         middle = draw.three_digits(float(ratios.median()))
-        words += f" {group}: {matches} of {len(own)} match, median ratio {middle}."
+        found = f"{matches} of {len(own)} {'matches' if matches == 1 else 'match'}, median ratio"
+        if len(own) == 1:
+            found = f"the one number {'matches' if matches else 'does not match'}, ratio"
+        words += f" {group}: {found} {middle}."
     if beyond := int((shown["shown"] != shown["ratio"]).sum()):
-        edge = f"beyond a factor of {_FURTHEST:.0f} and are drawn at the edge"
-        words += f" {beyond} marks lie {edge}."
+        edge = f"beyond a factor of {_FURTHEST:.0f}, drawn at the edge"
+        words += f" {beyond} {'mark lies' if beyond == 1 else 'marks lie'} {edge}."
     return words

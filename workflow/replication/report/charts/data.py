@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,13 +14,15 @@ from replication.metrics import metric_model
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
-from replication.study.claim_model import Quantity
+from replication.study.claim_model import Measured, Quantity
 from replication.study.files import read_yaml
 from replication.study.parameter import Factor
+from replication.study.published import Cell, Table
 from replication.study.setup import Setup
-from replication.study.study import Experiment
+from replication.study.study import Experiment, Study
 from replication.study.table import read_parquet
 from replication.verdicts.verdict_table import read_table
+from replication.verdicts.wording import figure, lower
 
 #: Longer lists of numbers or series are summarised by their ends.
 MOST_NAMED = 12
@@ -38,22 +40,38 @@ class Display:
     @property
     def title(self) -> str:
         """The title of an axis."""
+        return self.titled(self.label)
+
+    @property
+    def words(self) -> str:
+        """The label within a sentence."""
+        return self.label if self.label.startswith("Jain") else lower(self.label)
+
+    def titled(self, words: str) -> str:
+        """Return words with the unit, if there is one."""
         unit = self.unit.replace(" (", ", ").replace(")", "")  # for "KB (as printed)"
-        return f"{self.label} ({unit})" if unit else self.label
+        return f"{words} ({unit})" if unit else words
 
 
-def display_metric(metric: str) -> Display:
-    """Return how a metric is shown; loss rates in per cent."""
-    label = metric_model.capitalised(metric_model.metric_label(metric))
+def display_of(wanted: Measured) -> Display:
+    """Return how a quantity is shown: loss rates in per cent, indices and ratios without a unit."""
+    metric, label = wanted.metric, metric_model.metric_label(wanted.metric)
+    if wanted.aggregate == "jain":
+        return Display(f"Jain's index of {label}", "", 1.0, 1.0)
+    label, largest = metric_model.capitalised(label), metric_model.largest(metric)
     if metric == "loss_rate":
-        return Display(label, "%", 100.0, 100.0 * metric_model.largest(metric))
-    unit, factor = metric_model.display_unit(metric_model.METRICS[metric].unit)
-    return Display(label, unit, factor, metric_model.largest(metric))
+        return Display(label, "%", 100.0, 100.0 * largest)
+    return Display(label, *_shown_in(metric_model.METRICS[metric].unit), largest)
 
 
 def display_factor(factor: Factor) -> Display:
     """Return how a factor's values are shown on an axis."""
-    return Display(factor.label, *metric_model.display_unit(factor.unit))
+    return Display(factor.label, *_shown_in(factor.unit))
+
+
+def _shown_in(unit: str) -> tuple[str, float]:
+    shown, factor = metric_model.display_unit(unit)
+    return "" if shown == "1" else shown, factor
 
 
 def axis_factor(experiment: Experiment) -> Factor | None:
@@ -104,7 +122,7 @@ def label_points(frame: pd.DataFrame, experiment: Experiment, axis: Factor | Non
 
 def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.DataFrame:
     """Estimate a quantity at every point, in display units: mean, low, high and n."""
-    display, values = display_metric(wanted.metric), quantity(results, wanted)
+    display, values = display_of(wanted), quantity(results, wanted)
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     values = values.assign(value=values["value"] * display.factor)
     frame = over_replicates(values, keys, 0.0, display.highest)
@@ -195,12 +213,65 @@ def read_judged(data: Path, study: str, kind: str, setup: Setup = Setup.DEFAULTS
     return judged[judged["setup"] == setup].reset_index(drop=True)
 
 
+def cell_of(table: Table, column: str) -> Cell:
+    """Return what a column of a published table measures."""
+    return table.cell or (table.columns or {})[column]
+
+
+def as_in_file(cells: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """Return cells in the order of the study's file, with what is `printed` in display units."""
+    tables = {table.id: (place, table) for place, table in enumerate(study.tables)}
+    if cells.empty:
+        return cells
+    places, printed = [], []
+    for row in cells.to_dict("records"):
+        place, table = tables[row["table"]]
+        to_display = display_of(cell_of(table, row["column"])).factor
+        values = row["published"], row["published_half_ulp"]
+        printed.append(as_printed(*values, to_display, row["factor"]))
+        places.append((place, *order_in(study, table)(row["row"], row["column"])))
+    order = sorted(range(len(places)), key=places.__getitem__)
+    return cells.assign(printed=printed).iloc[order]
+
+
+def digits(value: float, half_ulp: float) -> str:
+    """Return a number with the digits that were printed; `half_ulp` is half of the last one."""
+    decimals = round(-math.log10(2 * half_ulp))
+    # Results keep ten significant digits; more would be invented zeros.
+    kept = 9 - math.floor(math.log10(abs(value))) if value else 12
+    return f"{value:,.{max(0, min(decimals, kept))}f}".replace("-", "−")
+
+
+def as_printed(value: float, half_ulp: float, to_display: float, factor: float) -> str:
+    """Return a published value as printed, in display units, with the `factor` that is in it."""
+    scale = to_display / factor
+    text = digits(value * scale, half_ulp * scale) if half_ulp > 0 else figure(value * scale)
+    return text if factor == 1 else f"{text} × {factor:g}"
+
+
+def order_in(study: Study, table: Table) -> Callable[[str, str], tuple[int, int]]:
+    """Return the function from row and column of a number to its place in the study's file."""
+
+    def keys(named: Mapping[str, object] | None, factor: str | None) -> list[str]:
+        levels = study.experiment(table.experiment).factor(factor).levels if factor else []
+        return list(named or [level.key for level in levels])
+
+    rows, columns = keys(table.rows, table.row_factor), keys(table.columns, table.column_factor)
+    places = [{key: place for place, key in enumerate(known)} for known in (rows, columns)]
+
+    def place(row: str, column: str) -> tuple[int, int]:
+        return places[0].get(row, len(rows)), places[1].get(column, len(columns))
+
+    return place
+
+
 class PublishedValue(NamedTuple):
-    """A published value in display units, with table, row and column, and its quantity."""
+    """A published value in display units and as printed, its table, row, column and quantity."""
 
     cell: tuple[str, str, str]
     value: float
     quantity: Quantity
+    printed: str = ""
 
 
 def published_values(experiment: Experiment, cells: pd.DataFrame) -> list[PublishedValue]:
@@ -210,6 +281,6 @@ def published_values(experiment: Experiment, cells: pd.DataFrame) -> list[Publis
         key = (cell["table"], cell["row"], cell["column"])
         if len(cell["quantities"]) and key not in found:
             wanted = Quantity.model_validate_json(cell["quantities"][0])
-            value = cell["published"] * display_metric(wanted.metric).factor
-            found[key] = PublishedValue(key, value, wanted)
+            value = cell["published"] * display_of(wanted).factor
+            found[key] = PublishedValue(key, value, wanted, cell["printed"])
     return [one for one in found.values() if one.quantity.experiment == experiment.id]

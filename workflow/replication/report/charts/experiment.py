@@ -9,13 +9,14 @@ import pandas as pd
 from replication.metrics.results import Results
 from replication.report.charts import data
 from replication.report.charts import figure as draw
-from replication.report.charts.cells import column_figures
+from replication.report.charts.cells import table_figures
 from replication.report.charts.data import Display, PublishedValue, axis_factor, proper
 from replication.report.charts.figure import Drawing, Figure
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
 from replication.study.published import Table
 from replication.study.study import Experiment, Study
+from replication.verdicts.wording import flow_in_words
 
 _SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
 _DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
@@ -23,13 +24,18 @@ _DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
 _MANY_FLOWS = 4
 #: Most charts of an experiment whose type defines none.
 _MOST_CHARTS = 4
+#: Width and height of one of several panels.
+_PANEL = (200, 165)
 
 
 def figures_of(
     results: Results, cells: pd.DataFrame, study: Study, experiment_id: str
 ) -> list[Figure]:
-    """Return the figures of one experiment with published values; cells are of one engine."""
-    experiment = study.experiment(experiment_id)
+    """Return the figures of one experiment, those with published values first.
+
+    `cells` are of one engine.
+    """
+    experiment, cells = study.experiment(experiment_id), data.as_in_file(cells, study)
     published = data.published_values(experiment, cells)
     used = [one for claim in study.claims for one in claim.quantities()]
     used = [one for one in used if one.experiment == experiment.id]
@@ -39,7 +45,11 @@ def figures_of(
     drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
     keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
     rest = cells[[tuple(key) not in drawn for key in keys]]
-    return draw.with_prefix([*figures, *_cells_figures(rest, study, experiment)], study.id)
+    figures += _cells_figures(rest, study, experiment)
+    order = {key: place for place, key in enumerate(value.cell for value in published)}
+    last = len(order)
+    figures.sort(key=lambda one: min((order.get(key, last) for key in one.published), default=last))
+    return draw.with_prefix(figures, study.id)
 
 
 @dataclass
@@ -92,7 +102,8 @@ class ExperimentCharts:
             frame, marks = self._measured_and_published(wanted, flows)
             if flows:
                 frame, marks = (
-                    f.assign(pair=f["series"], series="flow " + f["flow"]) for f in (frame, marks)
+                    f.assign(pair=f["series"], series=f["flow"].map(flow_in_words))
+                    for f in (frame, marks)
                 )
             panels_by = "pair" if flows else ""
             yield from self._figure([metric], _named(wanted), frame, marks, panels_by)
@@ -118,7 +129,8 @@ class ExperimentCharts:
             if len(marks) or wanted not in printed:
                 flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
                 what, how = [*flows, *(wanted.links or ())], wanted.aggregate
-                display = _named(wanted, *what, *([] if how == "mean" else [how]))
+                # The index is in its label.
+                display = _named(wanted, *what, *([] if how in ("mean", "jain") else [how]))
                 parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
                 panels_by = "series" if len(marks) else ""
                 yield from self._figure(parts, display, frame, marks, panels_by)
@@ -137,14 +149,15 @@ class ExperimentCharts:
     def _marks(self, wanted: Quantity) -> pd.DataFrame:
         """Return series, x, value, source and cell of published values of a single point."""
         rows = []
-        for cell, value, quantity in self.published:
+        for cell, value, quantity, printed in self.published:
             keys = {factor: keys[0] for factor, keys in quantity.where.items() if len(keys) == 1}
             is_point = self.axis is None or self.axis.id in keys
             if is_point and _at_all_points(quantity) == wanted:
                 source = "table {}, row {}, column {}".format(*cell)
-                rows.append({**keys, "value": value, "source": source, "cell": cell})
+                told = {"printed": printed, "source": source, "cell": cell}
+                rows.append({**keys, "value": value, **told})
         frame = data.label_points(pd.DataFrame(rows), self.experiment, self.axis)
-        return frame.reindex(columns=["series", "x", "value", "source", "cell"])
+        return frame.reindex(columns=["series", "x", "value", "printed", "source", "cell"])
 
     def _figure(
         self,
@@ -165,27 +178,31 @@ class ExperimentCharts:
         cells, marks = marks["cell"], marks.drop(columns=["cell", "flow"])
         drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
         order = list(dict.fromkeys(drawn["series"]))
+        width = _PANEL[0] if panels_by else draw.WIDTH
         if self.axis is None:
             title = " and ".join(factor.label for factor in self.experiment.factors)
-            x = draw.axis_x(title, names=order)
+            x = draw.axis_x(draw.lines_of(title, width), names=order)
         else:
             values = sorted({float(value) for value in drawn["x"].dropna()})
-            x = draw.axis_x(data.display_factor(self.axis).title, values)
+            title = data.display_factor(self.axis).title
+            x = draw.axis_x(draw.lines_of(title, width), values)
         if panels_by:
             panels, words = [], ""
-            for name in order if panels_by == "series" else frame[panels_by].unique():
+            names = order if panels_by == "series" else list(frame[panels_by].unique())
+            for name in names:
                 ours, theirs = (one[one[panels_by] == name] for one in (frame, marks))
-                panel = draw.lines_panel(ours, order, x, display, theirs, (200, 165))
-                panels.append(panel.properties(title=str(name)))
-                words += f"{name}. {_describe_lines(ours, order, x['title'], display)} "
+                wide = width * min(2, len(names))
+                panel = draw.lines_panel(ours, order, x, display, theirs, _PANEL, wide)
+                panels.append(panel.properties(title=draw.lines_of(str(name), width)))
+                words += f"{name}. {_describe_lines(ours, order, title, display)} "
             chart = alt.concat(*panels, columns=2)
             chart = chart.resolve_scale(color="shared", shape="shared", y="shared")
         else:
             chart = draw.lines_panel(frame, order, x, display, marks)
-            words = _describe_lines(frame, order, x["title"], display)
+            words = _describe_lines(frame, order, title, display)
         if len(marks):
-            words += f" {len(marks)} published values are hollow diamonds."
-        title = f"{self.experiment.title}: {display.label.lower()}"
+            words += f" Published values ({len(marks)}) are hollow diamonds."
+        title = f"{self.experiment.title}: {display.words}"
         id = [self.experiment.id, *parts]
         return [draw.make_figure(id, title, chart, words.strip(), cells)]
 
@@ -198,13 +215,13 @@ class ExperimentCharts:
         frame, marks = (f.assign(condition=f["series"], series=f["flow"].map(proper)) for f in both)
         if frame.groupby("flow")["condition"].first().nunique() < 2:
             return []
-        display = data.display_metric(metric)
+        display = data.display_of(wanted)
         chart = _share_chart(frame, marks[["condition", "series", "value"]], display)
         words = f"{display.title} of each flow, one row for each pair."
         for row in frame.to_dict("records"):
             words += f" {row['condition']}, {row['series']}: {draw.three_digits(row['mean'])}."
         words += " Hollow diamonds are published." if len(marks) else ""
-        title = f"{self.experiment.title}: {display.label.lower()} of each flow"
+        title = f"{self.experiment.title}: {display.words} of each flow"
         id = [self.experiment.id, "shares"]
         return [draw.make_figure(id, title, chart, words, marks["cell"])]
 
@@ -223,14 +240,14 @@ def _at_all_points(quantity: Quantity) -> Quantity:
 
 
 def _named(wanted: Quantity, *parts: str) -> Display:
-    display = data.display_metric(wanted.metric)
+    display = data.display_of(wanted)
     when = ["{:g} to {:g} s".format(*wanted.window_s)] if wanted.window_s else []
     return replace(display, label=", ".join([display.label, *parts, *when]))
 
 
 def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) -> list[Figure]:
-    """Return charts of printed tables; those with the same columns share them."""
-    shown: dict[tuple[str, ...], list[Table]] = {}
+    """Return charts of printed tables."""
+    shown: list[Table] = []
     parts = []
     for table in study.tables if len(cells) else []:
         homes = {key: row.experiment for key, row in (table.rows or {}).items()}
@@ -239,15 +256,15 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
         ours = ours[[(homes.get(key) or table.experiment) == experiment.id for key in ours["row"]]]
         if not ours.empty:
             parts.append(ours)
-            shown.setdefault(tuple(dict.fromkeys(ours["column"])), []).append(table)
-    found = [one for same in shown.values() for one in column_figures(pd.concat(parts), *same)]
+            shown.append(table)
+    found = list(table_figures(pd.concat(parts), shown)) if parts else []
     return draw.with_prefix(found, experiment.id)
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
     order = list(dict.fromkeys(frame["series"]))
     x = alt.X("mean:Q", title=display.title, scale=alt.Scale(zero=True))
-    axis, _ = draw.wrapped(frame["condition"])
+    axis, lines = draw.wrapped(frame["condition"])
     y = alt.Y("condition:N", title=None, sort=None, axis=axis)
     offset = alt.YOffset("series:N", sort=order)
     base, looks = alt.Chart(frame).encode(y=y, yOffset=offset), draw.look("series", order)
@@ -259,7 +276,8 @@ def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> 
         theirs = alt.Chart(marks.assign(kind=draw.PUBLISHED)).mark_point(**draw.PUBLISHED_MARK)
         value = alt.X("value:Q", title=display.title)
         layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=draw.published_legend()))
-    return alt.layer(*layers).properties(width=draw.WIDTH, height=46 * frame["condition"].nunique())
+    height = max(46, 6 + 14 * lines) * frame["condition"].nunique()
+    return alt.layer(*layers).properties(width=draw.WIDTH, height=height)
 
 
 def _describe_lines(
@@ -273,5 +291,5 @@ def _describe_lines(
     words = f"{display.title} against {x_title}."
     for name, means in lines:
         ends = dict.fromkeys(map(draw.three_digits, (means.iloc[0], means.iloc[-1])))
-        words += f" {name}: {' to '.join(ends)} {display.unit}."
+        words += f" {name}: {' to '.join(ends)} {display.unit}".rstrip() + "."
     return words

@@ -19,8 +19,11 @@ from replication.report.charts.data import Display
 from replication.study.files import digest_of
 
 _COLUMNS = ["series", "x", "mean", "low", "high", "n"]
-#: Characters in a line of an axis label.
-_LINE = 40
+#: Characters in a line of an axis label, and its pixels: on a phone, too, labels leave the plot
+#: three fifths of its column.
+_LINE, _LABEL = 20, 128
+#: Pixels of a character of a label and of a title, and of a legend's symbol and padding.
+_CHARACTER, _TITLE_CHARACTER, _SYMBOL = 6, 7, 34
 #: Longest name of a file, which leaves room for a suffix and a temporary file's mark.
 _LONGEST = 200
 _QUOTED = re.compile(r"[^A-Za-z0-9_.,=-]")
@@ -122,15 +125,23 @@ def levels_of(
     return channel(field=field, type="nominal", sort=list(order), scale=scale, legend=legend)
 
 
-def legend_of(order: Sequence[str], title: str | None = None, lines: bool = False) -> alt.Legend:
-    """Return a legend above the chart, with strokes as symbols for `lines`."""
-    strokes: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 300} if lines else {}
-    return alt.Legend(title=title, orient="top", columns=min(4, max(1, len(order))), **strokes)
+def legend_of(
+    order: Sequence[str], title: str | None = None, lines: bool = False, width: int = WIDTH
+) -> alt.Legend:
+    """Return a legend above plots of a `width`, no wider, with strokes as symbols for `lines`."""
+    options: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 300} if lines else {}
+    column = _SYMBOL + _CHARACTER * max(map(len, order), default=0)
+    if column > width:
+        options["labelExpr"] = _in_lines((width - _SYMBOL) // _CHARACTER)
+    columns = max(1, min(4, len(order), width // column))
+    return alt.Legend(title=title, orient="top", columns=columns, labelLimit=width, **options)
 
 
-def look(field: str, order: Sequence[str], lines: bool = False) -> dict[str, Any]:
+def look(
+    field: str, order: Sequence[str], lines: bool = False, width: int = WIDTH
+) -> dict[str, Any]:
     """Return the encodings of a field: colours with symbols, or with dashes for `lines`."""
-    legend = legend_of(order, lines=lines)
+    legend = legend_of(order, lines=lines, width=width)
     second = ("strokeDash", alt.StrokeDash, DASHES) if lines else ("shape", alt.Shape, SYMBOLS)
     both = (("color", alt.Color, PALETTE), second)
     return {key: levels_of(one, field, order, values, legend) for key, one, values in both}
@@ -163,15 +174,31 @@ def with_prefix(figures: Sequence[Figure], *prefix: str) -> list[Figure]:
 
 def wrapped(labels: Iterable[str]) -> tuple[alt.Axis, int]:
     """Return an axis that wraps long labels, and the number of lines of the longest."""
-    longest = max((len(wrap(label, _LINE)) for label in labels), default=1)
+    longest = max((len(re.findall(_line(_LINE), label)) for label in labels), default=1)
     if longest <= 1:
-        return alt.Axis(labelLimit=300), 1
-    # Wraps as `textwrap` does: at the last blank that fits.
-    lines = f"split(replace(datum.label, /(.{{1,{_LINE}}})( |$)/g, '$1\\n'), '\\n')"
-    return alt.Axis(labelLimit=300, labelExpr=lines), longest
+        return alt.Axis(labelLimit=_LABEL), 1
+    return alt.Axis(labelLimit=_LABEL, labelExpr=_in_lines(_LINE)), longest
 
 
-def axis_x(title: str, values: Sequence[float] = (), names: Sequence[str] = ()) -> alt.X:
+def _line(characters: int) -> str:
+    """Return the pattern of a line: up to the last blank that fits, or a part of a long word."""
+    return f"(.{{1,{characters}}})( |$)|(.{{{characters}}})"
+
+
+def _in_lines(characters: int) -> str:
+    """Return the Vega expression that wraps a label; the charts' script makes the same."""
+    return f"split(trim(replace(datum.label, /{_line(characters)}/g, '$1$3\\n')), '\\n')"
+
+
+def lines_of(title: str, pixels: int) -> str | list[str]:
+    """Return a title that fits into so many pixels, as several lines if it must."""
+    lines = wrap(title, max(10, pixels // _TITLE_CHARACTER), break_on_hyphens=False)
+    return lines if len(lines) > 1 else title
+
+
+def axis_x(
+    title: str | Sequence[str], values: Sequence[float] = (), names: Sequence[str] = ()
+) -> alt.X:
     """Return the horizontal axis of a factor, whose levels have numeric `values` or `names`.
 
     It is logarithmic if the levels span a factor of 30 or more.
@@ -201,30 +228,32 @@ def lines_panel(
     display: Display,
     published: pd.DataFrame,
     size: tuple[int, int] = (WIDTH, 260),
+    legend_width: int = 0,
 ) -> Drawing:
     """Return a panel of lines with their intervals and published values.
 
-    `frame` has series, x, mean, low, high and n, `published` has series, x, value and source.
-    `order` lists the series.
+    `frame` has series, x, mean, low, high and n, `published` has series, x, value, printed and
+    source. `order` lists the series; their legend may be wider than one of several panels.
     """
-    y = alt.Y("mean:Q", title=display.title, scale=alt.Scale(zero=True))
-    looks = look("series", order)
+    title = lines_of(display.title, size[1])
+    y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=True))
+    looks = look("series", order, width=legend_width or size[0])
+    of_x = x["title"] if isinstance(x["title"], str) else " ".join(x["title"])
     base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=looks["color"])
     dashes = levels_of(alt.StrokeDash, "series", order, DASHES, None)
     lines = base.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dashes)
-    tooltip = tips("N", series="Series", x=x["title"]) + interval_tips(f"Mean ({display.unit})")
+    tooltip = tips("N", series="Series", x=of_x) + interval_tips(display.titled("Mean"))
     points = base.mark_point(filled=True, size=55)
     points = points.encode(y=y, shape=looks["shape"], tooltip=tooltip)
     layers: list[Drawing] = []
     if frame["low"].notna().any():
         bars = base.transform_filter("isValid(datum.low)").mark_errorbar(ticks=True)
-        layers.append(bars.encode(y=alt.Y("low:Q", title=display.title), y2="high:Q"))
+        layers.append(bars.encode(y=alt.Y("low:Q", title=title), y2="high:Q"))
     layers += [lines, points]
     if len(published):
-        tooltip = tips("N", source="Published", series="Series")
-        tooltip += tips("Q", ".6g", value=f"Value ({display.unit})")
+        tooltip = tips("N", source="Published", series="Series", printed=display.titled("Value"))
         theirs = alt.Chart(published.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
-        value = alt.Y("value:Q", title=display.title)
+        value = alt.Y("value:Q", title=title)
         layers.append(theirs.encode(x=x, y=value, fill=published_legend(), tooltip=tooltip))
     return alt.layer(*layers).properties(width=size[0], height=size[1])
 

@@ -17,13 +17,15 @@ from replication.report.charts.figure import Drawing, Figure
 from replication.study.study import Experiment
 
 _BINS = 80
+#: Width of a panel.
+_WIDTH = 250
 #: Quantity: its column of the series, how it is shown, and whether counts become a rate.
 _SAMPLED = {
     "throughput": ("throughput_bps", Display("Throughput", "Mbit/s", 1e-6), False),
     "latency": ("delay_s", Display("One-way delay", "ms", 1e3), False),
     "drops": ("drops", Display("Packets dropped", "packets/s", 1.0), True),
 }
-_JAIN = Display("Jain's index of throughput", "1", 1.0, 1.0)
+_JAIN = Display("Jain's index of throughput", "", 1.0, 1.0)
 
 
 def time_figures(results: Results, experiment: Experiment) -> Iterator[Figure]:
@@ -107,15 +109,20 @@ def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
     # Indices near 1 differ little, so their axis begins just below the smallest.
     domain = [max(0.0, low - 0.05) if display is _JAIN else 0.0, high * 1.05 or 1.0]
     scale = alt.Scale(domain=domain, nice=True, clamp=True)
+    wide = _WIDTH * min(2, frame["panel"].nunique())
     panels = [
-        _panel(part, order, display, scale).properties(title=str(panel), width=250, height=170)
+        _panel(part, order, display, scale, wide).properties(
+            title=draw.lines_of(str(panel), _WIDTH), width=_WIDTH, height=170
+        )
         for panel, part in frame.groupby("panel", sort=False)
     ]
     return alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
 
 
-def _panel(frame: pd.DataFrame, order: list[str], display: Display, scale: alt.Scale) -> Drawing:
-    looks = draw.look("series", order, lines=True)
+def _panel(
+    frame: pd.DataFrame, order: list[str], display: Display, scale: alt.Scale, legend_width: int
+) -> Drawing:
+    looks = draw.look("series", order, lines=True, width=legend_width)
     x = alt.X("time_s:Q", title="Time (s)")
     base = alt.Chart(frame.drop(columns="panel")).encode(x=x, color=looks["color"])
     tooltip = draw.tips("N", series="Series") + draw.tips("Q", ".3g", time_s="Time (s)")

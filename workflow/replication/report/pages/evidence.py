@@ -28,17 +28,15 @@ from replication.study.table import Row, grouped, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, Refuted, load_explanations
 from replication.verdicts.verdict_table import claims_tally
-from replication.verdicts.wording import table_names
+from replication.verdicts.wording import lower, table_names
 
 
 def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | None:
     """Return a study's explanation with its numbers and counts; None if there is no current one."""
     folder = data / "sensitivity" / study.id
-    if not (folder / explanation.NAME).is_file():
+    if not (folder / explanation.NAME).is_file() or is_stale(root, data, study):
         return None
     document: dict[str, Any] = read_json(folder / explanation.NAME)
-    if not is_same(data, document["input_hashes"], partial(explanation.sources, root, study.id)):
-        return None
     rows = read_rows(folder / "explained_cells.csv", explanation.EXPLANATIONS["explained_cells"])
     names = table_names(study)
     parts = [document[part] for part in (SEEN, HELD_OUT, REPEATED)]
@@ -70,6 +68,15 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     )
 
 
+def is_stale(root: Path, data: Path, study: Study) -> bool:
+    """Return whether a study's explanation was searched for other inputs than the present ones."""
+    path = data / "sensitivity" / study.id / explanation.NAME
+    if not path.is_file():
+        return False
+    now = partial(explanation.sources, root, study.id)
+    return not is_same(data, read_json(path)["input_hashes"], now)
+
+
 def _shown(
     study: Study, document: Mapping[str, Any], causes: Mapping[str, Cause]
 ) -> dict[str, Any]:
@@ -96,8 +103,12 @@ def _is_lost(claim: str, before: Mapping[str, str], after: Mapping[str, str]) ->
 def _title_of(change: Mapping[str, Any], causes: Mapping[str, Cause]) -> str:
     """Return a change in words, with its number and the one table that it applies to, if any."""
     name, _, only = change["cause"].partition("@")
-    number = number_of(causes[name], change["level"]) if name in causes else ""
-    title = f"{change['title']} ({number})" if number else str(change["title"])
+    title, cause = str(change["title"]), causes.get(name)
+    if cause and (own := cause.title_at(change["level"])) != cause.title:
+        # The level's title alone, such as "50 packets", names no cause.
+        title = f"{cause.title}: {lower(own)}"
+    elif cause and (number := number_of(cause, change["level"])):
+        title = f"{title} ({number})"
     return f"{title} (table {only} alone)" if only else title
 
 

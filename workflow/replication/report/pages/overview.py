@@ -5,12 +5,13 @@ from typing import Any
 
 import pandas as pd
 
+from replication.engines.catalogue import ENGINES
 from replication.report.charts.cells import ratio_figure
 from replication.report.charts.data import proper, read_judged
 from replication.report.charts.figure import Figure
 from replication.report.pages.answer import answer
-from replication.report.pages.evidence import explanation_of
-from replication.report.pages.page import short_title
+from replication.report.pages.evidence import explanation_of, is_stale
+from replication.report.pages.page import short_titles
 from replication.report.pages.source import LABELS, Source, of_study
 from replication.study.setup import Setup
 from replication.study.study import Study
@@ -18,6 +19,9 @@ from replication.study.table import grouped
 from replication.study.verdict import DECIDED, Verdict
 from replication.verdicts.audit import CAPACITY_SUM
 from replication.verdicts.verdict_table import Share, Tally, tallies
+
+#: Engines that a reader may not know by their titles.
+_MACHINES = {"linux": "a Linux kernel in virtual time"}
 
 
 def overview(source: Source) -> dict[str, Any]:
@@ -37,8 +41,13 @@ def overview(source: Source) -> dict[str, Any]:
             (study, explanation_of(source.root, source.data, study))
             for study in source.studies.values()
         ],
+        "stale_searches": [
+            study for study in source.studies.values() if is_stale(source.root, source.data, study)
+        ],
         "impossible": list(_impossible(source)),
         "divided": list(_divided(source)),
+        "traced": any(cell.kind == "trace" for cell in source.cells),
+        "ran_on": [_MACHINES.get(name, ENGINES[name].title) for name in source.engines],
     }
 
 
@@ -68,7 +77,7 @@ def all_numbers(source: Source) -> list[Figure]:
     known = [part for part in parts if part["reproduced_mean"].notna().any()]
     if not known:
         return []
-    titles = {name: short_title(study) for name, study in source.studies.items()}
+    titles = short_titles(source.studies)
     return [ratio_figure(pd.concat(known, ignore_index=True), source.studies, titles)]
 
 

@@ -20,7 +20,7 @@ import jinja2.ext
 from markupsafe import Markup
 
 from replication.engines.catalogue import package_warning
-from replication.metrics.metric_model import metric_label
+from replication.metrics.metric_model import capitalised, metric_label
 from replication.report.charts.data import levels_in_brief, proper, unsaid_unit
 from replication.report.charts.figure import Figure
 from replication.report.pages import shown
@@ -62,10 +62,22 @@ class _Dense(jinja2.ext.Extension):
         return "\n".join(line.lstrip() for line in source.splitlines() if line.strip())
 
 
-def short_title(study: Study) -> str:
-    """Return the family names of a paper's authors, "et al." for more than two."""
-    names = [author.split()[-1] for author in study.bibliography.authors]
-    return " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
+def short_titles(studies: Mapping[str, Study]) -> dict[str, str]:
+    """Return the family names of each paper's authors, "et al." for more than two.
+
+    Papers of the same names have their year, and their study's id where that does not suffice.
+    """
+    titles = {}
+    for name, study in studies.items():
+        names = [author.split()[-1] for author in study.bibliography.authors]
+        titles[name] = " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
+    years = {name: study.bibliography.year for name, study in studies.items()}
+    for more in (years, {name: f"({name})" for name in studies}):
+        counts = Counter(titles.values())
+        for name, title in titles.items():
+            if counts[title] > 1 and more[name]:
+                titles[name] = f"{title} {more[name]}"
+    return titles
 
 
 def environment(source: Source) -> jinja2.Environment:
@@ -80,8 +92,9 @@ def environment(source: Source) -> jinja2.Environment:
     )
     # Templates format the fields of rows by these, so that views need no copies.
     functions: list[Callable[..., Any]] = [levels_in_brief, metric_label, plausible, proper]
-    functions += [short_title, unsaid_unit, shown.amount, shown.interval, shown.number]
+    functions += [capitalised, unsaid_unit, shown.amount, shown.interval, shown.number]
     functions += [shown.percent, shown.published, shown.shade]
+    titles = short_titles(source.studies)
     made.filters.update({function.__name__: function for function in functions})
     made.filters.update(
         causes=Causes(source.root).shown,
@@ -89,6 +102,7 @@ def environment(source: Source) -> jinja2.Environment:
         duration=lambda seconds: str(datetime.timedelta(seconds=round(seconds))),
         picture=lambda figure: svg_of(figure.specification, figure.id),
         phrase=lower,
+        short_title=lambda study: titles[study.id],
         unit=shown.display_unit,
         verdict=shown.BADGE_OF.__getitem__,
     )

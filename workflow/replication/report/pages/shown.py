@@ -1,12 +1,12 @@
 """Numbers and verdicts as readers see them: units, digits, minus signs, and badges."""
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from replication.metrics.metric_model import display_unit as unit_of
+from replication.report.charts.data import digits
 from replication.study.setup import Setup
 from replication.study.table import written
 from replication.study.verdict import Verdict
@@ -61,18 +61,17 @@ def published(field: Field, half_ulp: Field, unit: str) -> Number:
     value, half, factor = parse(field), parse(half_ulp), unit_of(unit)[1]
     if value is None or not half:
         return number(field, unit)
-    decimals = round(-math.log10(2 * half * factor))
-    # Results keep ten significant digits; more would be invented zeros.
-    kept = 9 - math.floor(math.log10(abs(value * factor))) if value else 12
-    return Number(written(field), _signed(f"{value * factor:,.{max(0, min(decimals, kept))}f}"))
+    return Number(written(field), digits(value * factor, half * factor))
 
 
 def percent(field: Field) -> Number:
-    """Return a relative deviation as a signed percentage."""
+    """Return a relative deviation as a signed percentage; one that is rounded to 0 has no sign."""
     value = parse(field)
     if value is None:
         return number(field)
     share = 100 * value
+    if abs(share) < 0.005:
+        return Number(written(field), "0.00 %")
     digits = 2 if abs(share) < 0.995 else 1 if abs(share) < 9.95 else 0
     return Number(written(field), _signed(f"{share:+,.{digits}f} %"))
 
@@ -111,6 +110,8 @@ BADGES = (
     Badge(Verdict.NOT_TESTABLE, "untestable", "the paper and the runs leave nothing to decide"),
     Badge(Verdict.IMPOSSIBLE, "impossible", "the value breaks a physical bound of its set-up"),
 )
+#: Verdicts on numbers and claims that do not match.
+FAILING = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
 #: The badge of each verdict.
 BADGE_OF = {badge.word: badge for badge in BADGES}
 
@@ -118,15 +119,24 @@ BADGE_OF = {badge.word: badge for badge in BADGES}
 def answer(cells: Sequence[CellRow], claims: Iterable[ClaimRow]) -> dict[str, Any]:
     """Return the counts of numbers and claims, and the errors of numbers, for `parts.html`.
 
-    An error is the median absolute deviation and the number of values that are too high or too low;
-    None where nothing was measured.
+    An error is the median absolute deviation of our values, and how many of those that `fail` are
+    too high or too low; None where nothing was measured.
     """
-    errors = {}
+    errors: dict[str, Any] = {}
     for kind in ("printed", "trace"):
-        own = [parse(row.relative_deviation) for row in cells if row.kind == kind]
-        deviations = pd.Series(own, dtype=float).dropna()
-        above, total = int((deviations > 0).sum()), len(deviations)
-        side, most = ("high", above) if above > total / 2 else ("low", int((deviations < 0).sum()))
-        size = percent(deviations.abs().median()).shown.lstrip("+")
-        errors[kind] = {"size": size, "side": side, "most": most, "of": total} if total else None
+        own = [(parse(row.relative_deviation), row.verdict) for row in cells if row.kind == kind]
+        known = [(deviation, verdict) for deviation, verdict in own if deviation is not None]
+        failing = [deviation for deviation, verdict in known if verdict in FAILING]
+        above = sum(deviation > 0 for deviation in failing)
+        is_high = above > len(failing) / 2
+        errors[kind] = None
+        if known:
+            size = percent(statistics.median(abs(deviation) for deviation, _ in known))
+            errors[kind] = {
+                "size": size.shown.lstrip("+"),
+                "of": len(known),
+                "fail": len(failing),
+                "side": "high" if is_high else "low",
+                "most": above if is_high else len(failing) - above,
+            }
     return {"counted": tallies(cells, claims), "errors": errors}

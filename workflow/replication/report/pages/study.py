@@ -2,13 +2,19 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from replication.metrics.metric_model import METRICS, metric_label
+from replication.metrics.metric_model import METRICS, display_unit, metric_label
 from replication.metrics.results import Results
 from replication.metrics.unfilled import UnfilledPoint, unfilled_points
-from replication.report.charts.data import labels_of, level_label
+from replication.report.charts.data import (
+    as_printed,
+    cell_of,
+    labels_of,
+    level_label,
+    order_in,
+)
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
@@ -19,7 +25,13 @@ from replication.study.setup import Setup
 from replication.study.study import Experiment, Study
 from replication.study.table import Row, grouped
 from replication.study.verdict import Verdict
-from replication.verdicts.verdict_table import CellRow, ClaimRow, Numbers, is_supported
+from replication.verdicts.verdict_table import (
+    CellRow,
+    ClaimRow,
+    Numbers,
+    Tally,
+    is_supported,
+)
 from replication.verdicts.wording import table_name, table_names, wording
 
 #: A published number with ours, as `_cells` makes it, or a table, as `_table` makes it.
@@ -71,19 +83,18 @@ def study_page(
                 "figures": figures[e.id],
             }
         )
-    failing = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
     answer = shown.answer(numbers, results_of_claims)
     textbook_claims = source.on_primary(claims, Setup.TEXTBOOK)
     textbook_cells = source.on_primary(cells, Setup.TEXTBOOK)
-    counted = answer["counted"].values()
     ours = [row for row in design if is_supported(row)]
     return {
         "study": study,
         "primary": source.primary_engines[study.id],
-        "failing": sum(tally.by_verdict[word] for tally in counted for word in failing),
+        "failing": _failing(answer["counted"]),
+        "tested": sum(tally.tested for tally in answer["counted"].values()),
         "experiments": experiments,
         "other_claims": [card for card in cards if card["claim"].id not in homes],
-        "audit": of_study(source.findings, study.id),
+        "audit": list(_audited(source, study)),
         "checks": len(of_study(source.audit, study.id)),
         "table_names": table_names(study),
         "answer": answer,
@@ -92,6 +103,26 @@ def study_page(
         "runs": len(ours),
         "scenarios": len({(row["engine"], row["scenario"]) for row in ours}),
     }
+
+
+def _audited(source: Source, study: Study) -> Iterator[Row]:
+    """Yield the findings of the audit, each with its number as printed, in SI units."""
+    tables = {table.id: table for table in study.tables}
+    for row in of_study(source.findings, study.id):
+        # The column of a sum of numbers names each of theirs.
+        factor = cell_of(tables[row["table"]], row["column"].partition("+")[0]).factor
+        value = f"{float(row['published']) / factor:.10g}"
+        yield row | {"printed": value if factor == 1 else f"{value} × {factor:g}"}
+
+
+def _failing(counted: Mapping[str, Tally]) -> dict[str, int]:
+    """Return how many of each kind, in words, do not match; only those that are."""
+    words = {"printed": "printed number", "trace": "trace statistic", "claims": "claim"}
+    failing = {
+        words[what]: sum(tally.by_verdict[verdict] for verdict in shown.FAILING)
+        for what, tally in counted.items()
+    }
+    return {word: count for word, count in failing.items() if count}
 
 
 def numbers_of_points(view: Mapping[str, Any]) -> dict[str, list[tuple[_View, _View]]]:
@@ -178,6 +209,8 @@ def _measured(study: Study, claim: Claim, row: ClaimRow) -> str:
 def _table(html_id: str, table: Table, rows: list[CellRow], source: Source) -> _View:
     """Return a published table; `html_id` is a safe id, which the paper's name may not be."""
     study = rows[0].study
+    place = order_in(source.studies[study], table)
+    rows = sorted(rows, key=lambda row: place(row.row, row.column))
     engines, notes = source.shown_engines(study), _shared(rows)
     cells = list(_cells(rows, notes, source, table))
     name, primary = table_name(table.id, table.title), ("", *engines[:1])
@@ -189,7 +222,7 @@ def _table(html_id: str, table: Table, rows: list[CellRow], source: Source) -> _
         # "Table II" if the paper numbers it, and otherwise its title, which is not repeated.
         "name": name,
         "title": "" if name == table.title else table.title,
-        **_grid([cell for cell in cells if cell["row"].engine in primary]),
+        **_grid([cell for cell in cells if cell["row"].engine in primary], place),
         "cells": cells,
         "has_textbook": any(cell["textbook"] for cell in cells),
         "tally": Numbers(source.on_primary(rows)),
@@ -203,10 +236,11 @@ def _table(html_id: str, table: Table, rows: list[CellRow], source: Source) -> _
     }
 
 
-def _grid(cells: Sequence[_View]) -> dict[str, Any]:
+def _grid(cells: Sequence[_View], place: Callable[[str, str], tuple[int, int]]) -> dict[str, Any]:
     """Return the paper's columns, each with the unit of its numbers if they share one, and rows."""
     at = {(cell["row"].row, cell["row"].column): cell for cell in cells}
-    columns = grouped((cell["row"] for cell in cells), "column", "column_label")
+    by_column = sorted((cell["row"] for cell in cells), key=lambda row: place("", row.column))
+    columns = grouped(by_column, "column", "column_label")
     units = [{shown.display_unit(row.unit) for row in own} for own in columns.values()]
     rows = dict.fromkeys((cell["row"].row, cell["row"].row_label) for cell in cells)
     return {
@@ -237,7 +271,7 @@ def _cells(
             "row": row,
             "unit": shown.display_unit(row.unit),
             "printed": printed.get(key),
-            "published": _printed(row, table),
+            "published": _printed(row),
             **_judged(row, notes),
             "textbook": _judged(second, notes) if second else None,
             "html_id": cell_id(*key),
@@ -259,14 +293,11 @@ def _judged(row: CellRow, notes: Sequence[str]) -> _View:
     }
 
 
-def _printed(row: CellRow, table: Table) -> shown.Number:
+def _printed(row: CellRow) -> shown.Number:
     """Return a number with the paper's digits and the factor that converts it to the metric."""
-    cell = table.cell or (table.columns or {}).get(row.column)
-    factor = cell.factor if cell else 1.0
-    value, half_ulp = row.published / factor, row.published_half_ulp / factor
-    digits = shown.published(value, half_ulp, row.unit).shown
-    times = "" if factor == 1 else f" × {factor:g}"
-    return shown.Number(shown.number(row.published, row.unit).raw, f"{digits}{times}")
+    to_display = display_unit(row.unit)[1]
+    text = as_printed(row.published, row.published_half_ulp, to_display, row.factor)
+    return shown.Number(shown.number(row.published, row.unit).raw, text)
 
 
 def _shared(rows: Sequence[CellRow]) -> list[str]:

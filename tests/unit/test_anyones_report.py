@@ -1,0 +1,261 @@
+"""Pages of collections that are none of ours: every sentence is true of them and reads well."""
+
+import csv
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from replication.design.config import load_study
+from replication.study.published import published_path
+
+from tests.unit.conftest import World
+from tests.unit.report_project import PROVENANCE, Project, csv_rows, soup
+
+FILES = Path(__file__).parent / "anyones"
+#: A rounding error below the published value.
+BELOW = 1 - 1e-11
+#: Rates of both flows (bit/s), whose index of Jain is 0.9.
+RATES = {("reno", "10"): 8e6, ("cubic", "10"): 8e6, ("reno", "50"): 40e6, ("cubic", "50"): 45e6}
+
+
+def shares(flow, replicate, variant, load, **_):
+    part = 2 / 3 if flow == "flow1" else 1 / 3
+    return {"throughput_bps": part * 0.9926 * RATES[variant, load] * BELOW - 1e-7 * replicate}
+
+
+def full_link(replicate, **_):
+    return {"throughput_bps": 950000 * BELOW - 1e-7 * replicate}
+
+
+FLOWS = {"quill_buffer": full_link, "quill_shares": shares}
+
+
+def collection(factory, *studies, alter=lambda text: text):
+    """Render studies of other people, run on ns-2 alone."""
+    made = Project(World(factory.mktemp("world")), factory.mktemp("project"))
+    made.provenance = PROVENANCE | {"engines": {"ns2": {"version": "2.35", "fingerprint": "f"}}}
+    for name in studies:
+        made.write(
+            f"configs/studies/{name}/study.yaml", alter((FILES / f"{name}.yaml").read_text())
+        )
+        path = published_path(made.root, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(FILES / f"{name}.csv", path)
+        made.judge(load_study(made.root, name), path, flows=FLOWS[name], engines=("ns2",))
+    made.render(*studies)
+    return made
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    return collection(tmp_path_factory, *FLOWS)
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    return collection(tmp_path_factory, "quill_buffer")
+
+
+@pytest.fixture(params=["one", "two"])
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+BLOCKS = "title, h1, h2, h3, p, li, dt, dd, th, td, caption, figcaption, summary, option, q, a"
+
+
+def sentences(project):
+    """Every text of every page with its page, and what screen readers and pointers get."""
+    for path in sorted(project.out.rglob("*.html")):
+        page = soup(path)
+        for tag in page.select("svg, script, style"):
+            tag.decompose()
+        texts = [tag.get_text() for tag in page.select(BLOCKS)]
+        texts += [tag[name] for name in ("aria-label", "title") for tag in page.select(f"[{name}]")]
+        for text in dict.fromkeys(" ".join(text.split()) for text in texts):
+            yield path.name, text
+
+
+def text_of(project, page, part="main"):
+    return " ".join(project.page(page).select_one(part).get_text().split())
+
+
+def charts(project, study):
+    """The specification of each chart of a study, as its page loads it, by name."""
+    read = {}
+    for path in sorted(project.out.glob(f"charts/{study}~*.js")):
+        read[path.stem] = json.loads(path.read_text().partition(" = ")[2].rstrip(";\n"))
+    return read
+
+
+#: Things that pages count.
+COUNTED = (
+    *("paper", "stud(?:y|ies)", "claim", "number", "value", "run", "point", "flow", "change"),
+    *("scenario", "check", "finding", "statement", "difference", "replicate", "engine"),
+    *("statistic", "trace", "experiment", "parameter", "entr(?:y|ies)", "table", "row", "series"),
+)
+NOUN = "|".join(COUNTED)
+SINGULAR = "claim|number|paper|run|point|flow|change|check|value"
+#: One of several, or several of one.
+WRONG = {
+    "one with a plural": rf"(?<![\d.,−-])\b(?<!of )1 (?:[a-z]+ )?(?:{NOUN})s\b",
+    "a share of one": r"\b\d+ of 1 [a-z]+s\b|[Oo]f the one\b|[Nn]one of the (?:1|one)\b|[Aa]ll 1\b",
+    "several with a singular": rf"(?<![\d.])\b(?:0|[2-9]|\d\d+) (?:{SINGULAR})\b(?!-)",
+    "one that hold": r"(?<!and )\b1 (?:of \d+ )?(?!if |does |cannot )(?:[a-z]+ ){0,2}"
+    r"(?:hold|match|are|were|do)\b",
+    "nothing counted": r"\b0 (?:claims|numbers|claims and numbers|values) (?:do|are|and)\b",
+    "a doubled word": r"\b([A-Za-z]{2,}) \1\b|\bflow flow\d",
+    "a zero with a sign": r"[−+-]0(?:\.0+)?(?: %|\b(?![.\d]))",
+    "spaces and stops": r" [,.;:](?: |$)|\.\.(?!\.)|,,|\(\)|: ?$|“”",
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_no_sentence_of_any_page_is_wrong_by_its_numbers(either, kind):
+    found = [
+        f"{page}: {text[max(0, m.start() - 50) : m.end() + 30]}"
+        for page, text in sentences(either)
+        for m in re.finditer(WRONG[kind], text)
+    ]
+    assert not found, "\n".join(dict.fromkeys(found))
+
+
+def test_the_rules_find_what_they_forbid():
+    wrong = (
+        *("We rebuilt 1 papers.", "0 of 1 claims hold", "There are 2 claim here.", "1 of 3 hold."),
+        *("0 claims and numbers do not match", "of flow flow2", "It is −0.00 % off", "It holds ."),
+    )
+    for rule, text in zip(WRONG.values(), wrong, strict=True):
+        assert re.search(rule, text), text
+
+
+def test_no_page_has_words_that_are_true_of_our_studies_alone(either):
+    ours = r"\b[Ff]ive\b|kapadia|nishitha|saxena|dzivhani|liang|raw samples|Linux kernel|testbed"
+    ours += r"|both set-ups|simulators\b"
+    pages = ("index.html", "quill_shares.html", "quill_buffer.html")
+    found = [(page, text) for page, text in sentences(either) if re.search(ours, text)]
+    assert not [one for one in found if one[0] in pages]
+
+
+def test_title_and_introduction_are_computed(two, one):
+    assert two.page("index").title.get_text().startswith("2 TCP papers, rebuilt")
+    assert one.page("index").title.get_text().startswith("1 TCP paper, rebuilt: what it claims")
+    assert "the experiments of 2 papers from their texts, on ns-2." in text_of(two, "index")
+    assert "the experiments of 1 paper from its text, on ns-2." in text_of(one, "index")
+
+
+def test_two_studies_of_one_surname_stay_two(two):
+    for page in ("index", "quill_shares", "method", "engines"):
+        menu = [a.get_text() for a in two.page(page).select("header nav a")]
+        assert menu[:2] == ["Quill 2021", "Quill 2019"]
+    described = two.page("method").select_one("#numbers-description").get_text()
+    assert "Quill 2021: Table 1" in described and "Quill 2019: " in described
+
+
+def test_two_tables_with_equal_columns_stay_two(two):
+    described = two.page("method").select_one("#numbers-description").get_text()
+    assert len(re.findall(r"(?:\d of \d|number) match(?:es)?", described)) == 3
+    for name, specification in charts(two, "quill_shares").items():
+        for rows in specification["datasets"].values():
+            assert len(set(values(rows, "display_unit"))) <= 1, name
+            assert len(set(values(rows, "table"))) <= 1, name
+
+
+def values(rows, name):
+    """The values of a column of a chart's data."""
+    column = rows.get(name, []) if isinstance(rows, dict) else [row.get(name) for row in rows]
+    return column["of"] if isinstance(column, dict) else column
+
+
+def test_charts_draw_what_tables_measure_in_the_studys_order(two):
+    page = two.page("quill_shares")
+    first = page.select_one("figure.chart figcaption").get_text()
+    assert "Jain’s index" in first or "Jain's index" in first
+    heads = [th.get_text() for th in page.select_one("table.grid").select("thead th")][1:]
+    assert heads == ["10 Mbit/s", "50 Mbit/s"]
+    rows = [th.get_text() for th in page.select_one("table.grid").select("tbody th")]
+    assert rows == ["Reno", "CUBIC"]
+    described = page.select_one("figure.chart .description").get_text()
+    assert described.index("Reno") < described.index("CUBIC")
+    assert described.index("10 Mbit/s") < described.index("50 Mbit/s")
+
+
+def test_an_index_is_drawn_without_a_unit_and_a_rate_with_its_unit(two):
+    for name, specification in charts(two, "quill_shares").items():
+        text = json.dumps({key: one for key, one in specification.items() if key != "datasets"})
+        titles = re.findall(r'"title": "([^"]*)"', text)
+        assert not [title for title in titles if title.endswith("(1)")], name
+        assert "(Mbit/s)" in text or "Jain" in text, name
+    described = [tag.get_text() for tag in two.page("quill_shares~evidence").select(".description")]
+    described.append(two.page("quill_shares").select_one(".description").get_text())
+    assert not [text for text in described if re.search(r"\d 1\.", text)]
+    assert any("0.9 against 0.90" in text for text in described)
+
+
+def test_a_lone_number_and_claim_are_worded_alone(one):
+    said = text_of(one, "index", "h1 + p")
+    matches = "the one printed number matches and the one claim holds."
+    assert said == f"All do: with the documented defaults {matches}"
+    short = text_of(one, "quill_buffer", ".in-short")
+    assert "The one printed number is reproduced." in short and "The one claim holds." in short
+
+
+def test_only_values_that_fail_are_called_too_high_or_low(two, one):
+    short = text_of(two, "quill_shares", ".in-short")
+    # Seven of eight lie a rounding error below what is published.
+    assert "6 of 8 printed numbers are reproduced" in short
+    assert "the one that does not match is too high" in short
+    assert "too low" not in short and "too low" not in text_of(one, "quill_buffer")
+
+
+def test_nothing_surprises_where_all_matches(two, one):
+    assert "surprises" in text_of(two, "index")
+    assert "surprises" not in text_of(one, "index").lower()
+    assert "Everything that can be tested matches" in text_of(one, "quill_buffer")
+    assert "1 printed number and 1 claim do not match" in text_of(two, "quill_shares")
+
+
+def test_the_answer_is_said_once_on_the_page_of_a_single_experiment(one):
+    assert text_of(one, "quill_buffer").count("printed number") == 1
+
+
+def test_what_the_authors_answered_is_on_the_page_of_their_study(two):
+    said = "The authors were asked on 2026-11-22: The buffer had 20 packets."
+    assert said in text_of(two, "quill_shares")
+    assert "were asked" not in text_of(two, "quill_buffer")
+
+
+def test_what_is_shown_as_published_is_what_is_printed(two):
+    """Printed 60.0 and 7.00 Mbit/s stand with their factor wherever they stand."""
+    row = two.page("quill_shares~evidence").find(id="all:cell=rates~cubic~50")
+    assert "60.0 × 0.9926" in row.get_text()
+    assert "60000 × 0.9926 kbit/s is more than the published links can carry" in text_of(
+        two, "index"
+    )
+    descriptions = [text for _, text in sentences(two) if "against" in text and "Mbit/s" in text]
+    assert any("7.94 against 7.00 × 0.9926 Mbit/s" in text for text in descriptions)
+    for page, text in sentences(two):
+        assert not re.search(r"against (?:6\.95|59\.6|39\.7)\b", text), (page, text)
+    rows = csv_rows(two.out / "data/cells.csv")
+    (row,) = [
+        row for row in rows if (row["row"], row["column"]) == ("cubic", "50") and row["unit"] != "1"
+    ]
+    assert (row["printed"], row["factor"], row["published"]) == ("60.0", "0.9926", "59556000")
+    for specification in charts(two, "quill_shares").values():
+        for rows in specification["datasets"].values():
+            if "rates" in values(rows, "table"):
+                assert "60.0 × 0.9926" in values(rows, "printed")
+
+
+def test_tables_open_in_a_spreadsheet(two):
+    """No text is a formula there, and a minus sign is one that every program reads."""
+    for path in two.out.rglob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.reader(file):
+                for field in row:
+                    assert "−" not in field, (path.name, field)
+                    assert not re.match(r"[=+@-](?![\d.]+(?:e-?\d+)?$)", field), (path.name, field)
+    (row,) = [row for row in csv_rows(two.out / "data/claims.csv") if row["claim"] == "c2"]
+    assert row["quote"] == "'@ 50 Mbit/s cubic is twice as fast"
