@@ -24,6 +24,7 @@ _PLACES = {
     "replication.study.files": ("parse_yaml",),
     f"{_NOTEBOOKS}.collection": ("Collection", "column_of", "open_collection", "read_study"),
     f"{_NOTEBOOKS}.dumbbell": ("dumbbell",),
+    f"{_NOTEBOOKS}.exercise": ("check",),
     f"{_NOTEBOOKS}.picture": (
         *("levels", "look", "mean_interval", "numbers", "question", "topology", "unstated"),
         "verdicts",
