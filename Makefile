@@ -37,7 +37,7 @@ SNAKEMAKE = exec $(START).start --quiet progress rules reason host --workflow-pr
 PIP = $(RUN) HOME="$$([ -w "$$HOME" ] && echo "$$HOME" || echo .cache/home)" python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE = $(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
-.PHONY: help setup setup-dev setup-lab setup-slurm report plan explain regions interventions release fetch-results traces engines images lab test bench lint lock unlock clean
+.PHONY: help setup setup-dev setup-lab setup-slurm report plan explain regions interventions release fetch-results traces engines images lab course test bench lint lock unlock clean
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 	@echo; echo "  settings: TIER=quick|paper|deep STUDIES=a,b ENGINES=ns3,ns2,linux RUNTIME=podman NS3_VERSION=3.39.post2 CORES=n PROFILE=slurm"
@@ -75,6 +75,8 @@ lab: setup-lab ## Open the notebooks in JupyterLab, at notebooks/start_here.ipyn
 	@$(SNAKEMAKE) engines --config engines=ns3
 	@$(RUN) jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir=$(CURDIR) \
 	  --LabApp.default_url=/lab/tree/notebooks/start_here.ipynb $(LAB_OPTIONS)
+course: setup ## Write the notebooks for students, and the lecturer's page, into reports/course
+	@$(START) course
 test: setup-dev setup-slurm engines ## Run every test and check
 	@$(RUN) tests/run
 bench: setup-dev ## Measure the workflow's overhead against a shell loop over the same simulator
@@ -90,7 +92,7 @@ lock: setup-dev ## Pin the newest allowed Python packages by hash
 unlock: setup ## Unlock the folder after a run was killed; finished runs are kept
 	@$(SNAKEMAKE) --unlock
 clean: ## Remove results and reports (the environment stays)
-	rm -rf data/reproduced reports/html reports/html-release reports/notebooks .snakemake
+	rm -rf data/reproduced reports/html reports/html-release reports/notebooks reports/course .snakemake
 setup: $(READY) $(if $(filter slurm,$(PROFILE)),setup-slurm) ## Make the environment .venv from its lock
 # The environment belongs to the folder and the locked packages that its file names, whatever their times. The locked pip comes first: Python 3.11's takes longer.
 LOCKED := $(shell cat requirements.lock pyproject.toml 2>/dev/null | sha256sum | cut -c 1-16)

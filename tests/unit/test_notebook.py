@@ -276,6 +276,24 @@ def test_a_cell_that_other_results_do_not_support_says_so_and_the_notebook_goes_
         execute(write(*cells, "replication.table('lost.csv')"), out, elsewhere)
 
 
+def test_a_cell_with_live_runs_shows_the_known_differences_once(tmp_path, write):
+    """Two runs of Vegas; the next cell has none."""
+    run = (
+        "import pandas as pd\n"
+        "from replication import lab\n"
+        "from replication.report.notebooks import live\n"
+        "scenario = lab.dumbbell(['vegas']).scenario\n"
+        "run = live.LiveRun(pd.DataFrame(), pd.DataFrame(), scenario, 'ns3', live.Path(root))\n"
+        "live._note(run)\n"
+        "live._note(run)\n"
+        "'the result'"
+    )
+    execute(write("root = ''", run, "1"), tmp_path / "out.ipynb", {"root": str(ROOT)})
+    result, shown, last = outputs(tmp_path / "out.ipynb")[-3:]
+    assert "the result" in result.data["text/plain"] and last.data["text/plain"] == "1"
+    assert shown.data["text/html"].count("How Vegas measures the queue") == 1
+
+
 def test_pressure_says_which_points_can_lose_packets(collection):
     """Two windows of 20 packets; the path holds 35 of 1040 bytes and its queue 49."""
     levels = {"variant": "reno", "environment": "ethernet_ethernet"}

@@ -4,42 +4,62 @@
 
     replication = lab.open(data, root)
     flows = replication.flows("saxena")
+    lab.dumbbell(["cubic", "bbr"], rtt_ms=[20, 80], queue="fq_codel").run().plot()
 
 Code for a single question is in its notebook; here is the code that notebooks share.
 """
 
-# ruff: noqa: F401, N813  (notebooks use these names)
-from replication.design.new_study import example
-from replication.report.charts.cells import verdict_look
-from replication.report.charts.figure import PUBLISHED_MARK as PUBLISHED
-from replication.report.notebooks.collection import (
-    Collection,
-    column_of,
-    open_collection,
-    read_study,
-)
-from replication.report.notebooks.picture import Picture as show  # a chart ends a cell
-from replication.report.notebooks.picture import (
-    levels,
-    look,
-    mean_interval,
-    numbers,
-    question,
-    topology,
-    unstated,
-    verdicts,
-)
-from replication.report.notebooks.session import design, go_on, interact, prepare, pressure
-from replication.study.files import parse_yaml
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from replication.report.notebooks.collection import Collection
+
+_NOTEBOOKS = "replication.report.notebooks"
+#: Where names come from. A module is imported when one of its names is first used, since pandas and
+#: Altair take seconds.
+_PLACES = {
+    "replication.design.new_study": ("example",),
+    "replication.report.charts.cells": ("verdict_look",),
+    "replication.study.files": ("parse_yaml",),
+    f"{_NOTEBOOKS}.collection": ("Collection", "column_of", "open_collection", "read_study"),
+    f"{_NOTEBOOKS}.dumbbell": ("dumbbell",),
+    f"{_NOTEBOOKS}.exercise": ("check",),
+    f"{_NOTEBOOKS}.picture": (
+        *("levels", "look", "mean_interval", "numbers", "question", "topology", "unstated"),
+        "verdicts",
+    ),
+    f"{_NOTEBOOKS}.session": ("design", "interact", "pressure"),
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+#: Names that are other ones where they come from. `show` ends a cell with a chart.
+_RENAMED = {
+    "PUBLISHED": ("replication.report.charts.figure", "PUBLISHED_MARK"),
+    "show": (f"{_NOTEBOOKS}.picture", "Picture"),
+}
 
 
-def open(data: str, root: str = "") -> Collection:
-    """Open the collection on a folder of results, in a notebook.
+def __getattr__(name: str) -> Any:
+    place, real_name = _RENAMED.get(name, (_PLACE_OF.get(name), name))
+    if place is None:
+        raise AttributeError(f"lab has no {name!r}; it has {', '.join(__dir__())}", name=name)
+    return getattr(import_module(place), real_name)
+
+
+def __dir__() -> list[str]:
+    return sorted(["open", *_PLACE_OF, *_RENAMED])
+
+
+def open(data: str = "data/release", root: str = "") -> "Collection":
+    """Open the collection on a folder of results.
 
     `data` is relative to the project's folder `root`, by default the nearest one at or above the
     working folder. On results other than the release, a cell that they do not support says so and
     the notebook continues. InputError: something is missing or out of date.
     """
+    from replication.report.notebooks.collection import open_collection
+    from replication.report.notebooks.session import go_on, prepare
+
     prepare()
     collection = open_collection(data, root)
     if not collection.is_release:

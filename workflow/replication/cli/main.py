@@ -382,6 +382,17 @@ def refresh_notebooks() -> None:
 
 
 @app.command()
+def course() -> None:
+    """Write the notebooks for students, with checks instead of solutions, into reports/course.
+
+    Also write the lecturer's page, from notebooks/README.md.
+    """
+    from replication.report.notebooks.course import write_course
+
+    print(write_course(ROOT))
+
+
+@app.command()
 def engines(
     ns3_version: Ns3 = None,
     same: Annotated[

@@ -4,74 +4,43 @@ The levels of a study's factors are columns. If all levels are numbers, the colu
 the unit in its name (`delay_ms`), otherwise ordered labels.
 """
 
+from __future__ import annotations
+
 import json
 import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 from IPython.display import Markdown
 from pydantic import ValidationError
 
-from replication.design.config import STUDIES, load_study_of, study_ids
-from replication.design.single_run import run_single
-from replication.explore.regions.border import range_of
-from replication.explore.regions.region_model import load_region
-from replication.explore.regions.region_result import is_current as region_is_current
-from replication.explore.regions.region_result import region_results
-from replication.explore.regions.space import Point, Space
-from replication.explore.regions.surface import middles
-from replication.explore.robustness import is_current
+from replication.design.config import load_study_of, study_ids
 from replication.metrics.results import Results
 from replication.report.charts import data as report_data
 from replication.report.manifest import RELEASED
 from replication.report.notebooks import session
+from replication.report.notebooks.live import LiveRun, flow_facts, run_live
+from replication.report.notebooks.names import check_name, find_project
 from replication.report.notebooks.picture import NOT_CONCLUDED
-from replication.report.pages.region_words import away, border_sentences, law_runs, scale_words
-from replication.report.pages.regions import panel_title
-from replication.report.release import released_results
+from replication.report.pages.assumptions import plausible
 from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
 from replication.study.setup import Setup
-from replication.study.study import Experiment, Study
+from replication.study.study import Experiment, ExperimentType, Study
 from replication.study.table import read_frame, read_parquet
+from replication.study.variation import parameters
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import primary_engines
 
+if TYPE_CHECKING:
+    # They import what fits surfaces, which most notebooks do not need.
+    from replication.report.notebooks.region_data import RegionData
+
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
-#: Significant digits that keep a number exact.
-_EXACT = 17
-
-
-class RegionData(NamedTuple):
-    """A region on an engine; `document` has the claim, its test, axes, surfaces and runs.
-
-    Each table has a column `panel` and one for each axis. In `validation`, `covered` says whether
-    the mean of a point's runs is inside the predicted 90 % interval, `deviations` how many standard
-    deviations away it is. `surface` has the middle of each cell. `borders` has, for each panel,
-    where the claim holds in sentences; `away` says how far outside the paper's own point lies, and
-    `scale` how the area is measured.
-    """
-
-    document: Mapping[str, Any]
-    axes: Sequence[Mapping[str, Any]]
-    runs: pd.DataFrame
-    validation: pd.DataFrame
-    surface: pd.DataFrame
-    borders: Mapping[str, Sequence[str]]
-    away: str
-    scale: str
-
-
-class LiveRun(NamedTuple):
-    """Tables of one run, as of `Collection.flows` and `.series` without factors."""
-
-    flows: pd.DataFrame
-    series: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -98,39 +67,87 @@ class Collection:
 
     def study(self, study: str) -> Study:
         """Return a study: paper, experiments, parameters, claims."""
+        self._check(study)
         return load_study_of(self.root, self.data, study)
+
+    def _check(self, study: str) -> None:
+        check_name("study", study, self.studies, "`replication.studies`")
 
     def experiment(self, study: str, experiment: str) -> Experiment:
         """Return an experiment of a study."""
-        return self.study(study).experiment(experiment)
+        return session.experiment_of(self.study(study), experiment)
+
+    def parameters(self, study: str) -> pd.DataFrame:
+        """Return what `design` can change: values, units, and ranges where the paper states none.
+
+        A parameter without `experiment` is one of all experiments.
+        """
+        rows = []
+        for key, parameter in parameters(self.study(study)):
+            *experiment, name = key.split("/")
+            tag = parameter.assumed or parameter.published
+            rows.append(
+                {
+                    "parameter": name,
+                    "experiment": experiment[0] if experiment else "",
+                    "value": parameter.value,
+                    "unit": parameter.unit,
+                    "plausible": plausible(parameter.assumed) if parameter.assumed else "",
+                    "stated": parameter.published is not None,
+                    "why": " ".join(getattr(tag, "reason", getattr(tag, "place", "")).split()),
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def levels(self, study: str) -> pd.DataFrame:
+        """Return the levels of each factor by `level`, its key, and the parameters that it sets."""
+        rows = [
+            {
+                "experiment": experiment.id,
+                "factor": factor.id,
+                "level": level.key,
+                "label": level.label,
+                "value": level.value,
+                "unit": factor.unit,
+                "sets": level.set,
+            }
+            for experiment in self.study(study).experiments
+            for factor in experiment.factors
+            for level in factor.levels
+        ]
+        return pd.DataFrame(rows)
 
     def engine(self, study: str) -> str:
         """Return the primary engine of a study: that of the paper if it ran, else ns3."""
+        self._check(study)
         return primary_engines(self.root, self.data, [study])[study]
 
     def flows(self, study: str) -> pd.DataFrame:
         """Return one row for each flow of each run: factors, replicate, engine, measurements."""
-        results, experiments = Results.load(self.data, study), self.study(study).experiments
+        experiments, results = self.study(study).experiments, Results.load(self.data, study)
         runs = pd.concat([_runs(results, one) for one in experiments], ignore_index=True)
         flows = runs.merge(results.flows, on=["scenario", "engine"])
-        return _ordered(flows.merge(_flow_facts(results.scenarios), how="left"), experiments)
+        return _ordered(flows.merge(flow_facts(results.scenarios), how="left"), experiments)
 
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, for one replicate or all."""
-        results, found = Results.load(self.data, study), self.experiment(study, experiment)
+        found, results = self.experiment(study, experiment), Results.load(self.data, study)
         runs = _runs(results, found)
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
         series = runs.merge(report_data.read_series(results, runs), on=["scenario", "engine"])
-        return _ordered(series.merge(_flow_facts(results.scenarios), how="left"), [found])
+        return _ordered(series.merge(flow_facts(results.scenarios), how="left"), [found])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return published and measured means with their factors' levels, in SI units."""
+        document = self.study(study)
+        if experiment is not None:
+            session.experiment_of(document, experiment)
         cells = self._judged(study, "cells", ["table", "row", "column"])
         cells = cells[cells["quantities"].map(len) > 0]
         if cells.empty:
             return cells.assign(experiment=None)
-        experiments = {e.id: e for e in self.study(study).experiments}
+        experiments = {e.id: e for e in document.experiments}
         facts = []
         for quantity in map(json.loads, cells["quantities"].str[0]):
             owner, named = experiments[quantity["experiment"]], {"metric": quantity["metric"]}
@@ -145,12 +162,13 @@ class Collection:
 
     def claims(self, study: str, kind: str | None = None) -> pd.DataFrame:
         """Return claims with their verdicts on each engine, for one type of experiment or all."""
+        document = self.study(study)
         claims = self._judged(study, "claims", ["claim"])
         said = read_frame(self.data / "evaluation" / study / SELF_CONSISTENCY)
         claims = claims.merge(said[["claim", "result"]], on="claim", how="left")
         if kind is None:
             return claims
-        document = self.study(study)
+        check_name("type of experiment", kind, get_args(ExperimentType))
         ids = {e.id for e in document.experiments if e.type == kind}
         own = [c.id for c in document.claims if any(q.experiment in ids for q in c.quantities())]
         return claims[claims["claim"].isin(own)].reset_index(drop=True)
@@ -174,50 +192,52 @@ class Collection:
 
     def is_current(self, study: str) -> bool:
         """Return whether a study's sensitivity results match the files they were made from."""
+        from replication.explore.robustness import is_current
+
+        self._check(study)
         return is_current(self.root, self.data, study)
 
     @property
     def regions(self) -> pd.DataFrame:
         """One row for each region and engine; `current`: it matches the files it was made from."""
-        names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
-        found = region_results(self.data)
-        current = [region_is_current(self.root, self.data, one) for one in found]
-        return pd.DataFrame(found, columns=list(names)).assign(current=current)
+        from replication.report.notebooks.region_data import region_table
+
+        return region_table(self.root, self.data)
 
     def region(self, name: str, engine: str) -> RegionData:
         """Return a region on an engine; InputError if it is missing."""
-        for document in region_results(self.data):
-            if (document["region"], document["engine"]) == (name, engine):
-                return _region_data(document)
-        raise InputError(f"{self.data}: no region {name!r} on {engine}; run `make regions` first")
+        from replication.report.notebooks.region_data import read_region
+
+        return read_region(self.data, name, engine)
 
     @property
     def law_runs(self) -> str:
         """What data/bbr_shares.csv shows, in words; empty without it."""
+        from replication.report.pages.region_words import law_runs
+
         found = law_runs(self.root)
         return found.words if found else ""
 
     def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
         """Return the scenarios of any point in a region's first panel, to be run."""
-        own = load_region(self.root, found.document["region"])
-        space = Space(own, self.study(own.study), found.document["engine"])
-        shares = [a.range.position(value) for a, value in zip(own.axes, (x, y), strict=True)]
-        return [run.scenario for run in space.runs(Point(space.panels[0], *shares))]
+        from replication.report.notebooks.region_data import scenarios_at
+
+        return scenarios_at(self.root, self.study(found.document["study"]), found, x, y)
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
         """Return the scenario of an experiment's first run as a JSON document."""
-        results = Results.load(self.data, study)
-        runs = results.runs(self.experiment(study, experiment).id, {})
+        found, results = self.experiment(study, experiment), Results.load(self.data, study)
+        runs = results.runs(found.id, {})
         return results.scenarios[str(runs["scenario"].iloc[0])]
 
     def points(self, study: str, experiment: str) -> Iterator[tuple[str, str, Scenario]]:
         """Yield levels, engine and scenario of the first replicate of each point that was run."""
-        results = Results.load(self.data, study)
-        runs = results.design[results.design["experiment"] == experiment]
+        found, results = self.experiment(study, experiment), Results.load(self.data, study)
+        runs = results.design[results.design["experiment"] == found.id]
         first = runs[runs["supported"] & (runs["replicate"] == 0)]
         for row in first.to_dict("records"):
-            found = Scenario.model_validate(results.scenarios[row["scenario"]])
-            yield ", ".join(row["levels"].values()), row["engine"], found
+            scenario = Scenario.model_validate(results.scenarios[row["scenario"]])
+            yield ", ".join(row["levels"].values()), row["engine"], scenario
 
     def design(
         self, study: str, experiment: str, levels: Mapping[str, str], **parameters: Any
@@ -225,20 +245,12 @@ class Collection:
         """Design one scenario of a study, given by its id, as `session.design` does."""
         return session.design(self.study(study), experiment, levels, **parameters)
 
-    def simulate(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
+    def simulate(self, scenario: Scenario | Mapping[str, Any], engine: str = "ns3") -> LiveRun:
         """Run a scenario on this machine; the same scenario gives the same numbers everywhere.
 
         InputError: the engine is not built or refuses it; RunError: the run failed.
         """
-        with tempfile.TemporaryDirectory(prefix="live-") as folder:
-            built = Path("data/reproduced")
-            _, tables = run_single(self.root, built, scenario, engine, Path(folder) / "run")
-        facts = _flow_facts({"": scenario.model_dump()}).drop(columns="scenario")
-        flows, series = (
-            tables[name].to_pandas().assign(engine=engine).merge(facts, on="flow", how="left")
-            for name in ("flows.csv", "series.csv")
-        )
-        return LiveRun(flows, series)
+        return run_live(self.root, scenario, engine)
 
 
 def _runs(results: Results, experiment: Experiment) -> pd.DataFrame:
@@ -249,47 +261,6 @@ def _runs(results: Results, experiment: Experiment) -> pd.DataFrame:
     runs["experiment"] = experiment.id
     levels = pd.DataFrame([_levels(experiment, keys) for keys in rows["levels"]])
     return pd.concat([runs, levels], axis=1)
-
-
-def _flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the congestion control and segment size of each TCP flow."""
-    rows = [
-        (name, flow["id"], report_data.flow_algorithm(flow), float(flow["segment_bytes"]))
-        for name, scenario in scenarios.items()
-        for flow in scenario["flows"]
-        if flow["kind"] == "tcp"
-    ]
-    return pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])
-
-
-def _region_data(document: Mapping[str, Any]) -> RegionData:
-    names = [str(axis["id"]) for axis in document["axes"]]
-
-    def points(rows: list[dict[str, Any]], *shown: str) -> pd.DataFrame:
-        frame = pd.DataFrame(rows, columns=["panel", "x", "y", *shown])
-        frame["panel"] = [panel_title(document, panel) for panel in frame["panel"]]
-        return frame.rename(columns=dict(zip("xy", names, strict=True)))
-
-    spans, cells = [range_of(axis) for axis in document["axes"]], []
-    for panel in document["panels"]:
-        places, title = middles(len(panel["quantity"])), panel_title(document, panel["panel"])
-        for y, *rows in zip(places, panel["quantity"], panel["probability"], strict=True):
-            for x, *found in zip(places, *rows, strict=True):
-                own = zip(spans, (x, y), strict=True)
-                cells.append((title, *(span.at(share, _EXACT) for span, share in own), *found))
-    return RegionData(
-        document,
-        list(document["axes"]),
-        points(document["points"], "quantity", "note"),
-        points(document["validation"], "holds", "probability", "covered", "deviations"),
-        pd.DataFrame(cells, columns=["panel", *names, "quantity", "probability"]),
-        {
-            panel_title(document, one["panel"]): border_sentences(document, one)
-            for one in document["panels"]
-        },
-        away(document),
-        scale_words(document["axes"]),
-    )
 
 
 def read_study(document: Mapping[str, Any]) -> Study:
@@ -303,20 +274,18 @@ def read_study(document: Mapping[str, Any]) -> Study:
 def open_collection(data: str, root: str) -> Collection:
     """Open a project's collection on a folder of results, relative to the project's folder.
 
-    Without `root`, that is the nearest project folder at or above the working folder.
-    InputError: there is no project or no such folder.
+    Without `root`, the project's folder is that of `find_project`. InputError: there is no project,
+    or no such folder.
     """
-    here = Path.cwd()
-    above = (one for one in (here, *here.parents) if (one / STUDIES).is_dir())
-    project = Path(root) if root else next(above, None)
-    if project is None:
-        raise InputError(f"no {STUDIES.as_posix()} in this folder or above it; set `root`")
+    project = find_project(root)
     folder = project / data
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; run `make report` first, or set `data`")
     if data != str(RELEASED):
         return Collection(project, folder)
     # The release leaves out what follows from it, so notebooks read the restored folder.
+    from replication.report.release import released_results
+
     return Collection(project, released_results(project), is_release=True)
 
 

@@ -104,10 +104,14 @@ def write_notebook(path: Path, notebook: NotebookNode) -> None:
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:
     """Write an executed notebook as a page with the footer `whose`, and its style sheet."""
+    page_of(read_notebook(notebook), output, whose)
+
+
+def page_of(document: NotebookNode, output: Path, whose: str, back: str = "../index.html") -> None:
+    """Write a notebook as a page that leads back to a page, or to none."""
     from nbconvert import HTMLExporter
     from nbconvert.preprocessors.sanitize import SanitizeHTML
 
-    document = read_notebook(notebook)
     for shown in _outputs(document):
         if "text/html" in shown.get("data", {}):
             shown.data["text/html"] = _SCOPED.sub("", shown.data["text/html"])
@@ -125,7 +129,7 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     prose = (cell.source for cell in document.cells if cell.cell_type == "markdown")
     titles = (found[1].strip() for source in prose if (found := re.match(r"#\s+(.+)", source)))
-    resources = {"title": next(titles, notebook.stem), "whose": whose}
+    resources = {"title": next(titles, output.stem), "whose": whose, "back": back}
     page, _ = exporter.from_notebook_node(document, resources)
     write_text(output, _PLAIN.sub(r"\1", _LINK.sub(r'\1.html"', page)))
     write_text(output.parent / STYLE, read_text(_TEMPLATES / "notebook" / STYLE))

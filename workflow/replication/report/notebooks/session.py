@@ -1,7 +1,7 @@
 """The session of a notebook: format of numbers, errors, controls, and scenarios to run."""
 
+import functools
 import math
-import os
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
@@ -10,10 +10,13 @@ import pandas as pd
 from IPython.core.getipython import get_ipython
 from IPython.display import Markdown, display
 
+from replication.report.notebooks.live import is_in_jupyter, show_differences
+from replication.report.notebooks.names import check_name
 from replication.report.notebooks.picture import NOT_CONCLUDED
+from replication.report.notebooks.queue import queue_like
 from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
-from replication.study.study import Study
+from replication.study.study import Experiment, Study
 from replication.study.template import instantiate, replicate_seed
 from replication.study.variation import values_of
 
@@ -21,11 +24,32 @@ _OURS = (InputError, RunError)
 
 
 def prepare() -> None:
-    """Show four digits of numbers, and errors of ours as one line."""
+    """Show four digits of numbers, errors of ours as one line, and studies in a few lines."""
     pd.set_option("display.float_format", "{:,.4g}".format)
     for kind in _OURS:
         # IPython calls this method, if there is one, instead of formatting a traceback.
         setattr(kind, "_render_traceback_", lambda e: [f"{type(e).__name__}: {e}"])  # noqa: B010
+    for method in ("__repr__", "__str__"):
+        setattr(Study, method, study_in_brief)
+        setattr(Experiment, method, experiment_in_brief)
+
+
+def study_in_brief(study: Study) -> str:
+    """Return a study's title and experiments, and how to see what can be changed."""
+    lists = (f"replication.{name}({study.id!r})" for name in ("parameters", "levels"))
+    return "\n".join(
+        [
+            f"Study {study.id}: {study.bibliography.title}",
+            *(f"  {experiment_in_brief(one)}" for one in study.experiments),
+            f"  {len(study.tables)} tables, {len(study.claims)} claims; lists: {', '.join(lists)}",
+        ]
+    )
+
+
+def experiment_in_brief(experiment: Experiment) -> str:
+    """Return an experiment's factors with their numbers of levels."""
+    factors = ", ".join(f"{one.id} ({len(one.levels)} levels)" for one in experiment.factors)
+    return f"experiment {experiment.id}: {experiment.title}; {factors}"
 
 
 def go_on() -> None:
@@ -45,23 +69,38 @@ def go_on() -> None:
             result.error_in_exec = None
 
     shell = get_ipython()
-    assert shell is not None
+    if shell is None:
+        # Plain Python has no cells: an error ends the script.
+        return
     shell.set_custom_exc((Exception,), say)
     shell.events.register("post_run_cell", forgive)
 
 
 def interact(function: Callable[..., Any], **controls: Any) -> Any:
     """Show `ipywidgets.interact` controls in JupyterLab and VS Code, elsewhere what to do."""
-    started = getattr(get_ipython(), "user_ns", {}).keys() | os.environ
-    if not started & {"JPY_SESSION_NAME", "__vsc_ipynb_file__"} or not find_spec("ipywidgets"):
+    if not is_in_jupyter() or not find_spec("ipywidgets"):
         return Markdown(
             "In JupyterLab (`make lab`) controls are shown here. Elsewhere set the parameters "
             f"{', '.join(f'`{name}`' for name in controls)} at the top and run the notebook again."
         )
     import ipywidgets
 
+    @functools.wraps(function)
+    def shown(**given: Any) -> None:
+        result = function(**given)
+        if result is not None:
+            display(result)
+        show_differences()
+
     wait = ipywidgets.interact_manual.options(manual_name="Run")
-    return wait(function, **controls) and None
+    return wait(shown, **controls) and None
+
+
+def experiment_of(study: Study, experiment: str) -> Experiment:
+    """Return an experiment of a study; InputError names the nearest one."""
+    known = [one.id for one in study.experiments]
+    check_name(f"study {study.id}: experiment", experiment, known)
+    return study.experiment(experiment)
 
 
 def design(
@@ -70,21 +109,22 @@ def design(
     """Design one scenario: a point of an experiment, with changed parameters.
 
     `levels` maps factors to keys of levels; other factors have the experiment's defaults, and
-    `parameters` override levels. The study's substitutions for `engine` apply.
-    InputError: no such level or parameter, or no valid scenario.
+    `parameters` override levels; a queue may be just its kind. The study's substitutions for
+    `engine` apply. InputError: no such level or parameter, or no valid scenario.
     """
-    found = study.experiment(experiment)
+    found = experiment_of(study, experiment)
     values = values_of(study, found, engine=engine)
-    known = {
-        (factor.id, level.key): level.set for factor in found.factors for level in factor.levels
-    }
+    factors = {factor.id: {one.key: one.set for one in factor.levels} for factor in found.factors}
+    of_levels = f"`replication.levels({study.id!r})`"
     for name, key in levels.items():
-        if (name, key) not in known:
-            raise InputError(f"experiment {experiment}: has no level {key!r} of a factor {name!r}")
-        values |= known[name, key]
-    if unknown := sorted(parameters.keys() - values):
-        raise InputError(f"study {study.id}: has no parameter {unknown[0]!r}")
-    return instantiate(found, values | parameters, replicate_seed(study.id, experiment, 0))
+        check_name(f"experiment {experiment}: factor", name, factors, of_levels)
+        check_name(f"factor {name}: level", key, factors[name], of_levels)
+        values |= factors[name][key]
+    of_parameters = f"`replication.parameters({study.id!r})`"
+    for name, value in parameters.items():
+        check_name(f"study {study.id}: parameter", name, values, of_parameters)
+        values[name] = queue_like(value, values[name])
+    return instantiate(found, values, replicate_seed(study.id, experiment, 0))
 
 
 def pressure(scenario: Scenario) -> float:

@@ -1,0 +1,153 @@
+"""Exercises: the answer that a solution asserts, its seal for students, and the check of theirs.
+
+A solution is a code cell with the tag `solution`. Its first comment is the hint, and its first
+assertion of a number or word at the top level is the answer: `assert first_loss == 43`,
+`assert abs(share - 0.25) < 0.01`, `assert 37 < boundary_kb < 38`. A seal lets a program check an
+answer without naming it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from IPython.display import Markdown
+
+from replication.report.notebooks.names import check_name, find_project
+from replication.study.errors import InputError
+from replication.study.files import digest_of
+
+TAG = "solution"
+#: Students' notebooks, below the project's folder, and the seals beside them.
+COURSE, SEALS = Path("reports/course"), "answers.json"
+#: Smallest relative tolerance of a number with decimals.
+_LEAST = 0.01
+#: Functions in an assertion that are no quantity.
+_FUNCTIONS = {"abs", "int", "round", "float", "len", "math", "np"}
+
+
+class Answer(NamedTuple):
+    """The answer to an exercise: what is asked, its value, relative tolerance and a hint."""
+
+    name: str
+    value: float | str
+    tolerance: float
+    hint: str
+
+
+def answer_of(source: str) -> Answer | None:
+    """Return the answer that a solution's source asserts, or None."""
+    comments = re.match(r"\s*((?:#.*\n)*)", source)
+    hint = " ".join((comments[1] if comments else "").replace("#", " ").split())
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.Assert):
+            for name, value, tolerance in _asserted(statement.test):
+                return Answer(name, value, tolerance, hint)
+    return None
+
+
+def _asserted(test: ast.expr) -> Iterator[tuple[str, float | str, float]]:
+    """Yield name, value and tolerance of the comparisons of one quantity with constants."""
+    match test:
+        case ast.BoolOp(values=parts):
+            for part in parts:
+                yield from _asserted(part)
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            value = _constant(right)
+            if value is not None and (name := _quantity(left)):
+                yield name, value, 0.0 if isinstance(value, int | str) else _LEAST
+        case ast.Compare(left=first, ops=[ast.Lt(), ast.Lt()], comparators=[inner, last]):
+            low, high = _number(first), _number(last)
+            if name := _quantity(inner):
+                yield from _within(name, (low + high) / 2, (high - low) / 2)
+        case ast.Compare(
+            left=ast.Call(
+                func=ast.Name(id="abs"), args=[ast.BinOp(left=inner, op=ast.Sub(), right=middle)]
+            ),
+            ops=[ast.Lt()],
+            comparators=[most],
+        ):
+            if name := _quantity(inner):
+                yield from _within(name, _number(middle), _number(most))
+
+
+def _within(name: str, middle: float, most: float) -> Iterator[tuple[str, float, float]]:
+    if math.isfinite(middle + most) and middle:
+        yield name, middle, max(most / abs(middle), _LEAST)
+
+
+def _number(node: ast.expr) -> float:
+    value = _constant(node)
+    return value if isinstance(value, int | float) else math.nan
+
+
+def _constant(node: ast.expr) -> float | str | None:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, int | float | str) else None
+
+
+def _quantity(node: ast.expr) -> str:
+    """Return an expression of a single variable as text, or an empty text."""
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - _FUNCTIONS
+    return ast.unparse(node) if len(names) == 1 else ""
+
+
+def seal(answer: Answer, salt: str) -> dict[str, Any]:
+    """Return what `is_right` needs to know of an answer, which is not in it in clear."""
+    kept = {"salt": salt, "tolerance": answer.tolerance, "hint": answer.hint, "offset": 0.0}
+    if answer.tolerance:
+        # The answer is in the middle of its class.
+        kept["offset"] = round(0.5 - _position(float(answer.value), answer.tolerance) % 1, 6)
+    return kept | {"seal": _digest(kept, answer.value)}
+
+
+def is_right(kept: dict[str, Any], value: Any) -> bool:
+    """Return whether a value is the sealed answer, within its tolerance."""
+    return bool(_digest(kept, value) == kept["seal"])
+
+
+def _position(value: float, tolerance: float) -> float:
+    """Return a number's place on a logarithmic axis whose classes are as wide as the tolerance."""
+    return math.log(abs(value)) / (2 * math.log1p(tolerance)) if value else -1e9
+
+
+def _digest(kept: dict[str, Any], value: Any) -> str:
+    said = str(value).strip().lower()
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if kept["tolerance"] and math.isfinite(number):
+        place = math.floor(_position(number, kept["tolerance"]) + kept["offset"])
+        said = f"{math.copysign(1, number):g} {place}"
+    elif math.isfinite(number):
+        said = f"{number:.9g}"
+    return digest_of(f"{kept['salt']} {said}".encode())[:32]
+
+
+def check(exercise: str, answer: Any) -> Markdown:
+    """Say whether an answer to an exercise of the course is right, or give a hint.
+
+    Nothing leaves this machine. InputError: there is no such exercise, or no course.
+    """
+    places = [Path.cwd(), find_project() / COURSE]
+    found = next((place / SEALS for place in places if (place / SEALS).is_file()), None)
+    if found is None:
+        raise InputError(f"{places[-1] / SEALS}: does not exist; run `make course` first")
+    seals: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
+    check_name("exercise", exercise, seals, str(found))
+    if answer is ...:
+        return Markdown("Replace the dots by your answer.")
+    kept = seals[exercise]
+    if is_right(kept, answer):
+        return Markdown("**Right.**")
+    hint = kept["hint"] or "compare units, and read the lecture's model again."
+    return Markdown(f"**Not yet.** Hint: {hint}")

@@ -1,0 +1,89 @@
+"""The picture of a live run: four panels on one time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import altair as alt
+import pandas as pd
+
+from replication.metrics.sampled import kept_samples
+from replication.report.charts import figure as draw
+from replication.report.charts.figure import Drawing
+from replication.report.charts.time import bin_ends
+from replication.report.notebooks.picture import Picture
+
+if TYPE_CHECKING:
+    from replication.report.notebooks.live import LiveRun
+
+#: Samples of a line that are drawn, in bins of four.
+_BINS = 100
+
+
+class _Panel(NamedTuple):
+    title: str
+    column: str
+    factor: float
+    height: int
+
+
+_PANELS = (
+    _Panel("Window (segments)", "cwnd_bytes", 1.0, 150),
+    _Panel("Round trip (ms)", "rtt_s", 1e3, 90),
+    _Panel("Queue (packets)", "queue_packets", 1.0, 90),
+    _Panel("Rate (Mbit/s)", "throughput_bps", 1e-6, 90),
+)
+
+
+def run_chart(run: LiveRun) -> Picture:
+    """Return windows, round trips, queue and rates of a run over time."""
+    order = [str(name) for name in run.flows["flow"]]
+    time_scale = alt.Scale(domain=[0, run.scenario.duration_s], nice=False)
+    drawn: list[Drawing] = []
+    for panel in _PANELS:
+        is_last = panel is _PANELS[-1]
+        x = alt.X("time_s:Q", title="Time (s)" if is_last else None, scale=time_scale)
+        y = alt.Y("value:Q", title=panel.title, scale=alt.Scale(zero=True))
+        numbers = draw.tips("Q", ".4g", time_s="Time (s)", value=panel.title)
+        is_queue = panel.column == "queue_packets"
+        looks = {"color": alt.value(draw.INK)} if is_queue else draw.look("flow", order, lines=True)
+        lines = alt.Chart(pd.concat(_lines(run, panel))).mark_line(strokeWidth=1.4)
+        lines = lines.encode(x=x, y=y, tooltip=draw.tips("N", flow="Flow") + numbers, **looks)
+        drawn.append(lines.properties(width=draw.WIDTH, height=panel.height))
+    return Picture(alt.vconcat(*drawn, spacing=6), _words(run))
+
+
+def _lines(run: LiveRun, panel: _Panel) -> Iterator[pd.DataFrame]:
+    """Yield time, value and flow of each line of a panel."""
+    yield pd.DataFrame(columns=["time_s", "value", "flow"])
+    key = "link" if panel.column == "queue_packets" else "flow"
+    known = run.series[run.series[panel.column].notna() & run.series[key].notna()]
+    for name, rows in known.groupby(key, sort=False, observed=True):
+        values: pd.Series[float] = rows[panel.column] * panel.factor
+        if panel.column == "cwnd_bytes":
+            values = values / rows["segment_bytes"]
+        times = rows["time_s"].to_numpy(float)
+        if panel.column == "throughput_bps":
+            # About 100 bins keep the line readable.
+            times = bin_ends(times, max(0.5, run.scenario.duration_s / 100))
+            values = values.groupby(times).mean()
+            times = values.index.to_numpy(float)
+        kept = (
+            kept_samples(times, values.to_numpy(), _BINS) if len(times) > 4 * _BINS else slice(None)
+        )
+        yield pd.DataFrame(
+            {"time_s": times[kept], "value": values.to_numpy()[kept], "flow": str(name)}
+        )
+
+
+def _words(run: LiveRun) -> str:
+    """Return the alternative text: what is drawn, and each flow's rate."""
+    rates = [
+        f"{flow} {draw.three_digits(bps / 1e6)} Mbit/s"
+        for flow, bps in zip(run.flows["flow"], run.flows["throughput_bps"], strict=True)
+    ]
+    return (
+        f"Window, round trip, queue and rate of {len(rates)} flows over {run.scenario.duration_s:g}"
+        f" s on {run.engine}. Mean rates: {', '.join(rates)}."
+    )
