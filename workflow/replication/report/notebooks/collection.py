@@ -17,7 +17,7 @@ from IPython.display import Markdown
 from pydantic import ValidationError
 
 from replication.design.config import STUDIES, load_study_of, study_ids
-from replication.design.single_run import run_single
+from replication.design.single_run import is_built, run_single
 from replication.explore.regions.border import range_of
 from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current as region_is_current
@@ -43,6 +43,8 @@ from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import primary_engines
 
 _UNITS = {"Mbit/s": "mbps", "bit/s": "bps", "KB (as printed)": "kb"}
+#: The folder of results that has the built engines, whichever results a notebook reads.
+_BUILT = Path("data/reproduced")
 #: Significant digits that keep a number exact.
 _EXACT = 17
 
@@ -225,14 +227,17 @@ class Collection:
         """Design one scenario of a study, given by its id, as `session.design` does."""
         return session.design(self.study(study), experiment, levels, **parameters)
 
+    def is_built(self, engine: str) -> bool:
+        """Return whether `simulate` can run an engine on this machine."""
+        return is_built(self.root, _BUILT, engine)
+
     def simulate(self, scenario: Scenario, engine: str = "ns3") -> LiveRun:
         """Run a scenario on this machine; the same scenario gives the same numbers everywhere.
 
         InputError: the engine is not built or refuses it; RunError: the run failed.
         """
         with tempfile.TemporaryDirectory(prefix="live-") as folder:
-            built = Path("data/reproduced")
-            _, tables = run_single(self.root, built, scenario, engine, Path(folder) / "run")
+            _, tables = run_single(self.root, _BUILT, scenario, engine, Path(folder) / "run")
         facts = _flow_facts({"": scenario.model_dump()}).drop(columns="scenario")
         flows, series = (
             tables[name].to_pandas().assign(engine=engine).merge(facts, on="flow", how="left")
