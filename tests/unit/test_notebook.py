@@ -303,3 +303,29 @@ def test_pressure_says_which_points_can_lose_packets(collection):
     rates = ["cbr_1", "cbr_9"]
     low, high = (collection.design("liang_shen", "sweep", {"cbr_rate": rate}) for rate in rates)
     assert pressure(low) < pressure(high)
+    # The queue's share of a flow of small packets: 49 packets hold 2.4 of TCP's at 8 Mbit/s.
+    levels = {"cbr_rate": "cbr_8"}
+    (flow, *_), held = collection.design("liang_shen", "sweep", levels).flows, 2e6 * 0.06 / 8 / 1040
+    own, other = 2e6 / 1040, 8e6 / 210
+    expected = flow.maximum_window_bytes / 1000 / (held + 49 * own / (own + other))
+    assert pressure(collection.design("liang_shen", "sweep", levels)) == pytest.approx(expected)
+    assert pressure(collection.design("liang_shen", "sweep", {"cbr_rate": "cbr_10"})) == math.inf
+    # Segments of half the size: the windows no longer fill the path.
+    assert pressure(as_it_stands, with_queue=False) > 1
+    levels = {"variant": "reno", "environment": "ethernet_ethernet"}
+    small = collection.design("nishitha", "homogeneous", levels, segment_bytes=500)
+    assert pressure(small, with_queue=False) == pytest.approx(40 * 540 / (2e6 * 0.14 / 8))
+
+
+def test_no_point_of_the_release_below_a_pressure_of_1_loses_a_packet(collection):
+    """Behind DropTail and AQM, with and without CBR flows; above it nearly all do."""
+    lossy, lossless = [], []
+    for study in collection.studies:
+        lost = collection.flows(study).query("kind == 'tcp'")
+        lost = lost.groupby(["scenario", "engine"], observed=True)["packets_dropped"].sum()
+        for experiment in collection.study(study).experiments:
+            for _, engine, scenario in collection.points(study, experiment.id):
+                is_lossy = lost[scenario.id, engine] > 0
+                (lossy if is_lossy else lossless).append(pressure(scenario))
+    assert min(lossy) > 1
+    assert sum(value < 1 for value in lossless) > 0.95 * len(lossless)
