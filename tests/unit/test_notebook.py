@@ -17,7 +17,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from papermill import inspect_notebook
 from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
+from replication.design.config import Paths, load_config
 from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, WRITTEN_FOR
+from replication.design.pipeline import Start
+from replication.design.single_run import is_built
 from replication.report.notebooks import picture
 from replication.report.notebooks.collection import Collection, open_collection
 from replication.report.notebooks.notebook import execute, read_notebook, to_html
@@ -85,8 +88,10 @@ def test_committed_notebooks_can_be_tried_and_have_outputs_of_no_machine(path):
     # A lecture: a model before the data, two exercises, conclusions that are computed, sources.
     if path.stem != "regions":
         assert re.search(r"a model before", sources, re.IGNORECASE)
-        solved = sum("solution" in cell.metadata.get("tags", []) for cell in cells)
-        assert sources.count("<details><summary>Solution</summary>\n\n") + solved == 2
+        solved = [cell for cell in cells if "solution" in cell.metadata.get("tags", [])]
+        assert all(cell.cell_type == "code" and "assert " in cell.source for cell in solved)
+        # Solutions in Markdown, which nothing executes, are the rest of the notebooks.
+        assert sources.count("<details><summary>Solution</summary>\n\n") + len(solved) == 2
         assert re.search(r"\*\*where (it|the models?|the laws?) miss", sources, re.IGNORECASE)
         assert "replication.conclude(" in sources and "## References\n" in sources
         assert any(NOT_CONCLUDED not in text and text.startswith("1. **") for text in texts(path))
@@ -179,6 +184,15 @@ def test_a_design_is_the_studys_scenario_but_for_what_is_changed(collection):
     kapadia, levels = collection.study("kapadia"), {"variant": "reno"}
     framed = {link.frame_bytes for link in design(kapadia, "trios", levels, engine="linux").links}
     assert framed - {link.frame_bytes for link in design(kapadia, "trios", levels).links} == {14}
+
+
+def test_an_engine_can_be_run_once_its_program_is_built(tmp_path):
+    assert not is_built(ROOT, tmp_path, "ns3")
+    config = load_config(ROOT / "configs" / "config.yaml")
+    program = Start(ROOT, config, paths=Paths(data=tmp_path)).program("ns3")
+    program.parent.mkdir(parents=True)
+    program.touch()
+    assert is_built(ROOT, tmp_path, "ns3")
 
 
 def test_a_notebook_on_other_data_shows_other_numbers(tmp_path):
@@ -307,3 +321,29 @@ def test_pressure_says_which_points_can_lose_packets(collection):
     rates = ["cbr_1", "cbr_9"]
     low, high = (collection.design("liang_shen", "sweep", {"cbr_rate": rate}) for rate in rates)
     assert pressure(low) < pressure(high)
+    # The queue's share of a flow of small packets: 49 packets hold 2.4 of TCP's at 8 Mbit/s.
+    levels = {"cbr_rate": "cbr_8"}
+    (flow, *_), held = collection.design("liang_shen", "sweep", levels).flows, 2e6 * 0.06 / 8 / 1040
+    own, other = 2e6 / 1040, 8e6 / 210
+    expected = flow.maximum_window_bytes / 1000 / (held + 49 * own / (own + other))
+    assert pressure(collection.design("liang_shen", "sweep", levels)) == pytest.approx(expected)
+    assert pressure(collection.design("liang_shen", "sweep", {"cbr_rate": "cbr_10"})) == math.inf
+    # Segments of half the size: the windows no longer fill the path.
+    assert pressure(as_it_stands, with_queue=False) > 1
+    levels = {"variant": "reno", "environment": "ethernet_ethernet"}
+    small = collection.design("nishitha", "homogeneous", levels, segment_bytes=500)
+    assert pressure(small, with_queue=False) == pytest.approx(40 * 540 / (2e6 * 0.14 / 8))
+
+
+def test_no_point_of_the_release_below_a_pressure_of_1_loses_a_packet(collection):
+    """Behind DropTail and AQM, with and without CBR flows; above it nearly all do."""
+    lossy, lossless = [], []
+    for study in collection.studies:
+        lost = collection.flows(study).query("kind == 'tcp'")
+        lost = lost.groupby(["scenario", "engine"], observed=True)["packets_dropped"].sum()
+        for experiment in collection.study(study).experiments:
+            for _, engine, scenario in collection.points(study, experiment.id):
+                is_lossy = lost[scenario.id, engine] > 0
+                (lossy if is_lossy else lossless).append(pressure(scenario))
+    assert min(lossy) > 1
+    assert sum(value < 1 for value in lossless) > 0.95 * len(lossless)

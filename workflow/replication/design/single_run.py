@@ -43,3 +43,16 @@ def run_single(
         return used, check_run(work, scenario)
     finally:
         runtime.close()
+
+
+def is_built(root: Path, data: Path, engine: str) -> bool:
+    """Return whether `run_single` can start an engine: it is built, or runs in an image."""
+    config = load_config(root / "configs" / "config.yaml")
+    start = Start(root, config, find_inside(root, ()), Paths(data=data))
+    try:
+        if start.is_native:
+            config.engine(engine).require(root)
+            return (root / start.program(engine)).is_file()
+    except InputError:
+        return False
+    return True

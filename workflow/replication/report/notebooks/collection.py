@@ -22,7 +22,7 @@ from replication.metrics.results import Results
 from replication.report.charts import data as report_data
 from replication.report.manifest import RELEASED
 from replication.report.notebooks import session
-from replication.report.notebooks.live import LiveRun, flow_facts, run_live
+from replication.report.notebooks.live import LiveRun, can_run, flow_facts, run_live
 from replication.report.notebooks.names import check_name, find_project
 from replication.report.notebooks.picture import NOT_CONCLUDED
 from replication.report.pages.assumptions import plausible
@@ -244,6 +244,10 @@ class Collection:
     ) -> Scenario:
         """Design one scenario of a study, given by its id, as `session.design` does."""
         return session.design(self.study(study), experiment, levels, **parameters)
+
+    def is_built(self, engine: str) -> bool:
+        """Return whether `simulate` can run an engine on this machine."""
+        return can_run(self.root, engine)
 
     def simulate(self, scenario: Scenario | Mapping[str, Any], engine: str = "ns3") -> LiveRun:
         """Run a scenario on this machine; the same scenario gives the same numbers everywhere.

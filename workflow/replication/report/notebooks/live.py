@@ -21,7 +21,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import HTML, display
 from pydantic import ValidationError
 
-from replication.design.single_run import run_single
+from replication.design.single_run import is_built, run_single
 from replication.engines.catalogue import ENGINES
 from replication.engines.model import crossings_by_link
 from replication.engines.path import FlowPaths
@@ -86,6 +86,11 @@ def flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
         if flow["kind"] == "tcp"
     ]
     return pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])
+
+
+def can_run(root: Path, engine: str) -> bool:
+    """Return whether `run_live` can start an engine on this machine."""
+    return is_built(root, _BUILT, engine)
 
 
 def run_live(root: Path, scenario: Scenario | Mapping[str, Any], engine: str) -> LiveRun:

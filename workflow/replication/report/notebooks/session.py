@@ -15,6 +15,7 @@ from replication.report.notebooks.names import check_name
 from replication.report.notebooks.picture import NOT_CONCLUDED
 from replication.report.notebooks.queue import queue_like
 from replication.study.errors import InputError, RunError
+from replication.study.link import Link
 from replication.study.scenario import Scenario
 from replication.study.study import Experiment, Study
 from replication.study.template import instantiate, replicate_seed
@@ -127,20 +128,37 @@ def design(
     return instantiate(found, values, replicate_seed(study.id, experiment, 0))
 
 
-def pressure(scenario: Scenario) -> float:
-    """Return the windows of all TCP flows divided by the capacity of the path and its queue.
+def pressure(scenario: Scenario, with_queue: bool = True) -> float:
+    """Return the windows of all TCP flows divided by what the path and its queue hold for them.
 
-    Up to 1 there is no congestion loss. The path is that of the first TCP flow over the monitored
-    link, without the share of CBR flows.
+    Up to 1 there is no congestion loss. Without the queue, up to 1 the windows cannot fill the
+    link. The path is that of the first TCP flow over the monitored link. CBR flows take their rates
+    from it, and a share of the queue in proportion to their packets; an AQM counts with the queue
+    that it lets stand.
     """
     tcp = [flow for flow in scenario.flows if flow.kind == "tcp"]
     link = next(one for one in scenario.links if one.id == scenario.monitors[0].link)
     ends = {tcp[0].source, tcp[0].destination}
     path = [one for one in scenario.links if one is link or {one.a, one.b} & ends]
-    left_bps = link.rate_bps - sum(f.rate_bps for f in scenario.flows if f.kind == "cbr")
-    pipe_bytes = 2 * sum(part.delay_s for part in path) * max(left_bps, 0) / 8
+    cbr = [flow for flow in scenario.flows if flow.kind == "cbr"]
+    left_bps = max(link.rate_bps - sum(flow.rate_bps for flow in cbr), 0)
+    room_bytes = 2 * sum(part.delay_s for part in path) * left_bps / 8
+    if with_queue:
+        packets_of_cbr = sum(flow.rate_bps / flow.packet_bytes for flow in cbr)
+        packets = left_bps / tcp[0].packet_bytes
+        share = packets / (packets + packets_of_cbr) if packets else 0.0
+        room_bytes += share * _standing_bytes(link, tcp[0].packet_bytes)
+    windows = [(f.maximum_window_bytes or math.inf) / f.segment_bytes * f.packet_bytes for f in tcp]
+    return sum(windows) / room_bytes if room_bytes else math.inf
+
+
+def _standing_bytes(link: Link, packet_bytes: int) -> float:
+    """Return the queue of a link up to which nothing is dropped, if it has packets of one size."""
     queue = link.queue_ab.model_dump()
-    packets = (queue.get("limit_packets") or 0) + (queue.get("device_queue_packets") or 0)
-    queue_bytes = queue.get("limit_bytes") or packets * tcp[0].packet_bytes
-    ratios = [(f.maximum_window_bytes or math.inf) / f.segment_bytes * f.packet_bytes for f in tcp]
-    return sum(ratios) / (pipe_bytes + queue_bytes)
+    device_bytes = queue.get("device_queue_packets", 0) * packet_bytes
+    if "target_s" in queue:
+        return float(device_bytes + queue["target_s"] * link.rate_bps / 8)
+    if queue["kind"] == "red":
+        of_bytes = queue["mean_packet_bytes"] if queue["byte_mode"] else packet_bytes
+        return float(device_bytes + queue["minimum_threshold_packets"] * of_bytes)
+    return float(queue.get("limit_bytes") or queue["limit_packets"] * packet_bytes + device_bytes)
