@@ -8,7 +8,7 @@ from typing import Any
 from replication.metrics.metric_model import METRICS, metric_label
 from replication.metrics.results import Results
 from replication.metrics.unfilled import UnfilledPoint, unfilled_points
-from replication.report.charts.data import labels_of, level_label
+from replication.report.charts.data import labels_of, level_label, proper
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
@@ -283,6 +283,7 @@ def _tolerances(table: Table) -> list[str]:
     named = [(key.replace("_", " "), cell) for key, cell in (table.columns or {}).items()]
     if table.cell is not None:
         named.append((metric_label(table.cell.metric), table.cell))
+        named += [(proper(key), table.cell_of(key)) for key in table.tolerances]
     lines: dict[tuple[str, str], list[str]] = {}
     for name, cell in named:
         tolerance, unit = cell.tolerance, METRICS[cell.metric].unit
