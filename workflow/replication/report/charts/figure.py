@@ -205,9 +205,13 @@ def lines_panel(
     """Return a panel of lines with their intervals and published values.
 
     `frame` has series, x, mean, low, high and n, `published` has series, x, value and source.
-    `order` lists the series.
+    `order` lists the series. Over a logarithmic `x`, values over two decades have such a scale too.
     """
-    y = alt.Y("mean:Q", title=display.title, scale=alt.Scale(zero=True))
+    values = pd.concat([frame["mean"], frame["low"], published["value"]]).dropna()
+    is_wide = x["scale"] is not alt.Undefined and x["scale"]["type"] == "log"
+    is_wide = is_wide and values.min() > 0 and values.max() >= 100 * values.min()
+    scale = alt.Scale(type="log") if is_wide else alt.Scale(zero=True)
+    y = alt.Y("mean:Q", title=display.title, scale=scale)
     looks = look("series", order)
     base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=looks["color"])
     dashes = levels_of(alt.StrokeDash, "series", order, DASHES, None)
@@ -218,13 +222,14 @@ def lines_panel(
     layers: list[Drawing] = []
     if frame["low"].notna().any():
         bars = base.transform_filter("isValid(datum.low)").mark_errorbar(ticks=True)
-        layers.append(bars.encode(y=alt.Y("low:Q", title=display.title), y2="high:Q"))
+        ends = alt.Y("low:Q", title=display.title, scale=scale)
+        layers.append(bars.encode(y=ends, y2="high:Q"))
     layers += [lines, points]
     if len(published):
         tooltip = tips("N", source="Published", series="Series")
         tooltip += tips("Q", ".6g", value=f"Value ({display.unit})")
         theirs = alt.Chart(published.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
-        value = alt.Y("value:Q", title=display.title)
+        value = alt.Y("value:Q", title=display.title, scale=scale)
         layers.append(theirs.encode(x=x, y=value, fill=published_legend(), tooltip=tooltip))
     return alt.layer(*layers).properties(width=size[0], height=size[1])
 
