@@ -19,6 +19,7 @@ from replication.metrics.cell_map import MappedCell, map_cells
 from replication.metrics.collect import load_sampled
 from replication.metrics.sampled import SampledResults
 from replication.report import render
+from replication.report.manifest import RELEASED
 from replication.report.pages.page import environment
 from replication.study.files import read_yaml
 from replication.study.published import read_published
@@ -58,6 +59,8 @@ def _environment(source):
 render.environment = _environment
 
 ROOT = Path(__file__).parents[2]
+#: The studies of the release, which a newer study joins with the next one.
+RELEASED_STUDIES = sorted(path.name for path in (ROOT / RELEASED / "configs/studies").iterdir())
 SEGMENT_BYTES = 960
 PUBLISHED = {"place": "Table 1"}
 

@@ -199,6 +199,17 @@ def test_rows_can_be_flows_and_columns_levels(world):
     assert [row.verdict for row in found] == ["reproduced", "not reproduced"]
 
 
+def test_a_column_can_have_a_tolerance_of_its_own(world):
+    cell = {"metric": "throughput_bps", "tolerance": tolerance(0.1)}
+    shape = {"columns": None, "column_factor": "variant", "cell": cell}
+    study = world.table(where={}, **shape, tolerances={"vegas": tolerance(0.5)})
+    numbers = [("slow", name, "bit/s", 1e5, "100") for name in ("reno", "vegas")]
+    found = world.judge_cells(study, *numbers, flows=lambda **_: {"throughput_bps": 1.4e5})
+    assert [row.verdict for row in found] == ["not reproduced", "reproduced"]
+    with pytest.raises(ValueError, match="tolerances: column: 'vega' is unknown"):
+        world.table(where={}, **shape, tolerances={"vega": tolerance(0.5)})
+
+
 LACKS = ReasonCode.ENGINE_LACKS_IT
 
 

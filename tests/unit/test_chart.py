@@ -17,7 +17,7 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
-from replication.design.config import load_study, study_ids
+from replication.design.config import load_study
 from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples
 from replication.report.charts.cells import ratio_figure, table_figures
@@ -41,12 +41,12 @@ from replication.report.release import released_results
 from replication.study.claim_model import Quantity
 from replication.study.files import write_text
 
-from tests.unit.conftest import CLAIM, ROOT, study_document
+from tests.unit.conftest import CLAIM, RELEASED_STUDIES, ROOT, study_document
 
 DATA = released_results(ROOT)
 EXPERIMENTS = [
     (study, experiment.id)
-    for study in study_ids(ROOT)
+    for study in RELEASED_STUDIES
     for experiment in load_study(ROOT, study).experiments
 ]
 
@@ -212,7 +212,7 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
 
 
 def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
-    studies = {name: load_study(ROOT, name) for name in study_ids(ROOT)}
+    studies = {name: load_study(ROOT, name) for name in RELEASED_STUDIES}
     printed = {"nishitha": "ns2", "saxena": "ns3"}
     cells = pd.concat(read_judged(DATA, name, "cells") for name in printed)
     cells = cells[cells["engine"] == cells["study"].map(printed)]

@@ -1,14 +1,16 @@
 """Congestion: alternatives that could not differ are not compared, and nothing else is left out."""
 
 import pytest
+from replication.study.claim_model import Quantity
+from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.congestion import (
     alternatives_cannot_differ,
     runs_without_congestion,
 )
-from replication.verdicts.sample import Coverage
+from replication.verdicts.sample import Coverage, starved
 
-from tests.unit.conftest import SEGMENT_BYTES, quantity, sampled, study_document
+from tests.unit.conftest import CLAIM, SEGMENT_BYTES, quantity, sampled, study_document
 
 #: A window that nothing reaches, and one in which every flow spends all its time.
 WIDE, TINY = 1000, 2
@@ -233,3 +235,18 @@ def test_a_flow_below_a_tenth_of_its_fair_share_is_called_starved(world, kind, r
     found = judge(world, test, WIDE, flows=flows)
     assert found.verdict == Verdict.REPRODUCED
     assert (said in found.reason) if said else ("Starved" not in found.reason)
+
+
+def test_a_flow_that_shares_no_link_is_not_starved(world):
+    document = study_document(claims=[CLAIM])
+    compared = [Quantity(**quantity(variant=name)) for name in ("vegas", "reno")]
+
+    def hungry():
+        study = Study.model_validate(document)
+        return starved(
+            world.results(study, flows=lambda **_: {"throughput_bps": 1e3}), "ns3", compared
+        )
+
+    assert set(hungry()["flow"]) == {"tcp1", "tcp2"}
+    document["experiments"][0]["flows"].pop()
+    assert hungry().empty

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from replication.design.config import load_study, load_tier, study_ids
-from replication.design.design import Run, batch_runs, chosen_levels, design_study, repeat_warnings
+from replication.design.design import (
+    Run,
+    batch_runs,
+    chosen_levels,
+    design_study,
+    engines_by_setup,
+    repeat_warnings,
+)
 from replication.engines.catalogue import NS3
 from replication.engines.model import link_crossings, nominal_crossings
 from replication.metrics.metric_model import METRICS
@@ -31,6 +38,9 @@ POINTS = {
     "dzivhani": [20, 8],
     # The fifth pair, CUBIC and Vegas, is a prediction of section 3.6.2.
     "kapadia": [4, 5],
+    # Three algorithms at four loss rates and two round trips, at three rates, and with delayed
+    # acknowledgements at three loss rates.
+    "rfc9438": [24, 9, 9],
 }
 
 
@@ -117,6 +127,37 @@ def test_a_point_is_run_once_if_nothing_in_it_is_random():
     assert replicates(study_document()) == {("ns3", 1), ("ns2", 5)}  # ns-2 draws its clocks
     five = {("ns3", 5), ("ns2", 5)}
     assert replicates(study_document(), once=False) == replicates(varying()) == five
+
+
+def test_a_costly_point_is_run_once_if_an_experiment_says_so():
+    document = varying()
+    for level in document["experiments"][0]["factors"][0]["levels"]:
+        level["set"]["duration_s"] = 1000.0 if level["key"] == "fast" else 10.0
+    runs = design_study(Study.model_validate(document), PAPER, ["ns3"])
+    cheap, dear = (pick(NS3.nominal_cost_s(run.scenario) for run in runs) for pick in (min, max))
+
+    def replicates(single_s):
+        document["experiments"][0]["single_run_above_s"] = single_s
+        found = design_study(Study.model_validate(document), PAPER, ["ns3"])
+        return {(run.levels["access"], run.replicates) for run in found}
+
+    assert replicates((cheap + dear) / 2) == {("slow", 5), ("mid", 5), ("fast", 1)}
+    assert replicates(2 * dear) == {("slow", 5), ("mid", 5), ("fast", 5)}
+
+
+def test_a_study_of_its_primary_engine_runs_on_no_other_unless_the_tier_says_so():
+    document = study_document(claims=[CLAIM], setups=["defaults"])
+    study = Study.model_validate(document | {"primary_only": True})
+    deep, engines = load_tier(ROOT, "deep"), ["ns3", "ns2"]
+    (alone,) = engines_by_setup(study, PAPER, engines).values()
+    assert alone == ["ns2"] == next(iter(engines_by_setup(study, QUICK, engines).values()))
+    # Without its primary engine it runs on the first.
+    assert [*engines_by_setup(study, PAPER, ["ns3", "linux"]).values()] == [["ns3"]]
+    for whole in (
+        engines_by_setup(study, deep, engines),
+        engines_by_setup(Study.model_validate(document), PAPER, engines),
+    ):
+        assert [*whole.values()] == [engines]
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -212,6 +253,25 @@ def test_loss_bounds_what_reno_costs_and_not_what_bbr_does():
     assert crossings("newreno") == pytest.approx((6 * packets, 6 * packets), rel=0.01)
     assert crossings("newreno")[0] < crossings("cubic", 0.001)[0] < whole[0] == crossings("bbr")[0]
     assert crossings("bbr") == whole
+    # HighSpeed's window is Reno's from 0.1 % on, and 263 segments at 0.01 % (RFC 3649).
+    assert crossings("highspeed") == crossings("newreno")
+    assert crossings("highspeed", 1e-4)[0] == pytest.approx(
+        263 / 122.5 * crossings("newreno", 1e-4)[0], rel=0.01
+    )
+
+
+def test_listed_losses_cost_what_random_ones_of_their_rate_do():
+    def crossings(loss):
+        flow = tcp("t", "newreno", maximum_window_bytes=None, stop_s=10.0)
+        found = dumbbell([flow], rate_bps=1e8, delay_s=0.0498, loss=loss, duration_s=10.0)
+        return link_crossings(Scenario.model_validate(found))
+
+    listed = {
+        "kind": "listed",
+        "flow": "t",
+        "data_packets": {"first": 100, "step": 100, "count": 9},
+    }
+    assert crossings(listed) == crossings({"kind": "random", "probability": 0.01})
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from replication.design.config import study_ids
 from replication.metrics.results import Results
 from replication.report.pages.conclusions import conclusions
 from replication.report.pages.source import Source
@@ -16,7 +15,7 @@ from replication.study.finding_model import load_findings
 from replication.study.setup import Setup
 from replication.verdicts.evaluate import evaluate_study
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import RELEASED_STUDIES, ROOT
 from tests.unit.report_project import RATES, example, soup
 
 
@@ -25,7 +24,7 @@ def released():
     return Source.load(ROOT, released_results(ROOT))
 
 
-@pytest.mark.parametrize("name", study_ids(ROOT))
+@pytest.mark.parametrize("name", RELEASED_STUDIES)
 def test_every_finding_holds_on_the_release_and_names_a_chart(released, name):
     study = released.studies[name]
     ran = Results.load_each(released.data, name)

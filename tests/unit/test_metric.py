@@ -48,6 +48,13 @@ def test_aggregates_over_flows(uneven, aggregate, expected):
     assert only(uneven, "throughput_bps", aggregate=aggregate) == pytest.approx(expected)
 
 
+def test_throughput_before_losses_counts_what_links_lose(uneven, world):
+    before = {"metric": "throughput_before_loss_bps", "aggregate": "sum"}
+    assert only(uneven, **before) == pytest.approx(3e5 * 110 / 100 + 1e5)
+    nothing = world.results(world.study(), flows=lambda **_: {"packets_received": 0})
+    assert math.isnan(quantity(nothing, Quantity(experiment="sweep", **before))["value"].iloc[0])
+
+
 @pytest.mark.parametrize(
     ("metric", "expected"),
     [

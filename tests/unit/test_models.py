@@ -10,6 +10,7 @@ from replication.design.config import study_files, study_ids
 from replication.study.claim_model import Quantity, covers
 from replication.study.errors import describe
 from replication.study.files import read_yaml
+from replication.study.link import ListedLoss
 from replication.study.model import REFERENCE
 from replication.study.parameter import Factor
 from replication.study.study import Study
@@ -88,6 +89,16 @@ def test_levels_are_generated_by_their_values_without_rounding():
     assert rows == [("5ms", 0.005, False), ("175ms", 0.175, True)]
     counts = levels(values=[2, 4], set="flows")
     assert [repr(level.set["flows"]) for level in counts] == ["2", "4"]
+
+
+def test_evenly_spaced_numbers_are_written_by_first_step_and_count():
+    found = levels(values={"first": 1, "step": 0.1, "count": 4}, set="delay_s")
+    assert [level.set["delay_s"] for level in found] == [1.0, 1.1, 1.2, 1.3]
+    loss = {"kind": "listed", "flow": "f", "data_packets": {"first": 3, "step": 5.0, "count": 3}}
+    assert ListedLoss.model_validate(loss).data_packets == [3, 8, 13]
+    loss["data_packets"] = {"first": 3, "step": 5, "cont": 3}
+    with pytest.raises(ValidationError, match="cont: no such key; nearest: count"):
+        ListedLoss.model_validate(loss)
 
 
 def test_words_for_readers_decide_nothing_and_all_else_does(world):

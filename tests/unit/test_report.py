@@ -238,6 +238,24 @@ def test_only_the_chosen_studies_are_shown_and_a_quick_tier_says_so(project):
     assert again == "make report TIER=quick ENGINES=ns3 STUDIES=other"
 
 
+def test_a_further_work_has_one_line_on_the_first_page_and_is_not_counted_in_its_answer(project):
+    project.add(example(project.world))
+    project.add(project.world.study(id="another", group="further works", tables=[TABLE]))
+    out = project.render("another", "synthetic")
+    page = soup(out / "index.html")
+    lines = page.select(".matches tr[data-study]")
+    assert [line["data-study"] for line in lines] == ["synthetic", "another"]
+    assert ["further work" in line.get_text() for line in lines] == [False, True]
+    answer = page.select_one(".answer").get_text()
+    alone = soup(project.render("synthetic") / "index.html").select_one(".answer").get_text()
+    assert answer == alone and "1 paper " in page.select_one(".lead").get_text()
+    menu = [entry.get_text() for entry in page.select("header nav li")]
+    assert menu[:3] == ["Nobody", "Further works:", "Nobody"]
+    # Alone they are what the page is about.
+    alone = soup(project.render("another") / "index.html")
+    assert "1 of 3 printed numbers match" in alone.select_one(".answer").get_text()
+
+
 def notebooks_of(out, study):
     links = soup(out / f"{study}.html").select('a[href^="notebooks/"]')
     found = {path.name: path.read_text() for path in out.glob(f"notebooks/{study}.*")}

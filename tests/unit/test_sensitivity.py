@@ -95,7 +95,7 @@ def test_a_parameter_that_no_template_reads_is_refused():
 def test_a_study_has_no_dead_entries_and_scores_nothing_that_is_held_out(name):
     found = load_explanations(ROOT, name)
     check_parameters_used(load_study(ROOT, name))
-    for stage in found.stages:
+    for stage in found.stages if found else []:
         for table, rows in stage.rows.items():
             assert not set(rows) & set(found.held_out.rows.get(table, []))
 

@@ -202,6 +202,8 @@ COLUMN_FACTORS = {
     **{("nishitha", "delay"): "1e-3", ("nishitha", "throughput"): "1e3"},
     ("liang_shen", "lower_loss_newreno_cbr_rate"): "1e6",
 }
+#: All numbers of rebbr are in Mbit/s.
+STUDY_FACTORS = {"rebbr": "1e6"}
 
 
 def printed(study):
@@ -217,7 +219,8 @@ def printed_value(study, column, printed):
     match = re.search(r"(\d+(?:\.\d+)?)\s*([%\wμ]*)$", text)
     assert match, f"no number in {printed!r}"
     number, suffix = match.groups()
-    factor = SUFFIX_FACTORS[suffix] if suffix else COLUMN_FACTORS.get((study, column), "1")
+    usual = COLUMN_FACTORS.get((study, column), STUDY_FACTORS.get(study, "1"))
+    factor = SUFFIX_FACTORS[suffix] if suffix else usual
     return Decimal(number) * Decimal(factor)
 
 

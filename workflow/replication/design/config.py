@@ -46,6 +46,8 @@ class Extent(Document):
     """Limit of a run's CPU time. Longer runs are shortened, but not below the windows and counts
     of published numbers."""
 
+    every_engine: bool = False
+    """Whether studies with `primary_only` run on all engines, too."""
     textbook: Literal["none", "primary", "all"] | list[Identifier] = "none"
     """Where studies with two set-ups run the textbook set-up too: on their `primary` engine (on the
     first one if that is not run), on `all` engines, or, as a list, those studies on all engines.

@@ -198,12 +198,15 @@ def design_study(
 
 def engines_by_setup(study: Study, tier: Extent, engines: list[str]) -> dict[Setup, list[str]]:
     """Return the engines that run each set-up of a study, of those that the configuration has."""
+    own: str = study.original_system.engine
+    primary = [own] if own in engines else engines[:1]
+    if study.primary_only and not tier.every_engine:
+        engines = primary
     found = {Setup.DEFAULTS: engines}
     if Setup.TEXTBOOK not in study.setups or tier.textbook == "none" or not engines:
         return found
-    primary = study.original_system.engine
     if tier.textbook == "primary":
-        found[Setup.TEXTBOOK] = [primary if primary in engines else engines[0]]
+        found[Setup.TEXTBOOK] = primary
     elif tier.textbook == "all" or study.id in tier.textbook:
         found[Setup.TEXTBOOK] = engines
     return found
@@ -250,7 +253,10 @@ def _runs(
         whole_s = first.duration_s if point.limit_s is None else point.whole_s
         crossings, made = crossings_by_link(first), {(0, ""): first}
         for engine in engines:
-            count = max(least[engine.name], tier.replicates_for(engine.nominal_cost_s(point.first)))
+            cost_s, single_s = engine.nominal_cost_s(point.first), experiment.single_run_above_s
+            count = max(least[engine.name], tier.replicates_for(cost_s))
+            if single_s is not None and cost_s >= single_s:
+                count = 1
             # Engines without a substitution share scenarios.
             own = engine.name if study.substituted(engine.name) else ""
             numbers = range(1 if first_alone else count)
@@ -295,7 +301,7 @@ def _needed_s(study: Study, experiment: Experiment) -> float:
     for table in study.tables:
         others = [row.experiment for row in (table.rows or {}).values()]
         if experiment.id in (table.experiment, *others):
-            for cell in [table.cell] if table.cell else (table.columns or {}).values():
+            for cell in table.cells:
                 if cell.window_s:
                     needed_s.append(cell.window_s[1])
                 elif cell.metric in COUNTS:

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from replication.engines.generation import Generation, load_generation
-from replication.engines.path import FlowPaths, cubic_window, random_loss, reno_window
+from replication.engines.path import (
+    FlowPaths,
+    cubic_window,
+    highspeed_window,
+    path_loss,
+    reno_window,
+)
 from replication.study.errors import InputError
 from replication.study.files import digest_of, sha256_of
 from replication.study.link import Queue
@@ -269,7 +275,7 @@ def crossings_by_link(scenario: Scenario) -> dict[str, float]:
         else:
             slowest_bps = min((link.peak_bps for link, _ in path), default=0.0)
             rtt_s = max(2 * sum(link.delay_s for link, _ in path), _LEAST_RTT_S)
-            bps = _tcp_bps(scenario, flow, random_loss(path), slowest_bps, rtt_s) * share
+            bps = _tcp_bps(scenario, flow, path_loss(path), slowest_bps, rtt_s) * share
             used, bps = tcp_bps, min(bps, _transfer_bps(scenario, flow))
         sent.append((flow, path, bps))
         for link, way in path:
@@ -305,19 +311,28 @@ def _tcp_bps(
 ) -> float:
     """Return the rate at which a flow would send alone.
 
-    With a margin, random loss bounds it: Mathis et al. 1997 for Reno and slower senders, RFC 9438
-    (section 5.1) for CUBIC.
+    With a margin, losses of links bound it: Mathis et al. 1997 for Reno and slower senders,
+    RFC 9438 (section 5.1) for CUBIC, RFC 3649 for HighSpeed.
     """
     bps, control = slowest_bps, flow.congestion_control
     if flow.maximum_window_bytes is not None:
         bps = min(bps, 8 * flow.maximum_window_bytes / rtt_s)
     if scenario.host.segmentation_offload:
         loss /= _MERGED
-    if loss and (control in _RENO or control == "cubic"):
-        segments = float(cubic_window(rtt_s, loss) if control == "cubic" else reno_window(loss))
+    if loss:
+        segments = _window_at_loss(control, rtt_s, loss)
         packet_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES
         bps = min(bps, _LOSS_MARGIN * 8 * packet_bytes * segments / rtt_s)
     return bps
+
+
+def _window_at_loss(control: str, rtt_s: float, loss: float) -> float:
+    """Return the mean window in segments that losses of links leave; infinite if unknown."""
+    if control == "cubic":
+        return float(cubic_window(rtt_s, loss))
+    if control == "highspeed":
+        return float(highspeed_window(loss))
+    return float(reno_window(loss)) if control in _RENO else math.inf
 
 
 def _transfer_bps(scenario: Scenario, flow: TcpFlow) -> float:
@@ -357,7 +372,7 @@ def nominal_crossings(scenario: Scenario) -> float:
         if isinstance(flow, CbrFlow):
             crossings += flow.rate_bps * active_s / (8 * flow.packet_bytes) * hops
             continue
-        loss = random_loss(routes.links(flow.source, flow.destination))
+        loss = path_loss(routes.links(flow.source, flow.destination))
         bps = _tcp_bps(scenario, flow, loss, slowest_bps, rtt_s) * active_s / scenario.duration_s
         tcp_bps += min(bps, _transfer_bps(scenario, flow))
         segment_bytes = flow.segment_bytes + TCP_IP_HEADER_BYTES

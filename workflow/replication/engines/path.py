@@ -25,9 +25,9 @@ class FlowPaths:
         return [(self._links[hop // 2], "ba" if hop % 2 else "ab") for hop in hops]
 
 
-def random_loss(links: list[tuple[Link, str]]) -> float:
-    """Return the probability that a packet is randomly lost on a path, as `FlowPaths.links`."""
-    return 1 - math.prod(1 - link.random_loss(way) for link, way in links)
+def path_loss(links: list[tuple[Link, str]]) -> float:
+    """Return the share of packets that links lose on a path, as `FlowPaths.links`."""
+    return 1 - math.prod(1 - link.loss_rate(way) for link, way in links)
 
 
 class TcpPath(NamedTuple):
@@ -38,7 +38,7 @@ class TcpPath(NamedTuple):
     segment_bytes: int
     packet_bytes: int  # the IP packet of a full segment
     queue_packets: float
-    loss: float  # probability of a random loss
+    loss: float  # share of packets that links lose
     active_s: float  # while all flows are sending
 
     @classmethod
@@ -54,7 +54,7 @@ class TcpPath(NamedTuple):
             segment_bytes=flow.segment_bytes,
             packet_bytes=flow.packet_bytes,
             queue_packets=limit_packets(queue, flow.packet_bytes),
-            loss=random_loss(hops),
+            loss=path_loss(hops),
             active_s=min(f.stop_s for f in flows) - max(f.start_s for f in flows),
         )
 
@@ -95,6 +95,14 @@ def cubic_window(rtt_s: Any, loss: Any) -> Any:
     RFC 8312, section 5, for C = 0.4 and a window cut to 0.7; Reno's window where that is larger.
     """
     return np.maximum(1.054 * (rtt_s / loss) ** 0.75, reno_window(loss))
+
+
+def highspeed_window(loss: Any) -> Any:
+    """Return HighSpeed's mean window in segments: 0.12 / p^0.835, or Reno's where that is larger.
+
+    RFC 3649, section 5.
+    """
+    return np.maximum(0.12 / loss**0.835, reno_window(loss))
 
 
 def bbr_share(path: TcpPath) -> Any:

@@ -68,11 +68,9 @@ def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCe
 
 
 def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell:
-    cell, row = table.cell, None
-    if cell is None:
-        columns = table.columns or {}
-        check_known(f"{number.where}: column", [number.column], columns)
-        cell = columns[number.column]
+    if table.columns is not None:
+        check_known(f"{number.where}: column", [number.column], table.columns)
+    cell, row = table.cell_of(number.column), None
     experiment, where = table.experiment, dict(table.where)
     if table.rows is not None:
         check_known(f"{number.where}: row", [number.row], table.rows)

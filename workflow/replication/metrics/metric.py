@@ -1,8 +1,8 @@
 """Quantities: a metric of `metrics.metric_model` over chosen flows and points, one value a run.
 
-*Flow totals* are columns of the flows table, over the flow's active time. Other values were read
-off the series when the results were collected (`metrics.sampled`). A metric that is both is a flow
-total unless `window_s` is given.
+*Flow totals* are columns of the flows table, or follow from them, over the flow's active time.
+Other values were read off the series when the results were collected (`metrics.sampled`). A metric
+that is both is a flow total unless `window_s` is given.
 
 Values of single flows, or monitored links, are combined: sum, mean, maximum, minimum, Jain's index,
 or `pooled`, the ratio of sums over all packets of all flows.
@@ -18,6 +18,9 @@ from replication.metrics.sampled import RUN
 from replication.metrics.statistic import jain_index
 from replication.study.claim_model import Flows, Links, Quantity, StartOrder
 from replication.study.table import COMPLETION
+
+#: A total that the flows table has no column of.
+BEFORE_LOSS = "throughput_before_loss_bps"
 
 
 def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
@@ -106,7 +109,7 @@ def _values(
         return values if metric.source == "fairness" else aggregate(values, wanted.aggregate)
     if wanted.aggregate == "pooled":
         return _pooled(metric, flows)
-    per_flow = flows[[*RUN, "flow"]].assign(value=flows[wanted.metric].astype(float))
+    per_flow = flows[[*RUN, "flow"]].assign(value=_totals(flows, wanted.metric))
     if wanted.metric == COMPLETION:
         # A run has no value until all of its transfers are complete.
         late = per_flow[per_flow["value"].isna()].merge(results.scenario_flows)
@@ -114,6 +117,15 @@ def _values(
         is_late = pd.MultiIndex.from_frame(per_flow[RUN]).isin(pd.MultiIndex.from_frame(late[RUN]))
         per_flow.loc[is_late, "value"] = np.nan
     return aggregate(per_flow, wanted.aggregate)
+
+
+def _totals(flows: pd.DataFrame, metric: str) -> pd.Series:
+    """Return a total of each flow: a column of the flows table, or what follows from several."""
+    if metric != BEFORE_LOSS:
+        return flows[metric].astype(float)
+    received = flows["packets_received"].astype(float)
+    sent = (received + flows["packets_dropped"].astype(float)) / received.where(received > 0)
+    return flows["throughput_bps"].astype(float) * sent
 
 
 def aggregate(per_flow: pd.DataFrame, how: str) -> pd.DataFrame:

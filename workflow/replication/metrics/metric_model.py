@@ -114,7 +114,7 @@ def wanted_quantities(study: Study) -> list[Quantity]:
     for table in study.tables:
         rows = list((table.rows or {}).values())
         experiments = {table.experiment, *(row.experiment for row in rows if row.experiment)}
-        for cell in [table.cell] if table.cell else (table.columns or {}).values():
+        for cell in table.cells:
             for flows in [cell.flows, *(row.flows for row in rows if row.flows is not None)]:
                 needed += [_whole(e, cell.metric, flows, cell.window_s) for e in experiments]
     needed += [_whole(own.id, metric) for own in study.experiments for metric in CONTRASTED]
@@ -136,8 +136,7 @@ def digested_experiments(study: Study) -> list[str]:
             if isinstance(test.expect, PublishedRun):
                 names.update(wanted.experiment for wanted in sides(test))
     for table in study.tables:
-        cells = [table.cell] if table.cell else (table.columns or {}).values()
-        if any(cell.tolerance.factor is not None for cell in cells):
+        if any(cell.tolerance.factor is not None for cell in table.cells):
             rows = (table.rows or {}).values()
             names.update([table.experiment, *(row.experiment for row in rows if row.experiment)])
     return sorted(names)

@@ -80,7 +80,8 @@ def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) 
     changed = changes_page(source.root, source.studies.values())
     pages = pool.submit(_write_pages, source, folder, changed)
     write_study = partial(_write_study, source, notebooks, folder)
-    findings = list(pool.map(write_study, source.studies.values()))
+    written = pool.map(write_study, source.studies.values())
+    findings = [one for one in written if one["study"].id in source.papers]
     pool.submit(_write_index, source, folder, findings, changed["total"]).result()
     pages.result()
     if source.downloads == _COPIED:

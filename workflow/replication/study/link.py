@@ -4,7 +4,14 @@ import math
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 
 from replication.study.model import (
     WHOLE,
@@ -17,6 +24,7 @@ from replication.study.model import (
     Seconds,
     one_of,
 )
+from replication.study.progression import Progression, expanded
 
 #: Longest time for which HTB keeps tokens (`mbuffer` of sch_htb.c).
 _MOST_BURST_S = 60.0
@@ -148,7 +156,12 @@ class ListedLoss(Document):
 
     kind: Literal["listed"]
     flow: Identifier
-    data_packets: Annotated[list[Count], Field(min_length=1)]
+    data_packets: Annotated[
+        list[Count],
+        BeforeValidator(expanded, json_schema_input_type=list[Count] | Progression),
+        Field(min_length=1),
+    ]
+    """List of numbers, or `{first, step, count}`."""
 
 
 Loss = Annotated[RandomLoss | ListedLoss, Field(discriminator="kind")]
@@ -262,7 +275,8 @@ class Link(Document):
     queue_ba: Queue
     """Queue of b's interface to a."""
     loss_ab: Loss | None = None
-    """`{kind: random, probability}`, or `{kind: listed, flow, data_packets: [n, ...]}`."""
+    """`{kind: random, probability}`, or `{kind: listed, flow, data_packets: [n, ...]}`; evenly
+    spaced losses are `data_packets: {first, step, count}`."""
     loss_ba: Loss | None = None
     """Loss from b to a."""
     shaper_ab: Shaper | None = None
@@ -292,6 +306,13 @@ class Link(Document):
         """Return the probability of random loss in a direction, ab or ba."""
         loss = self.loss_ab if direction == "ab" else self.loss_ba
         return loss.probability if isinstance(loss, RandomLoss) else 0.0
+
+    def loss_rate(self, direction: str) -> float:
+        """Return the share of packets that is lost in a direction, until the last listed one."""
+        loss = self.loss_ab if direction == "ab" else self.loss_ba
+        if isinstance(loss, ListedLoss):
+            return len(loss.data_packets) / max(loss.data_packets)
+        return self.random_loss(direction)
 
     @property
     def is_constant(self) -> bool:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_v
 
 from replication.study.errors import InputError, describe, problems, quoted
 from replication.study.model import LINE, Document, Identifier, Interval, Label, Text, one_of
+from replication.study.progression import Progression, expanded
 
 #: Most points of an experiment.
 MOST_POINTS = 10_000
@@ -119,7 +120,12 @@ class Level(Document):
 class LevelValues(Document):
     """Levels that are numbers of one parameter."""
 
-    values: Annotated[list[int | float], Field(min_length=1)]
+    values: Annotated[
+        list[int | float],
+        BeforeValidator(expanded, json_schema_input_type=list[int | float] | Progression),
+        Field(min_length=1),
+    ]
+    """List of numbers, or `{first, step, count}` of evenly spaced ones."""
     set: Identifier
     """The parameter."""
     times: int | float = 1

@@ -296,6 +296,8 @@ class Table(Document):
     """Factor whose level keys are the column keys, with one `cell` for all; or give `columns`."""
     cell: Cell | None = None
     """The cell of all columns of `column_factor`."""
+    tolerances: dict[Identifier, Tolerance] = {}
+    """Map of column key of `column_factor` to its tolerance, where it is not that of `cell`."""
     columns: dict[Identifier, Cell] | None = None
     """Map of column key to cell."""
     not_printed: dict[Identifier, list[Identifier]] = {}
@@ -311,6 +313,20 @@ class Table(Document):
 
     _one_of_rows = one_of("row_factor", "rows")
     _one_of_columns = one_of("column_factor", "columns")
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells of all columns."""
+        if self.cell is None:
+            return [*(self.columns or {}).values()]
+        return [self.cell, *map(self.cell_of, self.tolerances)]
+
+    def cell_of(self, column: str) -> Cell:
+        """Return the cell of a column; KeyError without one."""
+        if self.cell is None:
+            return (self.columns or {})[column]
+        own = self.tolerances.get(column, self.cell.tolerance)
+        return self.cell.model_copy(update={"tolerance": own})
 
     def group_of(self, row: str, column: str) -> list[tuple[str, str]]:
         """Return row and column of the numbers that are judged together with one, and its own."""
@@ -338,8 +354,10 @@ class Table(Document):
     def _has_cell(self) -> Self:
         if (self.column_factor is None) != (self.cell is None):
             raise ValueError(f"table {self.id}: cell goes with column_factor")
+        if self.tolerances and self.cell is None:
+            raise ValueError(f"table {self.id}: tolerances goes with column_factor")
         columns = self.columns or {}
-        for cell in [self.cell] if self.cell else columns.values():
+        for cell in self.cells:
             spread = cell.tolerance.spread
             named = columns.get(spread.column) if spread else None
             if spread and (named is None or named.over_runs == "mean"):

@@ -17,6 +17,9 @@ from replication.study.stated_cause import StatedCause, check_stated
 from replication.study.verdict import Change, Date, StudyChange, Subject
 
 ALL_STUDIES = "all"
+#: The groups of studies in the report: papers have their findings on the first page.
+Group = Literal["papers", "further works"]
+PAPERS: Group = "papers"
 ExperimentType = Literal[
     "cbr_sweep",
     "pairwise_fairness",
@@ -104,6 +107,9 @@ class Experiment(Document):
     """Sampling interval of the series: 0.1 for charts over time, 0.5 to 1 for tables."""
     identical_runs_once: bool = False
     """Whether a point is run once on engines on which nothing in it is random."""
+    single_run_above_s: PositiveSeconds | None = None
+    """CPU seconds of a run from which on a point has one run, whatever the tier; for published
+    numbers whose tolerance is their own run-to-run spread."""
     replicates_at_least: ReplicatesAtLeast | None = None
     """Least number of replicates (`count` *), on engines where every point's run costs less than
     `where_cost_below_s` (s of CPU); tiers with `heeds_replicates_at_least` use it."""
@@ -216,6 +222,9 @@ class Study(Document):
     """Name of the study's folder."""
     title: Text
     """Short title in the report."""
+    group: Group = PAPERS
+    """Group in the report: `papers`, or `further works`, which the first page lists in one line
+    each."""
     bibliography: Bibliography
     """`title` *, `authors` * (list), `year`, `venue`."""
     original_system: OriginalSystem
@@ -230,6 +239,8 @@ class Study(Document):
     """Parameters of all experiments."""
     substitutions: list[Substitution] = []
     """Values that single engines run instead of values that they do not support."""
+    primary_only: bool = False
+    """Whether the study runs on its primary engine alone, except in tiers with `every_engine`."""
     setups: Annotated[list[Annotated[Setup, Strict(False)]], Field(min_length=1)] = list(Setup)
     """Set-ups that the study runs under: `defaults`, and `textbook` too unless real hosts were
     measured."""
@@ -364,6 +375,9 @@ class Study(Document):
         for key in ("row_factor", "column_factor"):
             if factor := getattr(table, key):
                 check_known(f"{key}: factor of {table.experiment}", [factor], factors, (key,))
+        if table.tolerances and table.column_factor:
+            known = {level.key for level in factors[table.column_factor].levels}
+            check_known("tolerances: column", table.tolerances, known, ("tolerances",))
         self.check_where(table.experiment, table.where)
         for name, row in (table.rows or {}).items():
             with within("rows", name, words=f"row {name}"):

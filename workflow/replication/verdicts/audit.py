@@ -35,7 +35,7 @@ CONSISTENT = "consistent"
 CAPACITY_SUM = "capacity_sum"
 
 DELAYS = {"delay_mean_s", "delay_p95_s", "delay_s"}
-ROUND_TRIPS = {"rtt_mean_s", "rtt_s"}
+ROUND_TRIPS = {"rtt_mean_s", "rtt_s", "rtt_peak_s"}
 RATES = ("throughput_bps", "goodput_bps")
 #: Numbers with fewer digits repeat by chance.
 TELLING_DIGITS = 4

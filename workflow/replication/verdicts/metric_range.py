@@ -244,6 +244,7 @@ BOUNDED: dict[str, Callable[[Allowed, Flow, float], Range]] = {
     "delay_s": Allowed.delay,
     "rtt_mean_s": Allowed.round_trip,
     "rtt_s": Allowed.round_trip,
+    "rtt_peak_s": Allowed.round_trip,
     "packets_dropped": Allowed.losses,
     "drops": Allowed.losses,
     "loss_rate": Allowed.loss_rate,

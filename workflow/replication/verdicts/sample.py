@@ -7,7 +7,7 @@ A compared flow is *starved* if it gets less than a tenth of its fair share: the
 path, of a link's rate over the number of flows that cross it. A comparison with such a flow means
 little: its delay meets no queue, its loss rate rests on few packets. The verdict stays, and its
 reason says so. Behind a link that changes or has opportunities no flow counts as starved, since its
-fair share is not a link's rate.
+fair share is not a link's rate, nor does a flow that shares none of its links.
 """
 
 import functools
@@ -310,6 +310,7 @@ def _fair_shares(scenario_id: str, document: Mapping[str, Any]) -> dict[str, flo
         _SHARES[scenario_id] = {
             flow: min(link.rate_bps / crossing[link.id, way] for link, way in path)
             if all(link.is_constant for link, _ in path)
+            and any(crossing[link.id, way] > 1 for link, way in path)
             else math.nan
             for flow, path in paths.items()
         }

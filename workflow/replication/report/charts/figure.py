@@ -233,10 +233,15 @@ def lines_panel(
     """Return a panel of lines with their intervals and published values.
 
     `frame` has series, x, mean, low, high and n, `published` has series, x, value, printed and
-    source. `order` lists the series; their legend may be wider than one of several panels.
+    source. `order` lists the series; their legend may be wider than one of several panels. Over a
+    logarithmic `x`, values over two decades have such a scale too.
     """
     title = lines_of(display.title, size[1])
-    y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=True))
+    values = pd.concat([frame["mean"], frame["low"], published["value"]]).dropna()
+    is_wide = x["scale"] is not alt.Undefined and x["scale"]["type"] == "log"
+    is_wide = is_wide and values.min() > 0 and values.max() >= 100 * values.min()
+    scale = alt.Scale(type="log") if is_wide else alt.Scale(zero=True)
+    y = alt.Y("mean:Q", title=title, scale=scale)
     looks = look("series", order, width=legend_width or size[0])
     of_x = x["title"] if isinstance(x["title"], str) else " ".join(x["title"])
     base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=looks["color"])
@@ -248,12 +253,12 @@ def lines_panel(
     layers: list[Drawing] = []
     if frame["low"].notna().any():
         bars = base.transform_filter("isValid(datum.low)").mark_errorbar(ticks=True)
-        layers.append(bars.encode(y=alt.Y("low:Q", title=title), y2="high:Q"))
+        layers.append(bars.encode(y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q"))
     layers += [lines, points]
     if len(published):
         tooltip = tips("N", source="Published", series="Series", printed=display.titled("Value"))
         theirs = alt.Chart(published.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
-        value = alt.Y("value:Q", title=title)
+        value = alt.Y("value:Q", title=title, scale=scale)
         layers.append(theirs.encode(x=x, y=value, fill=published_legend(), tooltip=tooltip))
     return alt.layer(*layers).properties(width=size[0], height=size[1])
 

@@ -33,24 +33,25 @@ class Both(NamedTuple):
 
 def answer(source: Source) -> dict[str, Any]:
     """Return what the first page says of both set-ups, for its template."""
+    papers = source.papers
+    cells = [row for row in source.cells if row.study in papers]
+    claims = [row for row in source.claims if row.study in papers]
     counted = {
-        setup: tallies(
-            source.on_primary(source.cells, setup), source.on_primary(source.claims, setup)
-        )
+        setup: tallies(source.on_primary(cells, setup), source.on_primary(claims, setup))
         for setup in source.setups
     }
-    with_two = [name for name, study in source.studies.items() if Setup.TEXTBOOK in study.setups]
-    textbook = source.on_primary(source.claims, Setup.TEXTBOOK)
+    with_two = [name for name, study in papers.items() if Setup.TEXTBOOK in study.setups]
+    textbook = source.on_primary(claims, Setup.TEXTBOOK)
     ran = {row.study for row in textbook}
-    ran |= {row.study for row in source.on_primary(source.cells, Setup.TEXTBOOK)}
+    ran |= {row.study for row in source.on_primary(cells, Setup.TEXTBOOK)}
     phrases = [phrase for tally in counted.values() if (phrase := _phrase(tally))]
     return {
         "phrases": phrases,
         "counted": counted,
-        "both": _both(source.on_primary(source.claims), textbook),
-        "ran_textbook": [source.studies[name] for name in with_two if name in ran],
-        "without_textbook": [source.studies[name] for name in with_two if name not in ran],
-        "one_setup": [one for name, one in source.studies.items() if name not in with_two],
+        "both": _both(source.on_primary(claims), textbook),
+        "ran_textbook": [papers[name] for name in with_two if name in ran],
+        "without_textbook": [papers[name] for name in with_two if name not in ran],
+        "one_setup": [one for name, one in papers.items() if name not in with_two],
     }
 
 

@@ -29,6 +29,7 @@ def overview(source: Source) -> dict[str, Any]:
     return {
         "setups": source.setups,
         **answer(source),
+        "papers": source.papers,
         "lines": [
             {
                 "study": study,
@@ -85,6 +86,8 @@ def _impossible(source: Source) -> Iterator[tuple[Study, str, str]]:
     """Yield for each study how many numbers or sums are impossible, and the reason of the first."""
     rows = [row for row in source.findings if row["finding"] == Verdict.IMPOSSIBLE]
     for (study,), own in grouped(rows, "study").items():
+        if study not in source.papers:
+            continue
         numbers = [row for row in own if row["check"] != CAPACITY_SUM]
         sums = [row for row in own if row["check"] == CAPACITY_SUM]
         for several, one, many in (
@@ -99,7 +102,7 @@ def _impossible(source: Source) -> Iterator[tuple[Study, str, str]]:
 
 def _divided(source: Source) -> Iterator[tuple[Study, Share]]:
     """Yield for each study the share of its claims on which engines disagree, if they do."""
-    for name, study in source.studies.items():
+    for name, study in source.papers.items():
         engines = source.shown_engines(name)
         rows = [row for row in of_study(source.claims, name) if row.setup == Setup.DEFAULTS]
         rows = [row for row in rows if row.counted and row.engine in engines]

@@ -15,7 +15,7 @@ from replication.report.charts.figure import file_of, name_of
 from replication.study import table as tables
 from replication.study.files import read_json
 from replication.study.setup import Setup
-from replication.study.study import Study
+from replication.study.study import PAPERS, Study
 from replication.study.table import AnyRow, Row, field_of, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts import verdict_table
@@ -79,10 +79,17 @@ class Source:
 
     @cached_property
     def studies(self) -> dict[str, Study]:
-        """The evaluated studies by id, sorted."""
+        """The evaluated studies by id: papers, then further works, each sorted."""
         names = {cell.study for cell in self.cells} | {claim.study for claim in self.claims}
         names |= {row["study"] for row in self.audit}
-        return {name: load_study_of(self.root, self.data, name) for name in sorted(names)}
+        found = {name: load_study_of(self.root, self.data, name) for name in sorted(names)}
+        return dict(sorted(found.items(), key=lambda item: item[1].group != PAPERS))
+
+    @cached_property
+    def papers(self) -> dict[str, Study]:
+        """The studies that the first page's answer is about: papers, or all if there is none."""
+        papers = {name: study for name, study in self.studies.items() if study.group == PAPERS}
+        return papers or self.studies
 
     @cached_property
     def parts(self) -> dict[str, dict[str, EngineCoverage]]:

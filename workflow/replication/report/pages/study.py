@@ -14,6 +14,7 @@ from replication.report.charts.data import (
     labels_of,
     level_label,
     order_in,
+    proper,
 )
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
@@ -314,6 +315,7 @@ def _tolerances(table: Table) -> list[str]:
     named = [(key.replace("_", " "), cell) for key, cell in (table.columns or {}).items()]
     if table.cell is not None:
         named.append((metric_label(table.cell.metric), table.cell))
+        named += [(proper(key), table.cell_of(key)) for key in table.tolerances]
     lines: dict[tuple[str, str], list[str]] = {}
     for name, cell in named:
         tolerance, unit = cell.tolerance, METRICS[cell.metric].unit
