@@ -101,9 +101,28 @@ def test_committed_notebooks_can_be_tried_and_have_outputs_of_no_machine(path):
     assert "papermill" not in text and not re.search(r"(/home/|/root/|/tmp/|/work/)", text)
     pictures = [o for o in outputs(path) if "image/png" in o.get("data", {})]
     assert pictures and all(o.metadata["image/png"]["alt"] for o in pictures)
-    # Formulas are readable without TeX; `$name` is a study's reference, and code.
-    prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
-    assert not re.findall(r"\$[^\s$`][^$`\n]*\$|\\[a-z]+", "\n".join(prose))
+
+
+def test_page_draws_formulas_without_scripts_and_leaves_code_alone(tmp_path):
+    prose = (
+        "The window is\n\n$$W^* = \\left(\\frac{0.91\\,c}{0.57\\,n}\\right)^{3/5}$$\n\n"
+        "if $p < 0.01$ & $n>1$, and `$queue` or `$rtt` are references.\n\n"
+        "> $\\sqrt{\\tfrac{3}{2p}}$ segments, $W \\text{ if } x$\n"
+    )
+    notebook = new_notebook(cells=[new_markdown_cell(prose)])
+    nbformat.write(notebook, tmp_path / "n.ipynb")
+    to_html(tmp_path / "n.ipynb", tmp_path / "page.html", "A run")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count('<math display="block">') == 1 and page.count("<math ") == 5
+    assert "<msup>" in page and "<msqrt>" in page and "&lt; 0.01" not in page
+    assert "<mo>&lt;</mo><mn>0.01</mn>" in page or "<mo>&#x0003C;</mo><mn>0.01</mn>" in page
+    assert "<code>$queue</code> or <code>$rtt</code>" in page
+    assert "<script" not in page and "://" not in page and "$p" not in page
+    for source in ("$\\left( W$", "$\\text{<script>x</script>}$", "$\\text{<b onclick='x'>x</b>}$"):
+        notebook.cells[0].source = source
+        nbformat.write(notebook, tmp_path / "n.ipynb")
+        with pytest.raises(InputError, match=r"formula .*: cannot be read .*; correct it"):
+            to_html(tmp_path / "n.ipynb", tmp_path / "page.html", "A run")
 
 
 def test_parameters_reach_the_notebook_and_outputs_are_deterministic_and_of_no_machine(

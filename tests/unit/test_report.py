@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import nbformat
 import pytest
+from markupsafe import Markup
 from pydantic import ValidationError
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages import shown as numbers
+from replication.report.pages.formulas import with_formulas
 from replication.report.render import PACKAGE, render
 from replication.study.errors import InputError
 from replication.study.study import CONFORMANCE, RESERVED, Study
@@ -335,3 +337,16 @@ def test_pages_are_built_for_assistive_technology(rendered):
 )
 def test_numbers_as_a_reader_sees_them(show, fields, shown):
     assert show(*fields).shown == shown
+
+
+def test_texts_for_readers_show_formulas_without_scripts():
+    shown = with_formulas(r"A tooth lasts \(\frac38 W^2\) packets if \(a < b\) & <b>.")
+    assert shown.count('<math display="inline">') == 2 and "<mfrac>" in shown
+    assert shown.startswith("A tooth lasts <math") and shown.endswith("</math> &amp; &lt;b&gt;.")
+    assert "http" not in shown
+    # Escaped already, as what a macro returns.
+    assert "<mo>&#x0003C;</mo>" in with_formulas(Markup(r"\(a &lt; b\)"))
+    for other in ("$queue, $rtt", 3, None, Markup("<b>")):
+        assert with_formulas(other) is other
+    with pytest.raises(InputError, match=r"formula .*: cannot be read"):
+        with_formulas(r"\(\left( W\)")

@@ -109,8 +109,9 @@ def to_html(notebook: Path, output: Path, whose: str) -> None:
 
 def page_of(document: NotebookNode, output: Path, whose: str, back: str = "../index.html") -> None:
     """Write a notebook as a page that leads back to a page, or to none."""
-    from nbconvert import HTMLExporter
     from nbconvert.preprocessors.sanitize import SanitizeHTML
+
+    from replication.report.notebooks.exporter import page_exporter
 
     for shown in _outputs(document):
         if "text/html" in shown.get("data", {}):
@@ -125,8 +126,7 @@ def page_of(document: NotebookNode, output: Path, whose: str, back: str = "../in
             cell.source = _QUOTED.sub(">", cell.source)
     for place, picture in pictures.items():
         _outputs(document)[place].data = {"image/svg+xml": picture}
-    exporter = HTMLExporter(template_name="notebook", extra_template_basedirs=[str(_TEMPLATES)])
-    exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
+    exporter = page_exporter(_TEMPLATES)
     prose = (cell.source for cell in document.cells if cell.cell_type == "markdown")
     titles = (found[1].strip() for source in prose if (found := re.match(r"#\s+(.+)", source)))
     resources = {"title": next(titles, output.stem), "whose": whose, "back": back}

@@ -26,6 +26,7 @@ from replication.report.charts.figure import Figure
 from replication.report.pages import shown
 from replication.report.pages.assumptions import plausible
 from replication.report.pages.causes import Causes
+from replication.report.pages.formulas import with_formulas
 from replication.report.pages.source import Source
 from replication.study.files import digest_of, write_text
 from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
@@ -87,6 +88,7 @@ def environment(source: Source) -> jinja2.Environment:
         extensions=[_Dense],
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=with_formulas,
         trim_blocks=True,
         lstrip_blocks=True,
     )
