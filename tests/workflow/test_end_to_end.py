@@ -10,7 +10,7 @@ import pytest
 
 from tests.workflow.project import QUICK, copy_project, jobs_in
 
-STUDIES = ("dzivhani", "kapadia", "liang_shen", "nishitha", "rfc9438", "saxena")
+STUDIES = ("dzivhani", "kapadia", "liang_shen", "nishitha", "rebbr", "rfc9438", "saxena")
 SIMULATE = {"simulate_batch", "simulate_heavy_batch"}
 ENGINES = ("ns3", "ns2", "linux")
 DATA = "data/reproduced"

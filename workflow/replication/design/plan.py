@@ -123,15 +123,16 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
     planned = {}
     for name, own in runs.items():
         study = studies[name]
+        setups = engines_by_setup(study, tier, list(named))
         features = "".join(one.to_json() for one in wanted_quantities(study))
         features += ",".join(digested_experiments(study))
         planned[name] = StudyPlan(
             original_engine=study.original_system.engine,
-            notebooks=notebook_names(study, list(named)),
+            notebooks=notebook_names(study, setups[Setup.DEFAULTS]),
             has_traces=has_traces(study),
             features=digest_of(features.encode())[:16],
             points=len({(run.experiment, run.point) for run in own}),
-            setups=engines_by_setup(study, tier, list(named)),
+            setups=setups,
             timer_hz=sorted({run.scenario.host.timer_hz for run in own if not run.refusal}),
             warnings=list(repeat_warnings(own)),
             batches=batch_runs(own, named, target_s),
