@@ -53,11 +53,13 @@ def table_figures(cells: pd.DataFrame, tables: Sequence[Table]) -> Iterator[Figu
         numbers = {*_VALUES, "accepted_low", "accepted_high"} & set(own)
         own = own.assign(**{name: own[name] * display.factor for name in numbers})
         panels = []
-        for name, part in own.groupby("table", sort=False):
-            table = by_id[str(name)]
-            panels.append((table_name(table.id, table.title), part.assign(label=_labels(part))))
+        for key, part in own.groupby("table", sort=False):
+            table = by_id[str(key)]
+            name = table_name(table.id, table.title)
+            said = name if name == table.title else f"{name}: {table.title}"
+            panels.append((said, part.assign(label=_labels(part))))
         title = f"published and measured on {own['engine'].iloc[0]}"
-        said = f"{panels[0][0]}: {display.words}" if len(panels) == 1 else display.label
+        said = f"{name}: {display.words}" if len(panels) == 1 else display.label
         title = f"{said}, {title}"
         keys = own[["table", "row", "column"]].itertuples(index=False, name=None)
         chart, words = _tables_chart(panels, display), _describe(panels, title, display)
@@ -83,12 +85,16 @@ def _tables_chart(panels: Sequence[tuple[str, pd.DataFrame]], display: Display) 
     title = display.title + (", logarithmic" if is_wide else "")
     shown = [name for name in (*_COLUMNS, "label") if name in every]
 
-    def panel(frame: pd.DataFrame) -> Drawing:
-        return _panel(frame[shown], display, alt.X(title=title, scale=scale), every["verdict"])
+    def panel(frame: pd.DataFrame, is_last: bool = True) -> Drawing:
+        x = alt.X(title=title if is_last else None, scale=scale)
+        return _panel(frame[shown], display, x, every["verdict"])
 
     if len(panels) == 1:
         return panel(panels[0][1])
-    drawn = [panel(frame).properties(title=draw.lines_of(name, _WIDTH)) for name, frame in panels]
+    drawn = [
+        panel(frame, place == len(panels)).properties(title=draw.lines_of(name, _WIDTH))
+        for place, (name, frame) in enumerate(panels, start=1)
+    ]
     return alt.vconcat(*drawn).resolve_scale(x="shared")
 
 
