@@ -12,7 +12,7 @@ import pytest
 from replication import lab
 from replication.engines.catalogue import ENGINES
 from replication.report.notebooks import live
-from replication.report.notebooks.collection import open_collection
+from replication.report.notebooks.collection import Collection, open_collection
 from replication.report.notebooks.live import LiveRun, differences_of, differences_table, run_live
 from replication.report.notebooks.names import find_project
 from replication.report.notebooks.queue import DEFAULTS, complete_queue
@@ -20,7 +20,7 @@ from replication.report.notebooks.session import study_in_brief
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import RELEASED_STUDIES, ROOT
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,12 @@ def test_plain_python_opens_results_and_shows_a_study_in_a_few_lines(tmp_path):
         cwd=tmp_path,
     )
     assert len(printed) < 1500 and "experiment delay" in printed
+
+
+def test_studies_are_those_of_the_results_and_any_study_can_be_read(collection, tmp_path):
+    assert collection.studies == RELEASED_STUDIES
+    without_results = Collection(ROOT, tmp_path)
+    assert not without_results.studies and without_results.study("saxena").id == "saxena"
 
 
 def test_a_study_in_brief_names_its_experiments_and_lists(collection):

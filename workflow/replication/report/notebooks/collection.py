@@ -62,8 +62,8 @@ class Collection:
 
     @property
     def studies(self) -> list[str]:
-        """The ids of all studies."""
-        return study_ids(self.root)
+        """The ids of the studies that these results have."""
+        return sorted(path.stem for path in (self.data / "design").glob("*.csv"))
 
     def study(self, study: str) -> Study:
         """Return a study: paper, experiments, parameters, claims."""
@@ -71,7 +71,7 @@ class Collection:
         return load_study_of(self.root, self.data, study)
 
     def _check(self, study: str) -> None:
-        check_name("study", study, self.studies, "`replication.studies`")
+        check_name("study", study, study_ids(self.root), "`replication.studies`")
 
     def experiment(self, study: str, experiment: str) -> Experiment:
         """Return an experiment of a study."""
