@@ -299,7 +299,7 @@ def test_a_long_run_says_how_long_and_leaves_nothing(monkeypatch):
 
 def test_a_stored_scenario_runs_as_it_is(collection):
     """`scenario` returns a JSON document, which `simulate` takes."""
-    program = ROOT / ENGINES["ns3"].program(ROOT, live._BUILT)
+    program = ROOT / ENGINES["ns3"].program(ROOT, live.BUILT)
     if not program.is_file():
         pytest.skip("ns3 is not built")
     document = dict(scenario_of(collection)) | {"duration_s": 3.0}

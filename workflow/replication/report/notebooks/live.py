@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: Runs that last longer show their progress.
 PATIENCE_S = 3.0
 #: Where engines are built, below the project's folder.
-_BUILT = Path("data/reproduced")
+BUILT = Path("data/reproduced")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def run_live(root: Path, scenario: Scenario | Mapping[str, Any], engine: str) ->
         tempfile.TemporaryDirectory(prefix="live-") as folder,
         _progress(f"{engine}: simulating {scenario.duration_s:g} s", expected_s),
     ):
-        _, tables = run_single(root, _BUILT, scenario, engine, Path(folder) / "run")
+        _, tables = run_single(root, BUILT, scenario, engine, Path(folder) / "run")
     facts = flow_facts({"": scenario.model_dump()}).drop(columns="scenario")
     flows, series = (
         tables[name].to_pandas().assign(engine=engine).merge(facts, on="flow", how="left")
