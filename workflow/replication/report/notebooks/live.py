@@ -90,7 +90,7 @@ def flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
 
 def can_run(root: Path, engine: str) -> bool:
     """Return whether `run_live` can start an engine on this machine."""
-    return is_built(root, _BUILT, engine)
+    return is_built(root, BUILT, engine)
 
 
 def run_live(root: Path, scenario: Scenario | Mapping[str, Any], engine: str) -> LiveRun:
