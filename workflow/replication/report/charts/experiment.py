@@ -23,6 +23,8 @@ _DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
 _MANY_FLOWS = 4
 #: Most charts of an experiment whose type defines none.
 _MOST_CHARTS = 4
+#: With more series than these, those of one level of the first factor share a panel.
+_MOST_PANELS = 8
 
 
 def figures_of(
@@ -171,6 +173,10 @@ class ExperimentCharts:
         else:
             values = sorted({float(value) for value in drawn["x"].dropna()})
             x = draw.axis_x(data.display_factor(self.axis).title, values)
+        if panels_by == "series" and len(order) > _MOST_PANELS:
+            panels_by = "panel"
+            firsts = [one["series"].str.partition(", ")[0] for one in (frame, marks)]
+            frame, marks = frame.assign(panel=firsts[0]), marks.assign(panel=firsts[1])
         if panels_by:
             panels, words = [], ""
             for name in order if panels_by == "series" else frame[panels_by].unique():

@@ -24,6 +24,8 @@ from replication.verdicts.wording import table_name, table_names, wording
 
 #: A published number with ours, as `_cells` makes it, or a table, as `_table` makes it.
 _View = dict[str, Any]
+#: A study with more printed numbers has its tables folded.
+_MOST_NUMBERS = 100
 
 
 def study_page(
@@ -82,6 +84,7 @@ def study_page(
         "primary": source.primary_engines[study.id],
         "failing": sum(tally.by_verdict[word] for tally in counted for word in failing),
         "experiments": experiments,
+        "folds_tables": sum(row.kind == "printed" for row in numbers) > _MOST_NUMBERS,
         "other_claims": [card for card in cards if card["claim"].id not in homes],
         "audit": of_study(source.findings, study.id),
         "checks": len(of_study(source.audit, study.id)),
