@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from replication.report.pages import study as study_view
 from replication.report.pages.page import environment
 from replication.report.pages.shown import answer, shade
 from replication.report.render import DICTIONARY
@@ -33,6 +34,16 @@ def test_the_table_has_the_papers_rows_and_columns(rendered):
         assert shown == pytest.approx(float(row["published"]) * 1e-6)
         assert row["verdict"] in cell.get_text() and cell.select("svg.icon")
         assert f"off-{shade(float(row['relative_deviation']))}" in cell["class"]
+
+
+@pytest.mark.parametrize(("most", "folded"), [(3, 0), (2, 1)])
+def test_the_tables_of_a_study_with_many_numbers_are_folded(project, monkeypatch, most, folded):
+    monkeypatch.setattr(study_view, "_MOST_NUMBERS", most)
+    project.add(example(project.world))
+    project.render("synthetic")
+    page = project.page("synthetic")
+    assert len(page.select("section.experiment details table.grid")) == folded
+    assert len(page.select("section.experiment table.grid")) == 1
 
 
 def test_a_table_shows_the_papers_own_number_and_its_factor(project):

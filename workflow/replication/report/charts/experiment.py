@@ -26,6 +26,8 @@ _MANY_FLOWS = 4
 _MOST_CHARTS = 4
 #: Width and height of one of several panels.
 _PANEL = (200, 165)
+#: With more series than these, those of one level of the first factor share a panel.
+_MOST_PANELS = 8
 
 
 def figures_of(
@@ -186,6 +188,10 @@ class ExperimentCharts:
             values = sorted({float(value) for value in drawn["x"].dropna()})
             title = data.display_factor(self.axis).title
             x = draw.axis_x(draw.lines_of(title, width), values)
+        if panels_by == "series" and len(order) > _MOST_PANELS:
+            panels_by = "panel"
+            firsts = [one["series"].str.partition(", ")[0] for one in (frame, marks)]
+            frame, marks = frame.assign(panel=firsts[0]), marks.assign(panel=firsts[1])
         if panels_by:
             panels, words = [], ""
             names = order if panels_by == "series" else list(frame[panels_by].unique())

@@ -37,6 +37,8 @@ from replication.verdicts.wording import table_name, table_names, wording
 
 #: A published number with ours, as `_cells` makes it, or a table, as `_table` makes it.
 _View = dict[str, Any]
+#: A study with more printed numbers has its tables folded.
+_MOST_NUMBERS = 100
 
 
 def study_page(
@@ -94,6 +96,7 @@ def study_page(
         "failing": _failing(answer["counted"]),
         "tested": sum(tally.tested for tally in answer["counted"].values()),
         "experiments": experiments,
+        "folds_tables": sum(row.kind == "printed" for row in numbers) > _MOST_NUMBERS,
         "other_claims": [card for card in cards if card["claim"].id not in homes],
         "audit": list(_audited(source, study)),
         "checks": len(of_study(source.audit, study.id)),
