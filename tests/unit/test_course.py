@@ -48,6 +48,9 @@ def project(tmp_path):
         solution(OPEN),
         new_markdown_cell("The end of a secret.", metadata={"tags": ["solution"]}),
     ]
+    for number, cell in enumerate(cells):
+        # A random id may contain the answer.
+        cell.id = f"cell{number}"
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "configs/studies").mkdir(parents=True)
     nbformat.write(new_notebook(cells=cells), tmp_path / "notebooks/lecture.ipynb")

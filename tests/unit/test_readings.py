@@ -104,7 +104,7 @@ def test_the_page_shows_each_claim_by_reading(project):
     page = soup(project.render("synthetic") / "synthetic~evidence.html")
     section = page.find("h2", id="readings").parent
     said = [item.get_text(" ", strip=True) for item in section.select("ul li")]
-    assert said[0].endswith("1 of 4 claims are reproduced.")
-    assert said[1].endswith("0 of 4 claims are reproduced.")
+    assert said[0].endswith("1 of 4 testable claims holds.")
+    assert said[1].endswith("0 of 4 testable claims hold.")
     first = section.select_one("tbody tr").get_text(" ", strip=True)
     assert first.startswith("value reproduced not reproduced")

@@ -255,7 +255,7 @@ def test_a_further_work_has_one_line_on_the_first_page_and_is_not_counted_in_its
     alone = soup(project.render("synthetic") / "index.html").select_one(".answer").get_text()
     assert answer == alone and "1 paper " in page.select_one(".lead").get_text()
     menu = [entry.get_text() for entry in page.select("header nav li")]
-    assert menu[:3] == ["Nobody", "Further works:", "Nobody"]
+    assert menu[:3] == ["Nobody (synthetic)", "Further works:", "Nobody (another)"]
     # Alone they are what the page is about.
     alone = soup(project.render("another") / "index.html")
     assert "1 of 3 printed numbers match" in alone.select_one(".answer").get_text()
