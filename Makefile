@@ -101,6 +101,8 @@ $(if $(filter-out $(MADE_FOR),$(CURDIR) $(LOCKED)),$(eval .PHONY: $(READY)))
 $(READY):
 	@$(RUN) $(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v g++ >/dev/null || \
 	  { echo "setup: Python 3.11 or newer with venv, or a C++ compiler, is missing: apt-get install python3-venv g++" >&2; exit 1; }
+	@[ "$$(uname -m)" = x86_64 ] || \
+	  echo "setup: the ns-3 wheel is for x86-64, and this is $$(uname -m): install ns-3 and give its folder, as in make report NS3_PREFIX=/usr" >&2
 	@[ "$(firstword $(MADE_FOR))" = "$(CURDIR)" ] || \
 	  { echo "setup: making the environment $(VENV)" >&2; rm -rf $(VENV); $(RUN) $(PYTHON) -m venv $(VENV); }
 	@rm -f $@; echo "setup: installing the locked packages" >&2
