@@ -21,6 +21,8 @@ _COLUMNS = ["study", "kind", "table", "row", "column", "row_label", "column_labe
 _COLUMNS += ["display_unit", "printed", *_VALUES, "accepted_low", "accepted_high"]
 _COLUMNS += ["n", "relative_deviation", "verdict"]
 _WIDTH = 380
+#: The width of a panel that stands beside others, and the characters of its longest label.
+_SMALL_WIDTH, _SHORT_LABEL = 220, 12
 _WORDS = list(map(str, Verdict))
 VERDICT_COLOURS = dict(
     zip(_WORDS, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True)
@@ -85,17 +87,22 @@ def _tables_chart(panels: Sequence[tuple[str, pd.DataFrame]], display: Display) 
     title = display.title + (", logarithmic" if is_wide else "")
     shown = [name for name in (*_COLUMNS, "label") if name in every]
 
-    def panel(frame: pd.DataFrame, is_last: bool = True) -> Drawing:
-        x = alt.X(title=title if is_last else None, scale=scale)
-        return _panel(frame[shown], display, x, every["verdict"])
+    # Panels with short labels stand side by side, as many as fit.
+    are_small = len(panels) > 1 and every["label"].map(len).max() <= _SHORT_LABEL
+    width = _SMALL_WIDTH if are_small else _WIDTH
+
+    def panel(frame: pd.DataFrame, has_title: bool = True) -> Drawing:
+        x = alt.X(title=draw.lines_of(title, width) if has_title else None, scale=scale)
+        return _panel(frame[shown], display, x, every["verdict"]).properties(width=width)
 
     if len(panels) == 1:
         return panel(panels[0][1])
     drawn = [
-        panel(frame, place == len(panels)).properties(title=draw.lines_of(name, _WIDTH))
+        panel(frame, are_small or place == len(panels)).properties(title=draw.lines_of(name, width))
         for place, (name, frame) in enumerate(panels, start=1)
     ]
-    return alt.vconcat(*drawn).resolve_scale(x="shared")
+    chart = alt.concat(*drawn, columns=3) if are_small else alt.vconcat(*drawn)
+    return chart.resolve_scale(x="shared")
 
 
 def _panel(frame: pd.DataFrame, display: Display, x: alt.X, verdicts: pd.Series) -> Drawing:
@@ -121,7 +128,7 @@ def _panel(frame: pd.DataFrame, display: Display, x: alt.X, verdicts: pd.Series)
         ticks = base.transform_filter("isValid(datum.explained)").mark_tick(color=draw.INK)
         layers.append(ticks.encode(x=at("explained"), tooltip=under))
     height = max(60, (6 + 14 * lines) * len(frame))
-    return alt.layer(*layers).properties(width=_WIDTH, height=height)
+    return alt.layer(*layers).properties(height=height)
 
 
 def _tooltip(display: Display) -> list[alt.Tooltip]:
