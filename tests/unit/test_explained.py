@@ -51,6 +51,10 @@ def share(before=2, after=3, error_before=0.2, error_after=0.1, cells=10):
     return {"cells": cells, "before": before, "after": after, **errors}
 
 
+def contradicted(by):
+    return {"causes": [cause("a", plausibility=by)], "contradicts": ["a"]}
+
+
 def judged(**changes):
     """Return a judgement that meets every condition, except for the changes."""
     found = {"score": "cells", "gain_bits": 30.0, "null_p": 0.05, "causes": PAYS, "contradicts": []}
@@ -67,7 +71,8 @@ def judged(**changes):
         ({"held_out": share(22, 23, 0.095, 0.143)}, "the median error goes from 9.5 % to 14.3 %."),
         ({"held_out": share(error_before=None, error_after=None)}, "matches go from 2 to 3 of 10."),
         ({"held_out": share(0, 0, None, None, cells=0)}, "nothing is held out."),
-        ({"contradicts": ["b"]}, "The paper's text contradicts it: b's title."),
+        (contradicted("contradicts the text"), "The paper's text contradicts it: a's title."),
+        (contradicted("contradicts the data"), "The authors' own data contradict it: a's title."),
     ],
 )
 def test_what_fails_one_condition_is_a_best_guess_that_names_it(change, said):

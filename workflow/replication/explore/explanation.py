@@ -19,7 +19,7 @@ from replication.explore.search import Search
 from replication.study.errors import InputError
 from replication.study.table import write_table
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import load_explanations
+from replication.verdicts.cause import AGAINST_DATA, load_explanations
 
 #: Files of the result and of its scenarios, which `replicate run` starts.
 NAME, SCENARIOS = "explanation.json", "explained_scenarios.json"
@@ -97,7 +97,7 @@ def failed_conditions(judged: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each condition of an explanation that a search's best fails.
 
     Every cause is worth two bits; shuffled data are rarely fitted as well; held-out matches do not
-    fall and the held-out error falls; no cause contradicts the paper's text.
+    fall and the held-out error falls; no cause contradicts the paper's text or its authors' data.
     """
     reasons = []
     if unpaid := [one["title"] for one in judged["causes"] if one["bits"] < PAYS_BITS]:
@@ -107,10 +107,13 @@ def failed_conditions(judged: Mapping[str, Any]) -> list[str]:
         reasons.append(f"A search over the same runs fits shuffled deviations as well ({p}).")
     if not _is_confirmed(judged["held_out"]):
         reasons.append(f"Held-out data do not confirm it: {_held_out_in_words(judged)}.")
-    if contradicting := [
-        one["title"] for one in judged["causes"] if one["cause"] in judged["contradicts"]
-    ]:
-        reasons.append(f"The paper's text contradicts it: {'; '.join(contradicting)}.")
+    contradicting = [one for one in judged["causes"] if one["cause"] in judged["contradicts"]]
+    against_data = [one["title"] for one in contradicting if one["plausibility"] == AGAINST_DATA]
+    against_text = [one["title"] for one in contradicting if one["plausibility"] != AGAINST_DATA]
+    if against_text:
+        reasons.append(f"The paper's text contradicts it: {'; '.join(against_text)}.")
+    if against_data:
+        reasons.append(f"The authors' own data contradict it: {'; '.join(against_data)}.")
     return reasons
 
 

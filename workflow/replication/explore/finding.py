@@ -60,8 +60,8 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], _Rows]:
     As in explanation.json: `gain_bits` is how much shorter it is than the defaults and `null_p` the
     probability of that by chance; `seen`, `held_out` and `repeated` have matches and errors before
     and after; `causes` has the bits that each saves and what matches without it (an exception for a
-    table is `cause@table`), `contradicts` those against the paper's text, and `suggested_by` whose
-    they are; `broken` has the claims that the paper's numbers hold and it does not; `impossible`
+    table is `cause@table`), `contradicts` those against the paper's text or its authors' data, and
+    `suggested_by` whose they are; `broken` has the claims that the paper's numbers hold and it does not; `impossible`
     has the printed numbers that break a bound, as the study reads them and under the explanation;
     `equally_good` fit as well without one of its causes.
     """
@@ -76,7 +76,7 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], _Rows]:
         "bits": round(best.bits, 3),
         "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
         "causes": causes,
-        "contradicts": [one["cause"] for one in causes if one["plausibility"] == CONTRADICTS],
+        "contradicts": [one["cause"] for one in causes if one["plausibility"] in CONTRADICTS],
         "suggested_by": list(dict.fromkeys(one["suggested_by"] for one in causes)),
         "equally_good": [
             {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}

@@ -133,9 +133,13 @@ class CauseLevel(Document):
 
 
 #: How well a cause agrees with what the paper and the tools say.
-Plausibility = Literal["printed", "tool default", "possible slip", "contradicts the text"]
-#: A cause of this plausibility is no part of an explanation.
-CONTRADICTS: Plausibility = "contradicts the text"
+Plausibility = Literal[
+    "printed", "tool default", "possible slip", "contradicts the text", "contradicts the data"
+]
+AGAINST_TEXT: Plausibility = "contradicts the text"
+AGAINST_DATA: Plausibility = "contradicts the data"
+#: A cause of such a plausibility is no part of an explanation.
+CONTRADICTS = (AGAINST_TEXT, AGAINST_DATA)
 
 
 class CauseRange(Range):
@@ -165,7 +169,8 @@ class Cause(Document):
     plausibility: Plausibility | None = None
     """printed: the paper says it somewhere; tool default: the paper does not say it, and the tools
     have it as a default or in an example; possible slip: the paper prints something else, perhaps
-    by a slip; contradicts the text: the paper says something else anywhere."""
+    by a slip; contradicts the text: the paper says something else anywhere; contradicts the data:
+    what its authors recorded shows something else."""
     evidence: Text | None = None
     """The place in the paper or in the tool's documentation that `plausibility` rests on."""
     added: Added
