@@ -29,13 +29,25 @@ def full_link(replicate, **_):
     return {"throughput_bps": 950000 * BELOW - 1e-7 * replicate}
 
 
-FLOWS = {"quill_buffer": full_link, "quill_shares": shares}
+def office(flow, **_):
+    """Rates 30 and 40 % above what is printed; the counts of packets are of something else."""
+    rate = {"first": 2.6e5, "fourth": 1.4e5}.get(flow, 1e5)
+    return {"throughput_bps": rate, "goodput_bps": rate, "packets_received": 2000}
 
 
-def collection(factory, *studies, alter=lambda text: text):
+QUILL = ("quill_buffer", "quill_shares")
+FLOWS = {"quill_buffer": full_link, "quill_shares": shares, "ponder_office": office}
+#: A change of a setting, after results of another study.
+SETTING = {"date": "2026-11-22", "title": "Budgets", "files": ["sensitivity.yaml"]}
+SETTING |= {"was": "Others had 900 s.", "now": "They have 800 s.", "why": "An hour is shared."}
+
+
+def collection(factory, *studies, alter=lambda text: text, **results):
     """Render studies of other people, run on ns-2 alone."""
     made = Project(World(factory.mktemp("world")), factory.mktemp("project"))
     made.provenance = PROVENANCE | {"engines": {"ns2": {"version": "2.35", "fingerprint": "f"}}}
+    changes = {"schema_version": 1, "changes": [SETTING]}
+    made.write("configs/changes.yaml", json.dumps(changes))
     for name in studies:
         made.write(
             f"configs/studies/{name}/study.yaml", alter((FILES / f"{name}.yaml").read_text())
@@ -43,14 +55,16 @@ def collection(factory, *studies, alter=lambda text: text):
         path = published_path(made.root, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(FILES / f"{name}.csv", path)
-        made.judge(load_study(made.root, name), path, flows=FLOWS[name], engines=("ns2",))
+        made.judge(
+            load_study(made.root, name), path, flows=FLOWS[name], engines=("ns2",), **results
+        )
     made.render(*studies)
     return made
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    return collection(tmp_path_factory, *FLOWS)
+    return collection(tmp_path_factory, *QUILL)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +72,13 @@ def one(tmp_path_factory):
     return collection(tmp_path_factory, "quill_buffer")
 
 
-@pytest.fixture(params=["one", "two"])
+@pytest.fixture(scope="module")
+def none(tmp_path_factory):
+    """One study of a single setting and run, of which nothing matches."""
+    return collection(tmp_path_factory, "ponder_office", replicates=1)
+
+
+@pytest.fixture(params=["one", "two", "none"])
 def either(request):
     return request.getfixturevalue(request.param)
 
@@ -93,7 +113,8 @@ def charts(project, study):
 #: Things that pages count.
 COUNTED = (
     *("paper", "stud(?:y|ies)", "claim", "number", "value", "run", "point", "flow", "change"),
-    *("scenario", "check", "finding", "statement", "difference", "replicate", "engine"),
+    *("packet", "segment", "part", "scenario", "check", "finding", "statement", "difference"),
+    *("replicate", "engine"),
     *("statistic", "trace", "experiment", "parameter", "entr(?:y|ies)", "table", "row", "series"),
 )
 NOUN = "|".join(COUNTED)
@@ -134,7 +155,7 @@ def test_the_rules_find_what_they_forbid():
 def test_no_page_has_words_that_are_true_of_our_studies_alone(either):
     ours = r"\b[Ff]ive\b|kapadia|nishitha|saxena|dzivhani|liang|raw samples|Linux kernel|testbed"
     ours += r"|both set-ups|simulators\b"
-    pages = ("index.html", "quill_shares.html", "quill_buffer.html")
+    pages = ("index.html", "quill_shares.html", "quill_buffer.html", "ponder_office.html")
     found = [(page, text) for page, text in sentences(either) if re.search(ours, text)]
     assert not [one for one in found if one[0] in pages]
 
@@ -259,3 +280,46 @@ def test_tables_open_in_a_spreadsheet(two):
                     assert not re.match(r"[=+@-](?![\d.]+(?:e-?\d+)?$)", field), (path.name, field)
     (row,) = [row for row in csv_rows(two.out / "data/claims.csv") if row["claim"] == "c2"]
     assert row["quote"] == "'@ 50 Mbit/s cubic is twice as fast"
+
+
+def test_none_is_said_where_nothing_matches(none):
+    matches = "0 of 2 printed numbers match and 0 of 2 testable claims hold."
+    assert text_of(none, "index", "h1 + p") == f"None do: with the documented defaults {matches}"
+
+
+def test_the_error_is_of_numbers_that_can_be_compared(none):
+    """The rates are 30 and 40 % too high, the counts of something else 300 and 1,900 %."""
+    short = text_of(none, "ponder_office", ".in-short")
+    assert "2 more cannot be tested" in short and "median error is 35 %" in short
+
+
+def test_changes_that_followed_results_of_other_studies_are_not_this_reports(none):
+    assert "after results were seen" not in text_of(none, "index")
+    assert "Nothing was changed" in text_of(none, "method", "section:has(#changes)")
+    said = text_of(none, "changes", ".answer")
+    assert "Nothing was changed after results of this report were seen." in said
+    assert "The changes below followed results of other studies." in said
+
+
+def test_a_column_whose_name_is_its_unit_names_it_once(none):
+    for page in ("ponder_office", "ponder_office~evidence"):
+        assert "packets (packets)" not in text_of(none, page)
+
+
+def test_the_evidence_of_one_setting_varies_nothing(none):
+    page = text_of(none, "ponder_office~evidence")
+    assert "Section 1. WAN link: 1 Mbit/s." in page
+    assert "Varied" not in page and "(varied)" not in page
+    assert "0 of 1 run" in page and "0 of 1 runs" not in page
+    assert "Repetitions: One run. " in page
+
+
+def test_flows_are_listed_unless_their_ends_are_numbered_alike(none):
+    page = text_of(none, "ponder_office~evidence")
+    assert "Reno: c1 to d1, c2 to d2, c3 to d2, c4 to d1" in page and "c1 … c4 (4)" in page
+
+
+def test_tolerances_and_charts_name_columns_and_totals_in_words(none):
+    page = text_of(none, "ponder_office~evidence")
+    assert "NewReno, packets: tolerance ±10 % of the published value" in page
+    assert "all, sum" not in page and "all flows, total" in page

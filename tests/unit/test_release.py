@@ -15,6 +15,7 @@ import pytest
 from replication.cli.main import app, find_scenario
 from replication.design.config import load_study
 from replication.report import release, render
+from replication.report.crate import write_crate
 from replication.report.manifest import (
     ARCHIVE,
     MANIFEST,
@@ -28,6 +29,7 @@ from replication.report.release import released_results
 from replication.report.render import _write_notebooks, make_release
 from replication.study.errors import InputError
 from replication.study.files import write_text
+from rocrate.rocrate import ROCrate
 from typer.testing import CliRunner
 
 from tests.unit.conftest import ROOT, World
@@ -46,6 +48,8 @@ def original(tmp_path_factory):
     shutil.copytree(project.data, data)
     provenance = json.loads((data / "provenance.json").read_text()) | {"studies": {"synthetic": {}}}
     write_text(data / "provenance.json", json.dumps(provenance))
+    for name in ("CITATION.cff", "Snakefile"):
+        shutil.copyfile(ROOT / name, project.root / name)
     return project.root
 
 
@@ -112,6 +116,30 @@ def test_of_archive_yaml_the_address_alone_may_change(made):
     for use in (check_release, release.fetch_results):
         with pytest.raises(InputError, match=r"data/release/archive.yaml \(changed\)"):
             use(made)
+
+
+def test_a_release_is_a_crate_of_a_workflow_run(made):
+    released = made / RELEASED
+    crate, written = ROCrate(released), json.loads((released / "provenance.json").read_text())
+    names = {path.relative_to(released).as_posix() for path in released.rglob("*")}
+    names = {name for name in names if (released / name).is_file()}
+    assert {entity.id for entity in crate.data_entities} == names - {"ro-crate-metadata.json"}
+    profiles = {entity.id for entity in crate.root_dataset["conformsTo"]}
+    assert "https://w3id.org/ro/wfrun/workflow/0.6" in profiles
+    (run,) = crate.root_dataset["mentions"]
+    assert run["instrument"].id == crate.mainEntity.id == "Snakefile"
+    assert run["endTime"] == crate.root_dataset["datePublished"] == written["written"]
+    results, inputs = ({entity.id for entity in run[key]} for key in ("result", "object"))
+    assert {"cells.csv", "claims.csv", "provenance.json"} <= results
+    assert inputs == {"#tier", "configs/studies/synthetic/study.yaml"}
+
+
+def test_the_crate_of_a_release_made_again_has_the_same_bytes(made):
+    path = made / RELEASED / "ro-crate-metadata.json"
+    before = path.read_bytes()
+    path.unlink()
+    write_crate(made, made / RELEASED)
+    assert path.read_bytes() == before
 
 
 def test_refreshed_notebooks_are_the_only_new_lines_of_the_manifest(made):

@@ -17,6 +17,8 @@ NOTEBOOK_PAGES = PAGES / "notebooks"
 #: Describes the archive of series.
 ARCHIVE = RELEASED / "archive.yaml"
 PROVENANCE = "provenance.json"
+#: Describes the release for programs that read RO-Crates, and the workflow, which a crate contains.
+CRATE, WORKFLOW = "ro-crate-metadata.json", "Snakefile"
 
 
 class Listing(NamedTuple):

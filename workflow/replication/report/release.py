@@ -28,9 +28,11 @@ from replication.design.input_hashes import code
 from replication.metrics.collect import series_files
 from replication.report.manifest import (
     ARCHIVE,
+    CRATE,
     MANIFEST,
     PROVENANCE,
     RELEASED,
+    WORKFLOW,
     lines_of,
     listing,
     require_unaltered,
@@ -68,7 +70,9 @@ PLAIN = (
 _MEMBER = re.compile(r"[a-z0-9][a-z0-9_.-]*/[a-z0-9][a-z0-9_.-]*\.parquet")
 _NOT_PACKED = "it is no archive that `make release` wrote"
 #: What is not copied when results are restored.
-_NOT_RESTORED = shutil.ignore_patterns("design", REGIONS, MANIFEST.name, ARCHIVE.name)
+_NOT_RESTORED = shutil.ignore_patterns(
+    "design", REGIONS, MANIFEST.name, ARCHIVE.name, CRATE, WORKFLOW
+)
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
 

@@ -277,6 +277,9 @@ def make_release(root: Path, data: Path) -> str:
 
     InputError: results are missing, or the release would be too large.
     """
+    # Only a release needs the library of crates.
+    from replication.report.crate import write_crate
+
     provenance = read_json(data / PROVENANCE)
     studies = sorted(path.stem for path in (data / "design").glob("*.csv"))
     archive = release.pack_series(root, data, studies)
@@ -293,6 +296,7 @@ def make_release(root: Path, data: Path) -> str:
         sizes = [_size_mb(released, RELEASED), _size_mb(pages, PAGES)]
         text = yaml.safe_dump(archive.model_dump(exclude_none=True), sort_keys=False)
         write_text(released / ARCHIVE.name, text)
+        write_crate(root, released)
     write_text(root / MANIFEST, manifest(root))
     tier, engines = provenance["tier"]["id"], ", ".join(provenance["engines"])
     return (

@@ -26,6 +26,8 @@ _MANY_FLOWS = 4
 _MOST_CHARTS = 4
 #: Width and height of one of several panels.
 _PANEL = (200, 165)
+#: What an aggregate of several flows or links is called.
+_TOTALS = {"sum": "total", "maximum": "largest", "minimum": "smallest"}
 #: With more series than these, those of one level of the first factor share a panel.
 _MOST_PANELS = 8
 
@@ -132,7 +134,9 @@ class ExperimentCharts:
                 flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
                 what, how = [*flows, *(wanted.links or ())], wanted.aggregate
                 # The index is in its label.
-                display = _named(wanted, *what, *([] if how in ("mean", "jain") else [how]))
+                named = ["all flows" if one == "all" else one for one in what]
+                totals = [] if how in ("mean", "jain") else [_TOTALS.get(how, how)]
+                display = _named(wanted, *named, *totals)
                 parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
                 panels_by = "series" if len(marks) else ""
                 yield from self._figure(parts, display, frame, marks, panels_by)

@@ -1,5 +1,6 @@
 """One run: a static picture over time, and its network as text."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
@@ -197,9 +198,15 @@ def _rate(link: Mapping[str, Any]) -> str:
 
 
 def _named(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) < 4 else f"{names[0]} … {names[-1]} ({len(names)})"
+    """Return names in full, or the first and last of many or of a numbered series."""
+    numbers = [set(re.findall(r"\d+", name)) for name in names]
+    is_series = all(len(one) == 1 for one in numbers)
+    if len(names) < 4 or (len(names) < 9 and not is_series):
+        return ", ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names)})"
 
 
 def _queue(document: Mapping[str, Any]) -> str:
     field = next(name for name in _LIMITS if document.get(name) is not None)
-    return f"{proper(document['kind'])} {document[field]:,} {_LIMITS[field]}"
+    limit, unit = document[field], _LIMITS[field]
+    return f"{proper(document['kind'])} {limit:,} {unit.removesuffix('s') if limit == 1 else unit}"

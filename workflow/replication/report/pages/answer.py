@@ -10,7 +10,7 @@ from replication.verdicts.verdict_table import ClaimRow, Tally, tallies
 
 #: Below these shares of what was tested a phrase answers whether the published results hold.
 _PHRASES = ((0.1, "Hardly any do"), (0.4, "Most do not"), (0.6, "About half do"), (0.9, "Most do"))
-_NEARLY_ALL, _ALL = "Nearly all do", "All do"
+_NEARLY_ALL, _ALL, _NONE = "Nearly all do", "All do", "None do"
 #: Reasons for which a claim is not testable although the runs were made as the paper wants.
 _HELD_BACK = (ReasonCode.ALTERNATIVES_CANNOT_DIFFER, ReasonCode.SETUP_FORCES_IT)
 
@@ -61,8 +61,8 @@ def _phrase(counted: Mapping[str, Tally]) -> str:
     if not tested:
         return ""
     held = sum(counted[what].by_verdict[Verdict.REPRODUCED] for what in ("printed", "claims"))
-    if held == tested:
-        return _ALL
+    if held in (0, tested):
+        return _ALL if held else _NONE
     return next((words for below, words in _PHRASES if held / tested < below), _NEARLY_ALL)
 
 

@@ -28,13 +28,20 @@ def parameter_tables(study: Study) -> dict[str, Any]:
 def _entries(study: Study) -> Iterator[tuple[str, str, str, str, Parameter | Factor]]:
     """Yield experiment (empty for all), name, value, unit, and the parameter or factor itself."""
     for name, parameter in study.parameters.items():
-        yield "", name, plain(parameter.value), parameter.unit, parameter
+        yield "", name, plain(parameter.value), _unit(parameter), parameter
     for experiment in study.experiments:
         for name, parameter in experiment.parameters.items():
-            yield experiment.title, name, plain(parameter.value), parameter.unit, parameter
+            yield experiment.title, name, plain(parameter.value), _unit(parameter), parameter
         for factor in experiment.factors:
-            name = f"{factor.label} (varied)"
+            name = f"{factor.label} (varied)" if len(factor.levels) > 1 else factor.label
             yield experiment.title, name, levels_in_brief(factor), unsaid_unit(factor), factor
+
+
+def _unit(parameter: Parameter) -> str:
+    """Return a parameter's unit, in the singular after 1."""
+    unit = parameter.unit
+    is_one = parameter.value == 1 and parameter.value is not True
+    return unit.removesuffix("s") if is_one and len(unit) > 2 else unit
 
 
 def plausible(tag: Assumed) -> str:

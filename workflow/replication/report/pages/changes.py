@@ -21,14 +21,16 @@ MOVES = ("up", "down", "stayed", "became testable", "no longer testable")
 def changes_page(root: Path, studies: Iterable[Study]) -> dict[str, Any]:
     """Return all that was changed after results were seen, as the pages show it.
 
-    `studies` are those of the report; regions and causes of other studies are left out.
+    `studies` are those of the report; regions and causes of other studies are left out. Settings
+    were changed after results of these studies only if one of them was changed as well.
     """
     every = list(studies)
     views = [changes_view(study) for study in every if study.changes]
     settings = load_settings_changes(root)
     regions = list(_changed_regions(root, [study.id for study in every]))
     causes = [(study, _added_causes(root, study.id)) for study in every]
-    total = sum(len(view["changes"]) for view in views) + len(settings)
+    own = sum(len(view["changes"]) for view in views)
+    shared = len(settings) + sum(len(changed) for _, changed in regions)
     moves: Counter[str] = Counter()
     for view in views:
         moves.update(view["moves"])
@@ -38,7 +40,7 @@ def changes_page(root: Path, studies: Iterable[Study]) -> dict[str, Any]:
         "regions": regions,
         "causes": [one for one in causes if one[1]],
         "moves": {way: moves[way] for way in MOVES},
-        "total": total + sum(len(changed) for _, changed in regions),
+        "total": own + shared if own else 0,
     }
 
 

@@ -9,7 +9,7 @@ from replication.metrics.metric_model import display_unit as unit_of
 from replication.report.charts.data import digits
 from replication.study.setup import Setup
 from replication.study.table import written
-from replication.study.verdict import Verdict
+from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.verdict_table import CellRow, ClaimRow, tallies
 from replication.verdicts.wording import figure
 
@@ -120,11 +120,16 @@ def answer(cells: Sequence[CellRow], claims: Iterable[ClaimRow]) -> dict[str, An
     """Return the counts of numbers and claims, and the errors of numbers, for `parts.html`.
 
     An error is the median absolute deviation of our values, and how many of those that `fail` are
-    too high or too low; None where nothing was measured.
+    too high or too low; None where nothing was measured. Numbers that measure something else than
+    ours have no error.
     """
     errors: dict[str, Any] = {}
     for kind in ("printed", "trace"):
-        own = [(parse(row.relative_deviation), row.verdict) for row in cells if row.kind == kind]
+        own = [
+            (parse(row.relative_deviation), row.verdict)
+            for row in cells
+            if row.kind == kind and row.reason_code != ReasonCode.PAPER_GIVES_TOO_LITTLE
+        ]
         known = [(deviation, verdict) for deviation, verdict in own if deviation is not None]
         failing = [deviation for deviation, verdict in known if verdict in FAILING]
         above = sum(deviation > 0 for deviation in failing)

@@ -206,7 +206,8 @@ def _measured(study: Study, claim: Claim, row: ClaimRow) -> str:
     if len(tests := claim.tests()) > 1:
         # "1 of 2 parts is reproduced", without those that cannot fail.
         counted = row.reasons[0].partition(" parts")[0]
-        return f"{counted} parts hold"
+        parts = "part" if counted.endswith(" of 1") else "parts"
+        return f"{counted} {parts} {'holds' if counted.startswith('1 ') else 'hold'}"
     return f"measured {wording(study, tests[0]).value(value)}"
 
 
@@ -249,7 +250,7 @@ def _grid(cells: Sequence[_View], place: Callable[[str, str], tuple[int, int]]) 
     rows = dict.fromkeys((cell["row"].row, cell["row"].row_label) for cell in cells)
     return {
         "columns": [
-            (label, next(iter(one)) if len(one) == 1 else "")
+            (label, next(iter(one - {label})) if len(one) == 1 and one != {label} else "")
             for (_, label), one in zip(columns, units, strict=True)
         ],
         # None where the paper prints no number.
@@ -315,7 +316,8 @@ def _shared(rows: Sequence[CellRow]) -> list[str]:
 
 def _tolerances(table: Table) -> list[str]:
     """Return each preset tolerance of a table with its reason and the columns it applies to."""
-    named = [(key.replace("_", " "), cell) for key, cell in (table.columns or {}).items()]
+    columns = (table.columns or {}).items()
+    named = [(cell.label or proper(key.replace("_", " ")), cell) for key, cell in columns]
     if table.cell is not None:
         named.append((metric_label(table.cell.metric), table.cell))
         named += [(proper(key), table.cell_of(key)) for key in table.tolerances]
