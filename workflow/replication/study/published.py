@@ -246,7 +246,7 @@ class Cell(Measured):
 
     factor: Annotated[float, Field(gt=0)] = 1.0
     """Factor from the number to the metric: 0.5 for a printed round trip and a metric of one
-    direction, 8 for bytes."""
+    direction, 8 for a number in bytes/s whose metric is in bit/s."""
     over_runs: Literal["mean", "standard_deviation"] = "mean"
     """Whether the number is the `mean` of the runs or their `standard_deviation` (n - 1), which
     needs three replicates."""

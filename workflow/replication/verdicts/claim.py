@@ -139,7 +139,7 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     codes = [part.reason_code for part in judged if part.reason_code and not decided]
     return Judgement(
         statistic="share of the parts that are reproduced",
-        margin=f"all {len(judged)} parts",
+        margin={1: "the part", 2: "both parts"}.get(len(judged), f"all {len(judged)} parts"),
         verdict=verdict,
         reasons=[counted, *(f"({', '.join(of)}) {reason}" for reason, of in numbers.items())],
         reason_code=next(iter(codes), ""),
