@@ -41,7 +41,8 @@ def _unit(parameter: Parameter) -> str:
     """Return a parameter's unit, in the singular after 1."""
     unit = parameter.unit
     is_one = parameter.value == 1 and parameter.value is not True
-    return unit.removesuffix("s") if is_one and len(unit) > 2 else unit
+    is_word = unit.isalpha() and len(unit) > 2
+    return unit.removesuffix("s") if is_one and is_word else unit
 
 
 def plausible(tag: Assumed) -> str:
