@@ -152,8 +152,8 @@ def test_pages_fold_solutions(project):
 def test_the_projects_own_course_is_whole(tmp_path):
     for name in ("notebooks", "configs/studies"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    # Each lecture and seminar has two exercises that a student can check, but the one on regions.
-    assert write_course(tmp_path).startswith("reports/course: 30 exercises, 30 with a check")
+    # Each lecture and seminar has two exercises that a student can check.
+    assert write_course(tmp_path).startswith("reports/course: 32 exercises, 32 with a check")
     names = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert names == {path.name for path in (tmp_path / COURSE).glob("*.ipynb")}
     text = "".join(path.read_text() for path in (tmp_path / COURSE).glob("*.ipynb"))
