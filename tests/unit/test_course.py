@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from replication import lab
-from replication.report.notebooks.course import COURSE, LECTURER, SECTION, write_course
+from replication.report.notebooks.course import COURSE, LECTURER, SECTION, SYLLABUS, write_course
 from replication.report.notebooks.exercise import SEALS, Answer, answer_of, check, is_right, seal
 from replication.report.notebooks.notebook import to_html
 from replication.study.errors import InputError
@@ -54,7 +54,8 @@ def project(tmp_path):
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "configs/studies").mkdir(parents=True)
     nbformat.write(new_notebook(cells=cells), tmp_path / "notebooks/lecture.ipynb")
-    readme = f"# Notebooks\n\n{SECTION}\n\nBring a clock.\n\n## Later\n\nNot for lecturers.\n"
+    readme = f"# Notebooks\n\n{SYLLABUS}\n\n1. [`lecture`](lecture.ipynb)\n\n"
+    readme += f"{SECTION}\n\nBring a clock.\n\n## Later\n\nNot for lecturers.\n"
     (tmp_path / "notebooks/README.md").write_text(readme)
     return tmp_path
 
@@ -126,14 +127,15 @@ def test_students_get_checks_instead_of_solutions(project, monkeypatch):
         check("lecture.1", 43)
 
 
-def test_the_lecturers_page_has_its_section_and_all_answers(project):
+def test_the_lecturers_page_has_the_syllabus_its_section_and_all_answers(project):
     write_course(project)
     page = (project / COURSE / LECTURER).read_text()
     assert "Bring a clock." in page and "Not for lecturers" not in page
     assert "<code>first_loss</code> = 43" in page and "to be discussed" in page
+    assert "<code>lecture</code>" in page and "lecture.ipynb" not in page
     assert "Back to the report" not in page and "<script" not in page
     (project / "notebooks/README.md").write_text("# Notebooks\n")
-    with pytest.raises(InputError, match="has no section '## For lecturers'; add it"):
+    with pytest.raises(InputError, match="has no section '## The course'; add it"):
         write_course(project)
     # The last course stays.
     assert (project / COURSE / LECTURER).is_file()
@@ -150,12 +152,15 @@ def test_pages_fold_solutions(project):
 def test_the_projects_own_course_is_whole(tmp_path):
     for name in ("notebooks", "configs/studies"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    write_course(tmp_path)
+    # Each lecture and seminar has two exercises that a student can check.
+    assert write_course(tmp_path).startswith("reports/course: 32 exercises, 32 with a check")
     names = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert names == {path.name for path in (tmp_path / COURSE).glob("*.ipynb")}
     text = "".join(path.read_text() for path in (tmp_path / COURSE).glob("*.ipynb"))
     assert "Solution</summary>" not in text and '"solution"' not in text
     page = (tmp_path / COURSE / LECTURER).read_text()
-    # Every lecture has its place in the order, but that on any study.
-    stems = {name.removesuffix(".ipynb") for name in names} - {"any_study"}
-    assert all(f"<code>{stem}</code>" in page for stem in stems)
+    # Every lecture has its place in the order, and answers follow that.
+    stems = {name.removesuffix(".ipynb") for name in names}
+    assert len(stems) == 16 and all(f"<code>{stem}</code>" in page for stem in stems)
+    first, last = page.index("start_here.1"), page.index("any_study.2")
+    assert first < page.index("bdp_jain.1") < page.index("bbr.1") < page.index("ecn.1") < last

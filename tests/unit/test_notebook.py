@@ -71,6 +71,8 @@ def test_there_is_a_notebook_for_every_kind_with_its_parameters():
     # The sensitivity analysis and its notebook have a separate target.
     of_studies = [*WRITTEN_FOR, ANY_STUDY, "engines", "trace_comparison", SENSITIVITY]
     guides = ["start_here", "your_paper", "regions"]
+    # Lectures without a study of their own.
+    guides += ["bbr", "ecn"]
     assert [path.stem for path in NOTEBOOKS] == sorted([*of_studies, *guides])
     for path in NOTEBOOKS:
         names = inspect_notebook(str(path))

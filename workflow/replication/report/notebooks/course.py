@@ -14,18 +14,21 @@ from replication.report.release import replacing
 from replication.study.errors import InputError
 from replication.study.files import digest_of, read_text, write_text
 
-#: The lecturer's text is this section of notebooks/README.md.
-SECTION = "## For lecturers"
+#: The lecturer's text is these sections of notebooks/README.md; the first has all lectures in
+#: order.
+SYLLABUS, SECTION = "## The course", "## For lecturers"
 LECTURER = "lecturer.html"
 _WITHOUT_CHECK = "*No check: discuss your answer.*"
 #: A solution in the prose of a lecture.
+#: A link to a notebook, which has no page in the course.
+_LINKED = re.compile(r"\[(`\w+`)\]\(\w+\.ipynb\)")
 _FOLDED = re.compile(r"<details><summary>Solution</summary>.*?</details>\s*", re.DOTALL)
 
 
 def write_course(root: Path) -> str:
     """Write the course of the project in `root`; return a line on what it has.
 
-    InputError: notebooks/README.md has no section for lecturers.
+    InputError: notebooks/README.md lacks a section for lecturers.
     """
     with replacing(root / COURSE) as folder:
         answers: dict[str, Answer | None] = {}
@@ -75,14 +78,23 @@ def _check_cell(exercise: str, answer: Answer | None) -> NotebookNode:
 
 
 def lecturers_text(readme: str, answers: dict[str, Answer | None]) -> str:
-    """Return the text of the lecturer's page: the section of the README, and all answers."""
-    _, found, rest = readme.partition(f"{SECTION}\n")
-    if not found:
-        raise InputError(f"notebooks/README.md: has no section {SECTION!r}; add it")
-    section = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
-    rows = [_row(name, answer) for name, answer in answers.items()]
+    """Return the text of the lecturer's page: sections of the README, and all answers in order."""
+    syllabus, section = (_section(readme, title) for title in (SYLLABUS, SECTION))
+    order = re.findall(r"`(\w+)`", syllabus)
+    place = {name: order.index(name) for name in order}
+    names = sorted(answers, key=lambda name: place.get(name.split(".")[0], len(order)))
+    rows = [_row(name, answers[name]) for name in names]
     table = "\n".join(["| exercise | answer | tolerance | hint |", "|---|---|---|---|", *rows])
-    return f"# The course\n\n{section}\n\n## Answers\n\n{table}\n"
+    return f"# The course\n\n{syllabus}\n\n{SECTION}\n\n{section}\n\n## Answers\n\n{table}\n"
+
+
+def _section(readme: str, title: str) -> str:
+    """Return a section of the README without links to notebooks."""
+    _, found, rest = readme.partition(f"{title}\n")
+    if not found:
+        raise InputError(f"notebooks/README.md: has no section {title!r}; add it")
+    section = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
+    return _LINKED.sub(r"\1", section)
 
 
 def _row(exercise: str, answer: Answer | None) -> str:
