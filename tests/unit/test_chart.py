@@ -32,6 +32,7 @@ from replication.report.charts.data import (
 )
 from replication.report.charts.experiment import ExperimentCharts, figures_of
 from replication.report.charts.figure import INK, axis_x, file_of, name_of, to_png, wrapped
+from replication.report.charts.lines import line_ends, lines_panel, spread, y_scale
 from replication.report.charts.run import topology_lines
 from replication.report.charts.time import trace_figures
 from replication.report.pages.evidence import figures_of_traces, trace_section
@@ -80,6 +81,12 @@ def marks(node, key="mark"):
             yield from marks(item, key)
 
 
+def labels(figure, key):
+    """One field of every label of a figure; labels are not in its data."""
+    parts = [part["data"] for part in marks(figure.specification, "data")]
+    return [row[key] for data in parts for row in data.get("values", []) if key in row]
+
+
 @pytest.mark.parametrize(("study", "experiment"), EXPERIMENTS)
 def test_figures_are_small_described_without_hosts_and_say_units(study, experiment):
     found = figures(study, experiment)
@@ -93,8 +100,9 @@ def test_figures_are_small_described_without_hosts_and_say_units(study, experime
         assert figure.id.startswith(f"{study}~{experiment}~")
         parts = list(marks(specification, "encoding"))
         axes = [part["encoding"].get(channel, {}) for part in parts for channel in ("x", "y")]
-        # Of panels one below the other the last has the title.
-        titles = [axis["title"] for axis in axes if axis.get("type") == "quantitative"]
+        # Of panels one below the other the last has the title; those side by side share one.
+        titles = [axis.get("title") for axis in axes if axis.get("type") == "quantitative"]
+        titles += [specification["title"]["text"]] if "title" in specification else []
         titles = [title for title in titles if title]
         numeric = [title if isinstance(title, str) else " ".join(title) for title in titles]
         assert numeric and not any("(1)" in title for title in numeric), figure.id
@@ -203,8 +211,13 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
                 assert node["mark"]["filled"] is False
                 # Layers of the same data have them from the panel around them.
                 data, name = specification["datasets"], node.get("data", {}).get("name")
+                if name and name not in data:
+                    continue  # the symbol of a name
                 rows = data[name] if name else itertools.chain(*data.values())
-                found |= {row.get("value", row.get("published")) for row in rows}
+                # Of rates that are drawn as a share, the share is in the data.
+                for row in rows:
+                    value = row.get("value", row.get("published"))
+                    found.add(None if value is None else value * row.get("share", 1))
     published = pd.read_csv(ROOT / "data" / "published" / f"{study}.csv", dtype={"table": str})
     is_wanted = (published["table"] == table) & published["column"].str.contains(column)
     wanted = published.loc[is_wanted, "value"]
@@ -349,7 +362,9 @@ def test_every_number_of_the_table_is_on_the_page(source):
     assert {name for name, _, _ in view["traces"]} == set(ours["trace"])
     found = figures_of_traces(source, load_study(ROOT, "kapadia"))
     homes = ours.drop_duplicates("trace").groupby("experiment")["trace"].agg(set).to_dict()
-    assert {name: set(drawn(figure)["trace"]) for name, (figure,) in found.items()} == homes
+    assert {
+        name: set(drawn(figure)["trace"].dropna()) for name, (figure,) in found.items()
+    } == homes
 
 
 def test_the_page_says_what_was_not_there(source):
@@ -387,3 +402,105 @@ def test_the_published_window_is_drawn_in_ink_with_one_engine():
     assert (scale["domain"], scale["range"][0]) == (["Published", "ns3"], INK)
     assert set(drawn(figure)["source"]) == {"Published", "ns3"}
     assert set(drawn(figure)["flow"]) == {"flow1"} and len(drawn(figure)) <= 2000
+
+
+# -- lines, their names and their shares ---------------------------------------------------------
+
+X = axis_x("Rate (Mbit/s)", [1.0, 2.0])
+
+
+def line_points(**values):
+    """Points of lines at 1 and 2, by series."""
+    rows = [
+        {"series": name, "x": float(x), "mean": mean, "value": mean, "low": math.nan}
+        for name, means in values.items()
+        for x, mean in enumerate(means, start=1)
+    ]
+    return pd.DataFrame(rows).assign(high=math.nan, n=1, printed="", source="")
+
+
+NOTHING = line_points(any=[1.0]).iloc[:0]
+
+
+def test_lines_are_named_where_they_end_from_top_to_bottom():
+    frame = line_points(low=[1.0, 2.0], high=[3.0, 9.0])
+    names = [(end.name, end.is_ours) for end in line_ends(frame, ["low", "high"], NOTHING, X)]
+    assert names == [("high", True), ("low", True)]
+    # Of several series, published lines are named, too.
+    ends = line_ends(frame, ["low", "high"], frame.assign(value=5.0), X)
+    assert [end.name for end in ends if not end.is_ours] == ["low,\npublished", "high,\npublished"]
+
+
+def test_lines_that_meet_have_names_that_do_not_cover_each_other():
+    frame = line_points(a=[5.0, 1.0], b=[4.0, 1.0], c=[3.0, 1.0])
+    ends = line_ends(frame, ["c", "b", "a"], NOTHING, X)
+    assert [end.name for end in ends] == ["a", "b", "c"]
+    gaps = np.diff([end.y for end in ends])
+    assert (gaps >= 13).all() and ends[0].y > 0 and ends[-1].y < 260
+
+
+@given(st.lists(st.tuples(st.floats(0, 260), st.integers(1, 2)), min_size=1, max_size=6))
+def test_spread_labels_keep_their_order_and_stay_in_the_plot(labels):
+    labels = sorted(labels)
+    middles = spread(labels, 260)
+    halves = [13 * lines / 2 for _, lines in labels]
+    edges = [(y - half, y + half) for y, half in zip(middles, halves, strict=True)]
+    assert edges[0][0] >= -1e-9 and edges[-1][1] <= 260 + 1e-9
+    for (_, above), (below, _) in itertools.pairwise(edges):
+        assert below >= above - 1e-9
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        line_points(**{"a name that takes more than two lines of text": [1.0, 2.0]}),
+        line_points(**{f"flow {number}": [1.0, 2.0] for number in range(7)}),
+        line_points(a=[1.0, 2.0], b=[1.0]),
+    ],
+)
+def test_lines_have_a_legend_where_their_names_do_not_fit(frame):
+    order = list(dict.fromkeys(frame["series"]))
+    assert not line_ends(frame, order, NOTHING, X)
+    chart = lines_panel(frame, order, X, Display("Rate", "Mbit/s", 1.0), NOTHING)
+    layers = chart.to_dict(validate=False)["layer"]
+    legends = [layer["encoding"]["color"]["legend"] for layer in layers]
+    assert all(legend["orient"] == "top" for legend in legends)
+
+
+def test_dashes_of_lines_do_not_break_the_symbols_of_their_legend():
+    frame = line_points(a=[1.0, 2.0], b=[2.0, 2.0])
+    size, scale = (200, 100), y_scale(frame, NOTHING, X)
+    chart = lines_panel(frame, ["a", "b"], X, Display("Rate", "", 1.0), NOTHING, size, 200, scale)
+    assert chart.to_dict(validate=False)["resolve"]["scale"]["strokeDash"] == "independent"
+
+
+def test_rates_over_decades_are_drawn_as_shares_of_the_link_in_one_plot():
+    (figure, *_) = figures("saxena", "bandwidth")
+    assert "divided by half the link's rate" in figure.title
+    assert "layer" in figure.specification and "concat" not in figure.specification
+    data = drawn(figure)
+    means = data.dropna(subset="mean")
+    assert means["mean"].between(0.5, 1.2).all() and len(means) == 27
+    # The share is of the link of this point: 100 to 10,000 "KB", read as kbit/s, for two flows.
+    assert np.allclose(means["share"], means["x"] / 1000 / 2)
+    names = {"NewReno", "NewReno,\npublished", "HighSpeed,\npublished"}
+    assert names <= set(labels(figure, "name"))
+    assert len(figure.published) == 27
+
+
+def test_rates_of_one_link_keep_their_unit():
+    assert all("divided" not in figure.title for figure in figures("saxena", "delay"))
+
+
+def test_flows_of_every_pair_are_in_one_order_with_their_values():
+    figure = next(one for one in figures("kapadia", "pairs") if one.id.endswith("~shares"))
+    rows = drawn(figure).dropna(subset="words")
+    by_pair = {pair: list(own["series"]) for pair, own in rows.groupby("condition")}
+    encodings = [part["encoding"] for part in marks(figure.specification, "encoding")]
+    order = next(part["color"]["scale"]["domain"] for part in encodings if "color" in part)
+    assert len(by_pair) >= 3 and "Reno" in order
+    for own in by_pair.values():
+        places = [order.index(name) for name in own]
+        assert len(own) == 2 and places == sorted(places)
+    published = rows.dropna(subset="value")
+    assert len(published) and published["words"].str.contains(", published ").all()
