@@ -20,7 +20,7 @@ from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study
 from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples
-from replication.report.charts.cells import ratio_figure, table_figures
+from replication.report.charts.cells import FLOOR, own_words, ratio_figure, table_figures
 from replication.report.charts.data import (
     Display,
     PublishedValue,
@@ -244,6 +244,25 @@ def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
     both = ours.merge(cells, on=keys, suffixes=("", "_cell"))
     assert np.allclose(both["ratio"], both["reproduced_mean"] / both["published"], atol=1e-4)
     assert data["shown"].between(1 / 16, 16).all()
+
+
+def test_ratios_beyond_the_axis_are_arrows_and_the_furthest_of_a_row_has_its_value():
+    cells = read_judged(DATA, "saxena", "cells").query("engine == 'ns3' and table == 'II'")
+    published = cells["published"].tolist()
+    measured = [40 * published[0], 20 * published[1], published[2] / 27, 0.0, *published[4:]]
+    cells = cells.assign(reproduced_mean=measured)
+    figure = ratio_figure(cells, {"saxena": load_study(ROOT, "saxena")}, {"saxena": "saxena"})
+    data = drawn(figure).dropna(subset="layer")
+    beyond = data[data["beyond"] != ""]
+    assert list(beyond["beyond"]) == ["right", "right", "left", "left"]
+    assert list(beyond["edge"]) == ["40", "", "", "0"]
+    arrows = {
+        part["mark"]["shape"]
+        for part in marks(figure.specification)
+        if str(part["mark"].get("shape")).startswith("triangle")
+    }
+    assert arrows == {"triangle-left", "triangle-right"}
+    assert "4 marks lie beyond a factor of 16" in figure.description
 
 
 def test_tolerance_in_the_chart_is_that_of_the_verdict():
@@ -504,3 +523,32 @@ def test_flows_of_every_pair_are_in_one_order_with_their_values():
         assert len(own) == 2 and places == sorted(places)
     published = rows.dropna(subset="value")
     assert len(published) and published["words"].str.contains(", published ").all()
+
+
+# -- tables with the same rows -------------------------------------------------------------------
+
+
+def test_tables_with_the_same_rows_have_a_panel_for_each_row_and_the_least_delay():
+    figure = next(one for one in figures("nishitha", "homogeneous") if "delay" in one.id)
+    panels = figure.specification["concat"]
+    assert [panel["title"] for panel in panels] == [
+        "Ethernet / Ethernet",
+        "Ethernet / Fast Ethernet",
+        "Fast Ethernet / Fast Ethernet",
+        "Fast Ethernet / Ethernet",
+    ]
+    data = drawn(figure)
+    assert set(data["label"]) == {"Reno", "Vegas", "SACK", "Tahoe", "New Reno"}
+    # 50 ms of the bottleneck, and 10 or 1 ms on either side.
+    assert set(data["floor"].round(6)) == {70.0, 61.0, 52.0}
+    assert (data["published"] < data["floor"]).sum() == 4
+    assert "4 of 20 published values are below it" in figure.description
+    assert FLOOR in json.dumps(figure.specification)
+    rate = next(one for one in figures("nishitha", "homogeneous") if "throughput" in one.id)
+    assert "floor" not in drawn(rate)
+
+
+def test_own_words_are_those_that_titles_do_not_share():
+    assert own_words(["Rates of Reno", "Rates of New Reno"]) == ["", "New"]
+    assert own_words(["Rates, A", "Rates, B"]) == ["A", "B"]
+    assert own_words(["Same", "Same"]) == ["", ""]

@@ -1,5 +1,6 @@
 """Charts of a study: the figures of each type of experiment, and charts against a factor."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -19,6 +20,8 @@ from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
 from replication.study.published import Table
 from replication.study.study import Experiment, Study
+from replication.verdicts.audit import DELAYS
+from replication.verdicts.bound import stated_points
 from replication.verdicts.wording import flow_in_words
 
 _SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
@@ -338,7 +341,24 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     if not parts:
         return []
     numbers = pd.concat(parts)
+    floors = [_least_delay_s(study, row) for row in numbers["quantities"]]
+    if not all(map(math.isnan, floors)):
+        numbers = numbers.assign(floor=floors)
     return draw.with_prefix(list(table_figures(numbers, shown)), experiment.id)
+
+
+def _least_delay_s(study: Study, quantities: Sequence[str]) -> float:
+    """Return the propagation delay below which no delay of a number can be; NaN for no delay."""
+    if not len(quantities):
+        return math.nan
+    wanted = Quantity.model_validate_json(quantities[0])
+    if wanted.metric not in DELAYS:
+        return math.nan
+    delays_s = []
+    for point in stated_points(study, wanted.experiment, wanted.where):
+        for flow in point.flows(wanted.flows):
+            delays_s.append(point.delay_s(flow, strict=True))
+    return min(delays_s, default=math.nan)
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
