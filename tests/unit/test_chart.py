@@ -31,7 +31,7 @@ from replication.report.charts.data import (
     read_judged,
 )
 from replication.report.charts.experiment import ExperimentCharts, figures_of
-from replication.report.charts.figure import INK, axis_x, file_of, name_of, to_png, wrapped
+from replication.report.charts.figure import axis_x, file_of, name_of, to_png, wrapped
 from replication.report.charts.lines import line_ends, lines_panel, spread, y_scale
 from replication.report.charts.run import topology_lines
 from replication.report.charts.time import trace_figures
@@ -414,13 +414,29 @@ def windows(sources, samples=220):
     return pd.DataFrame(rows, columns=names)
 
 
-def test_the_published_window_is_drawn_in_ink_with_one_engine():
-    (figure,) = trace_figures(windows(["published", "linux", "ns3"]), ["reno"], "ns3")
-    (line,) = figure.specification["concat"]
-    scale = line["encoding"]["color"]["scale"]
-    assert (scale["domain"], scale["range"][0]) == (["Published", "ns3"], INK)
-    assert set(drawn(figure)["source"]) == {"Published", "ns3"}
-    assert set(drawn(figure)["flow"]) == {"flow1"} and len(drawn(figure)) <= 2000
+def test_all_flows_of_a_trace_are_drawn_published_next_to_one_engine():
+    found = windows(["published", "linux", "ns3"])
+    (figure,) = trace_figures(found, ["reno"], "ns3", {"reno": 23.3})
+    assert [panel["title"] for panel in figure.specification["concat"]] == [
+        "Reno, published",
+        "Reno, ns3",
+    ]
+    shown = drawn(figure)
+    assert set(shown["source"].dropna()) == {"Published", "ns3"}
+    assert set(shown["flow"].dropna()) == {"flow1", "flow2", "flow3"} and len(shown) <= 2000
+    # The name of a line has its median window, and the law is drawn in both panels.
+    assert {"flow1 10", "flow1 12"} <= set(labels(figure, "words"))
+    assert set(shown["equal"].dropna()) == {23.3}
+    (without,) = trace_figures(found, ["reno"], "ns3")
+    assert "equal" not in drawn(without)
+
+
+def test_flows_of_a_trace_share_path_and_queue_equally(source):
+    found = figures_of_traces(source, load_study(ROOT, "kapadia"))
+    shares = {name: set(drawn(figure)["equal"].dropna()) for name, (figure,) in found.items()}
+    # 104,857 bytes of queue hold 69.9 packets, for three flows and for two.
+    assert all(share == pytest.approx(23.3, abs=0.2) for share in shares["trios"])
+    assert all(share == pytest.approx(35.0, abs=0.2) for share in shares["pairs"])
 
 
 # -- lines, their names and their shares ---------------------------------------------------------
