@@ -20,7 +20,7 @@ from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study
 from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples
-from replication.report.charts.cells import ratio_figure, table_figures
+from replication.report.charts.cells import FLOOR, own_words, ratio_figure, table_figures
 from replication.report.charts.data import (
     Display,
     PublishedValue,
@@ -31,7 +31,8 @@ from replication.report.charts.data import (
     read_judged,
 )
 from replication.report.charts.experiment import ExperimentCharts, figures_of
-from replication.report.charts.figure import INK, axis_x, file_of, name_of, to_png, wrapped
+from replication.report.charts.figure import axis_x, file_of, name_of, to_png, wrapped
+from replication.report.charts.lines import line_ends, lines_panel, spread, y_scale
 from replication.report.charts.run import topology_lines
 from replication.report.charts.time import trace_figures
 from replication.report.pages.evidence import figures_of_traces, trace_section
@@ -80,6 +81,12 @@ def marks(node, key="mark"):
             yield from marks(item, key)
 
 
+def labels(figure, key):
+    """One field of every label of a figure; labels are not in its data."""
+    parts = [part["data"] for part in marks(figure.specification, "data")]
+    return [row[key] for data in parts for row in data.get("values", []) if key in row]
+
+
 @pytest.mark.parametrize(("study", "experiment"), EXPERIMENTS)
 def test_figures_are_small_described_without_hosts_and_say_units(study, experiment):
     found = figures(study, experiment)
@@ -93,8 +100,9 @@ def test_figures_are_small_described_without_hosts_and_say_units(study, experime
         assert figure.id.startswith(f"{study}~{experiment}~")
         parts = list(marks(specification, "encoding"))
         axes = [part["encoding"].get(channel, {}) for part in parts for channel in ("x", "y")]
-        # Of panels one below the other the last has the title.
-        titles = [axis["title"] for axis in axes if axis.get("type") == "quantitative"]
+        # Of panels one below the other the last has the title; those side by side share one.
+        titles = [axis.get("title") for axis in axes if axis.get("type") == "quantitative"]
+        titles += [specification["title"]["text"]] if "title" in specification else []
         titles = [title for title in titles if title]
         numeric = [title if isinstance(title, str) else " ".join(title) for title in titles]
         assert numeric and not any("(1)" in title for title in numeric), figure.id
@@ -203,8 +211,13 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
                 assert node["mark"]["filled"] is False
                 # Layers of the same data have them from the panel around them.
                 data, name = specification["datasets"], node.get("data", {}).get("name")
+                if name and name not in data:
+                    continue  # the symbol of a name
                 rows = data[name] if name else itertools.chain(*data.values())
-                found |= {row.get("value", row.get("published")) for row in rows}
+                # Of rates that are drawn as a share, the share is in the data.
+                for row in rows:
+                    value = row.get("value", row.get("published"))
+                    found.add(None if value is None else value * row.get("share", 1))
     published = pd.read_csv(ROOT / "data" / "published" / f"{study}.csv", dtype={"table": str})
     is_wanted = (published["table"] == table) & published["column"].str.contains(column)
     wanted = published.loc[is_wanted, "value"]
@@ -231,6 +244,25 @@ def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
     both = ours.merge(cells, on=keys, suffixes=("", "_cell"))
     assert np.allclose(both["ratio"], both["reproduced_mean"] / both["published"], atol=1e-4)
     assert data["shown"].between(1 / 16, 16).all()
+
+
+def test_ratios_beyond_the_axis_are_arrows_and_the_furthest_of_a_row_has_its_value():
+    cells = read_judged(DATA, "saxena", "cells").query("engine == 'ns3' and table == 'II'")
+    published = cells["published"].tolist()
+    measured = [40 * published[0], 20 * published[1], published[2] / 27, 0.0, *published[4:]]
+    cells = cells.assign(reproduced_mean=measured)
+    figure = ratio_figure(cells, {"saxena": load_study(ROOT, "saxena")}, {"saxena": "saxena"})
+    data = drawn(figure).dropna(subset="layer")
+    beyond = data[data["beyond"] != ""]
+    assert list(beyond["beyond"]) == ["right", "right", "left", "left"]
+    assert list(beyond["edge"]) == ["40", "", "", "0"]
+    arrows = {
+        part["mark"]["shape"]
+        for part in marks(figure.specification)
+        if str(part["mark"].get("shape")).startswith("triangle")
+    }
+    assert arrows == {"triangle-left", "triangle-right"}
+    assert "4 marks lie beyond a factor of 16" in figure.description
 
 
 def test_tolerance_in_the_chart_is_that_of_the_verdict():
@@ -349,7 +381,9 @@ def test_every_number_of_the_table_is_on_the_page(source):
     assert {name for name, _, _ in view["traces"]} == set(ours["trace"])
     found = figures_of_traces(source, load_study(ROOT, "kapadia"))
     homes = ours.drop_duplicates("trace").groupby("experiment")["trace"].agg(set).to_dict()
-    assert {name: set(drawn(figure)["trace"]) for name, (figure,) in found.items()} == homes
+    assert {
+        name: set(drawn(figure)["trace"].dropna()) for name, (figure,) in found.items()
+    } == homes
 
 
 def test_the_page_says_what_was_not_there(source):
@@ -380,10 +414,157 @@ def windows(sources, samples=220):
     return pd.DataFrame(rows, columns=names)
 
 
-def test_the_published_window_is_drawn_in_ink_with_one_engine():
-    (figure,) = trace_figures(windows(["published", "linux", "ns3"]), ["reno"], "ns3")
-    (line,) = figure.specification["concat"]
-    scale = line["encoding"]["color"]["scale"]
-    assert (scale["domain"], scale["range"][0]) == (["Published", "ns3"], INK)
-    assert set(drawn(figure)["source"]) == {"Published", "ns3"}
-    assert set(drawn(figure)["flow"]) == {"flow1"} and len(drawn(figure)) <= 2000
+def test_all_flows_of_a_trace_are_drawn_published_next_to_one_engine():
+    found = windows(["published", "linux", "ns3"])
+    (figure,) = trace_figures(found, ["reno"], "ns3", {"reno": 23.3})
+    assert [panel["title"] for panel in figure.specification["concat"]] == [
+        "Reno, published",
+        "Reno, ns3",
+    ]
+    shown = drawn(figure)
+    assert set(shown["source"].dropna()) == {"Published", "ns3"}
+    assert set(shown["flow"].dropna()) == {"flow1", "flow2", "flow3"} and len(shown) <= 2000
+    # The name of a line has its median window, and the law is drawn in both panels.
+    assert {"flow1 10", "flow1 12"} <= set(labels(figure, "words"))
+    assert set(shown["equal"].dropna()) == {23.3}
+    (without,) = trace_figures(found, ["reno"], "ns3")
+    assert "equal" not in drawn(without)
+
+
+def test_flows_of_a_trace_share_path_and_queue_equally(source):
+    found = figures_of_traces(source, load_study(ROOT, "kapadia"))
+    shares = {name: set(drawn(figure)["equal"].dropna()) for name, (figure,) in found.items()}
+    # 104,857 bytes of queue hold 69.9 packets, for three flows and for two.
+    assert all(share == pytest.approx(23.3, abs=0.2) for share in shares["trios"])
+    assert all(share == pytest.approx(35.0, abs=0.2) for share in shares["pairs"])
+
+
+# -- lines, their names and their shares ---------------------------------------------------------
+
+X = axis_x("Rate (Mbit/s)", [1.0, 2.0])
+
+
+def line_points(**values):
+    """Points of lines at 1 and 2, by series."""
+    rows = [
+        {"series": name, "x": float(x), "mean": mean, "value": mean, "low": math.nan}
+        for name, means in values.items()
+        for x, mean in enumerate(means, start=1)
+    ]
+    return pd.DataFrame(rows).assign(high=math.nan, n=1, printed="", source="")
+
+
+NOTHING = line_points(any=[1.0]).iloc[:0]
+
+
+def test_lines_are_named_where_they_end_from_top_to_bottom():
+    frame = line_points(low=[1.0, 2.0], high=[3.0, 9.0])
+    names = [(end.name, end.is_ours) for end in line_ends(frame, ["low", "high"], NOTHING, X)]
+    assert names == [("high", True), ("low", True)]
+    # Of several series, published lines are named, too.
+    ends = line_ends(frame, ["low", "high"], frame.assign(value=5.0), X)
+    assert [end.name for end in ends if not end.is_ours] == ["low,\npublished", "high,\npublished"]
+
+
+def test_lines_that_meet_have_names_that_do_not_cover_each_other():
+    frame = line_points(a=[5.0, 1.0], b=[4.0, 1.0], c=[3.0, 1.0])
+    ends = line_ends(frame, ["c", "b", "a"], NOTHING, X)
+    assert [end.name for end in ends] == ["a", "b", "c"]
+    gaps = np.diff([end.y for end in ends])
+    assert (gaps >= 13).all() and ends[0].y > 0 and ends[-1].y < 260
+
+
+@given(st.lists(st.tuples(st.floats(0, 260), st.integers(1, 2)), min_size=1, max_size=6))
+def test_spread_labels_keep_their_order_and_stay_in_the_plot(labels):
+    labels = sorted(labels)
+    middles = spread(labels, 260)
+    halves = [13 * lines / 2 for _, lines in labels]
+    edges = [(y - half, y + half) for y, half in zip(middles, halves, strict=True)]
+    assert edges[0][0] >= -1e-9 and edges[-1][1] <= 260 + 1e-9
+    for (_, above), (below, _) in itertools.pairwise(edges):
+        assert below >= above - 1e-9
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        line_points(**{"a name that takes more than two lines of text": [1.0, 2.0]}),
+        line_points(**{f"flow {number}": [1.0, 2.0] for number in range(7)}),
+        line_points(a=[1.0, 2.0], b=[1.0]),
+    ],
+)
+def test_lines_have_a_legend_where_their_names_do_not_fit(frame):
+    order = list(dict.fromkeys(frame["series"]))
+    assert not line_ends(frame, order, NOTHING, X)
+    chart = lines_panel(frame, order, X, Display("Rate", "Mbit/s", 1.0), NOTHING)
+    layers = chart.to_dict(validate=False)["layer"]
+    legends = [layer["encoding"]["color"]["legend"] for layer in layers]
+    assert all(legend["orient"] == "top" for legend in legends)
+
+
+def test_dashes_of_lines_do_not_break_the_symbols_of_their_legend():
+    frame = line_points(a=[1.0, 2.0], b=[2.0, 2.0])
+    size, scale = (200, 100), y_scale(frame, NOTHING, X)
+    chart = lines_panel(frame, ["a", "b"], X, Display("Rate", "", 1.0), NOTHING, size, 200, scale)
+    assert chart.to_dict(validate=False)["resolve"]["scale"]["strokeDash"] == "independent"
+
+
+def test_rates_over_decades_are_drawn_as_shares_of_the_link_in_one_plot():
+    (figure, *_) = figures("saxena", "bandwidth")
+    assert "divided by half the link's rate" in figure.title
+    assert "layer" in figure.specification and "concat" not in figure.specification
+    data = drawn(figure)
+    means = data.dropna(subset="mean")
+    assert means["mean"].between(0.5, 1.2).all() and len(means) == 27
+    # The share is of the link of this point: 100 to 10,000 "KB", read as kbit/s, for two flows.
+    assert np.allclose(means["share"], means["x"] / 1000 / 2)
+    names = {"NewReno", "NewReno,\npublished", "HighSpeed,\npublished"}
+    assert names <= set(labels(figure, "name"))
+    assert len(figure.published) == 27
+
+
+def test_rates_of_one_link_keep_their_unit():
+    assert all("divided" not in figure.title for figure in figures("saxena", "delay"))
+
+
+def test_flows_of_every_pair_are_in_one_order_with_their_values():
+    figure = next(one for one in figures("kapadia", "pairs") if one.id.endswith("~shares"))
+    rows = drawn(figure).dropna(subset="words")
+    by_pair = {pair: list(own["series"]) for pair, own in rows.groupby("condition")}
+    encodings = [part["encoding"] for part in marks(figure.specification, "encoding")]
+    order = next(part["color"]["scale"]["domain"] for part in encodings if "color" in part)
+    assert len(by_pair) >= 3 and "Reno" in order
+    for own in by_pair.values():
+        places = [order.index(name) for name in own]
+        assert len(own) == 2 and places == sorted(places)
+    published = rows.dropna(subset="value")
+    assert len(published) and published["words"].str.contains(", published ").all()
+
+
+# -- tables with the same rows -------------------------------------------------------------------
+
+
+def test_tables_with_the_same_rows_have_a_panel_for_each_row_and_the_least_delay():
+    figure = next(one for one in figures("nishitha", "homogeneous") if "delay" in one.id)
+    panels = figure.specification["concat"]
+    assert [panel["title"] for panel in panels] == [
+        "Ethernet / Ethernet",
+        "Ethernet / Fast Ethernet",
+        "Fast Ethernet / Fast Ethernet",
+        "Fast Ethernet / Ethernet",
+    ]
+    data = drawn(figure)
+    assert set(data["label"]) == {"Reno", "Vegas", "SACK", "Tahoe", "New Reno"}
+    # 50 ms of the bottleneck, and 10 or 1 ms on either side.
+    assert set(data["floor"].round(6)) == {70.0, 61.0, 52.0}
+    assert (data["published"] < data["floor"]).sum() == 4
+    assert "4 of 20 published values are below it" in figure.description
+    assert FLOOR in json.dumps(figure.specification)
+    rate = next(one for one in figures("nishitha", "homogeneous") if "throughput" in one.id)
+    assert "floor" not in drawn(rate)
+
+
+def test_own_words_are_those_that_titles_do_not_share():
+    assert own_words(["Rates of Reno", "Rates of New Reno"]) == ["", "New"]
+    assert own_words(["Rates, A", "Rates, B"]) == ["A", "B"]
+    assert own_words(["Same", "Same"]) == ["", ""]

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import yaml
 from replication.metrics.results import Results
+from replication.report.charts.figure import Figure
 from replication.report.pages.conclusions import conclusions
 from replication.report.pages.source import Source
 from replication.report.release import released_results
@@ -35,6 +36,7 @@ def test_every_finding_holds_on_the_release_and_names_a_chart(released, name):
     assert all("{" not in one.text and one.runs for one in statements)
     experiments = {one.id for one in study.experiments}
     assert {one.chart.partition("~")[0] for one in said.shown if one.chart} <= experiments
+    assert said.shown[0].headline and "{" not in said.shown[0].headline
 
 
 def value(at_least, reduce="minimum"):
@@ -104,6 +106,21 @@ def test_each_set_up_has_its_statement_with_its_own_numbers(project):
     assert len(texts(alone)) == 1 and (alone.unsupported, alone.without_runs) == (0, 1)
 
 
+def test_the_chart_of_a_finding_has_its_headline_as_title(project):
+    name = "synthetic~sweep~throughput_bps"
+    figure = Figure(name, "Sweep: throughput", {}, "Rates.", frozenset())
+    headline = {"headline": "Each flow carries {rate}"}
+    titled = said(project, FIRST | headline).titled(figure)
+    assert titled.title == "Each flow carries 0.80\u00a0Mbit/s"
+    assert titled.description == "Sweep: throughput. Rates."
+    assert said(project, FIRST).titled(figure) == figure
+    # The runs of the textbook set-up are not drawn, and what does not hold is no title.
+    wrong = {"facts": FIRST["facts"] | {"more": {"ours": value(9e5)}}}
+    second = {"text": "Then {rate}.", "facts": {"rate": {"ours": value(1e6)}}}
+    for finding in (FIRST | headline | wrong, FIRST | headline | wrong | {"textbook": second}):
+        assert said(project, finding, textbook=1.5).titled(figure) == figure
+
+
 def test_a_level_that_was_not_run_leaves_a_statement_out(project):
     wide = {**RATES, "where": {"access": ["slow", "gone"]}}
     named = {"text": "{rate}", "facts": {"rate": {"ours": value(1) | {"of": wide}}}}
@@ -164,6 +181,8 @@ def region(claim_holds_to):
     [
         ({"text": "It is {other}."}, "fact: 'other' is unknown"),
         ({"facts": {"rate": {"ours": value(1), "region": "any"}}}, "give exactly one of"),
+        ({"headline": "It is {other}."}, "fact: 'other' is unknown"),
+        ({"headline": "Fast.", "chart": None}, "name the `chart` that it is the title of"),
         ({"chart": None}, "must rest on the defaults alone and name a chart"),
     ],
 )

@@ -166,7 +166,8 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         # The chart of a finding comes first, then published traces.
         found = traced.get(experiment.id, []) + figures_of(primary, judged, study, experiment.id)
         found.sort(key=lambda one: one.id != chart)
-        figures[experiment.id] = write_figures(found, folder)
+        titled = [said.titled(figure) if figure.id == chart else figure for figure in found]
+        figures[experiment.id] = write_figures(titled, folder)
     view = study_page(source, study, results, on_primary.get(Setup.TEXTBOOK), figures)
     robust = evidence.robust_view(source, study)
     has_sensitivity = bool(robust and not robust["stale"])

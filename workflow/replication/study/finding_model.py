@@ -63,13 +63,16 @@ class Statement(Document):
 
     @model_validator(mode="after")
     def _known_placeholders(self) -> Self:
-        named = re.findall(r"\{(\w+)\}", self.text)
-        check_known("text: fact", named, self.facts, ("text",))
-        try:
-            self.text.format_map(dict.fromkeys(self.facts, ""))
-        except (ValueError, LookupError, AttributeError, TypeError):
-            raise InputError("text: write braces only around a fact's name", ("text",)) from None
+        self._check_placeholders("text", self.text)
         return self
+
+    def _check_placeholders(self, key: str, text: str) -> None:
+        named = re.findall(r"\{(\w+)\}", text)
+        check_known(f"{key}: fact", named, self.facts, (key,))
+        try:
+            text.format_map(dict.fromkeys(self.facts, ""))
+        except (ValueError, LookupError, AttributeError, TypeError):
+            raise InputError(f"{key}: write braces only around a fact's name", (key,)) from None
 
     @property
     def rests_on(self) -> Literal["region", "runs"]:
@@ -82,8 +85,19 @@ class Finding(Statement):
 
     chart: str | None = None
     """Name of the study's chart that shows the finding, such as `sweep~throughput_bps`."""
+    headline: Text | None = None
+    """What the chart shows of the finding, in one line with `{name}` as in `text`: its title."""
     textbook: Statement | None = None
     """What the runs of the textbook set-up show; it appears if these were run."""
+
+    @model_validator(mode="after")
+    def _headline_of_a_chart(self) -> Self:
+        if self.headline is not None:
+            if self.chart is None:
+                text = "headline: name the `chart` that it is the title of"
+                raise InputError(text, ("headline",))
+            self._check_placeholders("headline", self.headline)
+        return self
 
     def statements(self) -> list[Statement]:
         """Return what is stated under each set-up, the defaults first."""

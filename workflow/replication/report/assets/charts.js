@@ -44,8 +44,10 @@
     const keys = ["facet", "hconcat", "repeat"];
     if (Array.isArray(spec.concat)) {
       const needed = Math.max(...spec.concat.map((panel) => panel.width ?? 0)) + PANEL_MARGIN;
-      const most = Math.min(spec.concat.length, Math.floor(width / needed));
-      return inColumns(spec, Math.max(1, most), width);
+      const panels = spec.concat.length;
+      const most = Math.max(1, Math.min(panels, Math.floor(width / needed)));
+      // Full rows: four panels stand two and two rather than three and one.
+      return inColumns(spec, Math.ceil(panels / Math.ceil(panels / most)), width);
     }
     if (Array.isArray(spec.vconcat)) return inColumns(spec, 1, width);
     if (keys.some((key) => key in spec) || "row" in encoding || "column" in encoding) return spec;

@@ -1,8 +1,8 @@
 """Charts that compare published numbers with ours, by table and for all studies."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -17,26 +17,37 @@ from replication.study.verdict import Verdict
 from replication.verdicts.wording import table_name, table_names
 
 _VALUES = ["published", "reproduced_mean", "reproduced_low", "reproduced_high", "explained"]
+_VALUES += ["floor"]
 _COLUMNS = ["study", "kind", "table", "row", "column", "row_label", "column_label", "engine"]
 _COLUMNS += ["display_unit", "printed", *_VALUES, "accepted_low", "accepted_high"]
 _COLUMNS += ["n", "relative_deviation", "verdict"]
 _WIDTH = 380
 #: The width of a panel that stands beside others, and the characters of its longest label.
 _SMALL_WIDTH, _SHORT_LABEL = 220, 12
+#: Height of a row, without its further lines of text.
+_ROW, _LINE = 20, 14
+#: Tables of which each row has a panel with a mark for each table, if there are at least so many.
+_MANY_TABLES = 3
+#: A vertical bar and a cross as symbols; the pages' icons have the same cross.
+_BAR = "M-0.12,-1L0.12,-1L0.12,1L-0.12,1Z"
+_CROSS = "M-0.8,-0.8L0.8,0.8M0.8,-0.8L-0.8,0.8"
+FLOOR = "Propagation delay alone"
+DEFAULTS, UNDER = "Documented defaults", "Under the best explanation"
 _WORDS = list(map(str, Verdict))
 VERDICT_COLOURS = dict(
     zip(_WORDS, ("#009E73", "#56B4E9", "#D55E00", "#8C8C8C", "#CC79A7"), strict=True)
 )
 VERDICT_SYMBOLS = dict(
-    zip(_WORDS, ("circle", "triangle-up", "cross", "stroke", "square"), strict=True)
+    zip(_WORDS, ("circle", "triangle-up", _CROSS, "stroke", "square"), strict=True)
 )
 
 
 def table_figures(cells: pd.DataFrame, tables: Sequence[Table]) -> Iterator[Figure]:
-    """Yield one figure for each metric and unit of printed tables, with a panel for each table.
+    """Yield one figure for each metric and unit of printed tables.
 
-    Each row is a number, with its preset tolerance as a grey bar and the value of the column
-    `explained` as a tick.
+    There is a panel for each table, or, if many tables have the same rows, for each row, so that
+    what the tables compare stands together. Each number has its preset tolerance as a grey bar, and
+    the values of the columns `explained` and `floor` as ticks.
     """
     by_id = {table.id: table for table in tables}
     frame = cells[cells["table"].isin(by_id) & cells["reproduced_mean"].notna()]
@@ -51,21 +62,73 @@ def table_figures(cells: pd.DataFrame, tables: Sequence[Table]) -> Iterator[Figu
         displays[metrics[-1]] = display_of(cell)
     frame = frame.assign(measured=metrics)
     for metric, display in displays.items():
-        own = frame[frame["measured"] == metric]
-        numbers = {*_VALUES, "accepted_low", "accepted_high"} & set(own)
-        own = own.assign(**{name: own[name] * display.factor for name in numbers})
-        panels = []
-        for key, part in own.groupby("table", sort=False):
-            table = by_id[str(key)]
-            name = table_name(table.id, table.title)
-            said = name if name == table.title else f"{name}: {table.title}"
-            panels.append((said, part.assign(label=_labels(part))))
-        title = f"published and measured on {own['engine'].iloc[0]}"
-        said = f"{name}: {display.words}" if len(panels) == 1 else display.label
+        of_metric = frame[frame["measured"] == metric]
+        if "floor" in of_metric and of_metric["floor"].isna().all():
+            of_metric = of_metric.drop(columns="floor")
+        numbers = {*_VALUES, "accepted_low", "accepted_high"} & set(of_metric)
+        scaled = {name: of_metric[name] * display.factor for name in numbers}
+        of_metric = of_metric.assign(**scaled)
+        parts = [(by_id[str(key)], part) for key, part in of_metric.groupby("table", sort=False)]
+        panels = _row_panels(parts) or _table_panels(parts)
+        title = f"published and measured on {of_metric['engine'].iloc[0]}"
+        is_one = len(panels) == 1
+        said = f"{panels[0].name}: {display.words}" if is_one else display.label
         title = f"{said}, {title}"
-        keys = own[["table", "row", "column"]].itertuples(index=False, name=None)
+        keys = of_metric[["table", "row", "column"]].itertuples(index=False, name=None)
         chart, words = _tables_chart(panels, display), _describe(panels, title, display)
         yield draw.make_figure(["table", *metric.split()], title, chart, words, keys)
+
+
+class _Panel(NamedTuple):
+    """A panel: its short name, its title, and its numbers, each with a `label`."""
+
+    name: str
+    title: str
+    numbers: pd.DataFrame
+
+
+def _table_panels(parts: Sequence[tuple[Table, pd.DataFrame]]) -> list[_Panel]:
+    """Return a panel for each table."""
+    panels = []
+    for table, numbers in parts:
+        name = table_name(table.id, table.title)
+        title = name if name == table.title else f"{name}: {table.title}"
+        panels.append(_Panel(name, title, numbers.assign(label=_labels(numbers))))
+    return panels
+
+
+def _row_panels(parts: Sequence[tuple[Table, pd.DataFrame]]) -> list[_Panel]:
+    """Return a panel for each row of many tables with the same rows, a number for each table.
+
+    There are none if the tables differ in rows, or if their titles have no short part of their own.
+    """
+    words = own_words([table.title for table, _ in parts])
+    names = {table.id: own for (table, _), own in zip(parts, words, strict=True)}
+    rows = {tuple(sorted(numbers["row_label"])) for _, numbers in parts}
+    is_same = len(parts) >= _MANY_TABLES and len(rows) == 1
+    if not is_same or len(set(*rows)) < len(parts[0][1]) or not _are_short(names.values()):
+        return []
+    every = pd.concat([numbers for _, numbers in parts])
+    every = every.assign(label=every["table"].map(names))
+    groups = every.groupby("row_label", sort=False)
+    return [_Panel(str(label), str(label), numbers) for label, numbers in groups]
+
+
+def _are_short(names: Collection[str]) -> bool:
+    return all(names) and len(set(names)) == len(names) and max(map(len, names)) <= _SHORT_LABEL
+
+
+def own_words(titles: Sequence[str]) -> list[str]:
+    """Return of each title the words that are not at the start or the end of all titles."""
+    words = [title.split() for title in titles]
+    shortest = min(map(len, words))
+    start = 0
+    while start < shortest and len({tuple(own[: start + 1]) for own in words}) == 1:
+        start += 1
+    end = 0
+    while end < shortest - start and len({tuple(own[-end - 1 :]) for own in words}) == 1:
+        end += 1
+    return [" ".join(own[start : len(own) - end]) for own in words]
 
 
 def _labels(frame: pd.DataFrame) -> list[str]:
@@ -78,30 +141,31 @@ def _labels(frame: pd.DataFrame) -> list[str]:
     return list(labels.where(~shared, labels + " (" + frame["row"] + ")"))
 
 
-def _tables_chart(panels: Sequence[tuple[str, pd.DataFrame]], display: Display) -> Drawing:
-    every = pd.concat([part for _, part in panels])
+def _tables_chart(panels: Sequence[_Panel], display: Display) -> Drawing:
+    every = pd.concat([panel.numbers for panel in panels])
     values = every[[name for name in _VALUES if name in every]].to_numpy(dtype=float)
     low, high = np.nanmin(values), np.nanmax(values)
     is_wide = low > 0 and high / low > 50
     scale = alt.Scale(type="log") if is_wide else alt.Scale(zero=False, nice=True)
     title = display.title + (", logarithmic" if is_wide else "")
     shown = [name for name in (*_COLUMNS, "label") if name in every]
-
-    # Panels with short labels stand side by side, as many as fit.
+    # Panels with short labels stand side by side, as many as fit, and share one title of the axis.
     are_small = len(panels) > 1 and every["label"].map(len).max() <= _SHORT_LABEL
     width = _SMALL_WIDTH if are_small else _WIDTH
-
-    def panel(frame: pd.DataFrame, has_title: bool = True) -> Drawing:
+    drawn = []
+    for place, panel in enumerate(panels, start=1):
+        has_title = place == len(panels) and not are_small
         x = alt.X(title=draw.lines_of(title, width) if has_title else None, scale=scale)
-        return _panel(frame[shown], display, x, every["verdict"]).properties(width=width)
-
+        chart = _panel(panel.numbers[shown], display, x, every["verdict"]).properties(width=width)
+        if len(panels) > 1:
+            chart = chart.properties(title=draw.lines_of(panel.title, width))
+        drawn.append(chart)
     if len(panels) == 1:
-        return panel(panels[0][1])
-    drawn = [
-        panel(frame, are_small or place == len(panels)).properties(title=draw.lines_of(name, width))
-        for place, (name, frame) in enumerate(panels, start=1)
-    ]
-    chart = alt.concat(*drawn, columns=3) if are_small else alt.vconcat(*drawn)
+        return drawn[0]
+    chart = alt.vconcat(*drawn)
+    if are_small:
+        columns, heading = draw.balanced(len(drawn), 3), draw.title_of_panels([title])
+        chart = alt.concat(*drawn, columns=columns, title=heading)
     return chart.resolve_scale(x="shared")
 
 
@@ -109,25 +173,35 @@ def _panel(frame: pd.DataFrame, display: Display, x: alt.X, verdicts: pd.Series)
     axis, lines = draw.wrapped(frame["label"])
     y = alt.Y("label:N", sort=list(frame["label"]), title=None, axis=axis)
     base, look, tooltip = alt.Chart(frame).encode(y=y), verdict_look(verdicts), _tooltip(display)
+    height = max(3 * _ROW, (_ROW + _LINE * (lines - 1)) * len(frame))
 
     def at(field: str) -> alt.X:
         return alt.X(f"{field}:Q", title=x["title"], scale=x["scale"])
+
+    def ticks(field: str, words: str, channel: type[Any], size: float) -> Drawing:
+        """Return ticks at the values of a field, with a legend that says what they are."""
+        known = base.transform_filter(f"isValid(datum.{field})")
+        known = known.transform_calculate(**{f"{field}_name": f"'{words}'"})
+        legend = alt.Legend(title=None, orient="top", symbolType=_BAR, symbolFillColor=draw.INK)
+        scale = alt.Scale(domain=[words], range=[1.6 if channel is alt.StrokeWidth else [1, 0]])
+        mark = known.mark_tick(color=draw.INK, thickness=1.6, size=size)
+        encoding = channel(f"{field}_name:N", scale=scale, legend=legend)
+        return mark.encode(encoding, x=at(field), tooltip=draw.tips("Q", ".4g", **{field: words}))
 
     spread = base.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
     means = base.mark_point(filled=True, size=45, strokeWidth=1.6)
     theirs = base.transform_calculate(kind=f"'{draw.PUBLISHED}'").mark_point(**draw.PUBLISHED_MARK)
     band = base.mark_bar(color=draw.INK, opacity=0.13, height={"band": 0.7})
-    layers = [
-        band.encode(x=at("accepted_low"), x2="accepted_high:Q"),
+    layers = [band.encode(x=at("accepted_low"), x2="accepted_high:Q")]
+    if "floor" in frame and frame["floor"].notna().any():
+        layers.append(ticks("floor", FLOOR, alt.StrokeWidth, height / len(frame)))
+    layers += [
         spread.encode(x=at("reproduced_low"), x2="reproduced_high:Q", color=look["color"]),
         means.encode(x=at("reproduced_mean"), **look, tooltip=tooltip),
         theirs.encode(x=at("published"), fill=draw.published_legend(), tooltip=tooltip),
     ]
     if "explained" in frame and frame["explained"].notna().any():
-        under = draw.tips("Q", explained=display.titled("Under the best explanation"))
-        ticks = base.transform_filter("isValid(datum.explained)").mark_tick(color=draw.INK)
-        layers.append(ticks.encode(x=at("explained"), tooltip=under))
-    height = max(60, (6 + 14 * lines) * len(frame))
+        layers.append(ticks("explained", UNDER, alt.StrokeDash, 12))
     return alt.layer(*layers).properties(height=height)
 
 
@@ -143,16 +217,21 @@ def _tooltip(display: Display) -> list[alt.Tooltip]:
     ]
 
 
-def _describe(panels: Sequence[tuple[str, pd.DataFrame]], title: str, display: Display) -> str:
-    every = pd.concat([part for _, part in panels])
+def _describe(panels: Sequence[_Panel], title: str, display: Display) -> str:
+    every = pd.concat([panel.numbers for panel in panels])
     counts = every["verdict"].value_counts()
-    found = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
-    words = f"{title}. Hollow diamonds are published, grey bars their tolerances: {found}."
+    verdicts = ", ".join(f"{counts[v]} {v}" for v in Verdict if v in counts)
+    words = f"{title}. Hollow diamonds are published, grey bars their tolerances: {verdicts}."
     if "explained" in every:
         words += " Ticks are measured under the best explanation."
-    for name, frame in panels:
-        words += f" {name}." if len(panels) > 1 else ""
-        for row in frame.to_dict("records"):
+    if "floor" in every and every["floor"].notna().any():
+        lowest = draw.three_digits(every["floor"].min())
+        below = int((every["published"] < every["floor"]).sum())
+        words += f" Long ticks are the propagation delay alone, {lowest} {display.unit} or more;"
+        words += f" {below} of {len(every)} published values are below it."
+    for panel in panels:
+        words += f" {panel.title}." if len(panels) > 1 else ""
+        for row in panel.numbers.to_dict("records"):
             ours = f"{draw.three_digits(row['reproduced_mean'])} against {row['printed']}"
             words += f" {row['label']}: {ours} {display.unit}".rstrip() + "."
     return words
@@ -178,8 +257,7 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
 #: Ratios beyond this factor are drawn at the edge.
 _FURTHEST = 16.0
 _RATIO_COLUMNS = ["study", "table", "row", "column", "group", "row_label", "column_label", "engine"]
-_RATIO_COLUMNS += ["verdict", "layer", "ratio", "shown"]
-DEFAULTS, UNDER = "Documented defaults", "Under the best explanation"
+_RATIO_COLUMNS += ["verdict", "layer", "ratio", "shown", "beyond", "edge"]
 
 
 def ratio_figure(
@@ -198,6 +276,8 @@ def ratio_figure(
         parts.append(known.assign(ratio=known["explained"] / known["published"], layer=UNDER))
     shown = pd.concat(parts, ignore_index=True)
     shown["shown"] = shown["ratio"].clip(1 / _FURTHEST, _FURTHEST)
+    shown["beyond"] = [_side(ratio) for ratio in shown["ratio"]]
+    shown["edge"] = _edge_words(shown)
     margins = (frame["accepted_margin"] / frame["published"])[frame["accepted_margin"] > 0]
     margin = margins.groupby(frame["group"], sort=False).median()
     width = margin.to_numpy(dtype=float)
@@ -207,6 +287,28 @@ def ratio_figure(
     chart, words = _ratio_chart(drawn, band.round(4), order), _ratio_words(frame, shown)
     title = "Every number: measured divided by published"
     return draw.make_figure(["numbers"], title, chart, words)
+
+
+def _side(ratio: float) -> str:
+    """Return the direction of an arrow to a ratio beyond the axis; empty for one on it."""
+    if 1 / _FURTHEST <= ratio <= _FURTHEST:
+        return ""
+    return "left" if ratio < 1 else "right"
+
+
+def _edge_words(shown: pd.DataFrame) -> list[str]:
+    """Return for the furthest ratio beyond each end of a row what it is; empty for the others."""
+    words = dict.fromkeys(shown.index, "")
+    beyond = shown[(shown["beyond"] != "") & (shown["layer"] == DEFAULTS)]
+    for (_, side), rows in beyond.groupby(["group", "beyond"], sort=False):
+        ratios = rows["ratio"].to_numpy(dtype=float)
+        furthest = int(ratios.argmin() if side == "left" else ratios.argmax())
+        ratio = float(ratios[furthest])
+        said = f"{ratio:,.0f}"
+        if side == "left":
+            said = f"1/{1 / ratio:,.0f}" if ratio > 0 else "0"
+        words[rows.index[furthest]] = said
+    return list(words.values())
 
 
 def _groups(
@@ -250,20 +352,33 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     tolerance = alt.Chart(band).mark_bar(color=draw.INK, opacity=0.2, height={"band": 0.9})
     equal = alt.Chart(pd.DataFrame({"shown": [1.0]})).mark_rule(color=draw.INK, strokeDash=[4, 4])
     base = alt.Chart(shown).encode(x=x("shown"), y=y)
-    settings = [DEFAULTS, UNDER]
-    layers = alt.YOffset("layer:N", sort=settings, scale=alt.Scale(domain=settings))
+    has_under = bool((shown["layer"] == UNDER).any())
+    if has_under:
+        settings = [DEFAULTS, UNDER]
+        base = base.encode(
+            yOffset=alt.YOffset("layer:N", sort=settings, scale=alt.Scale(domain=settings))
+        )
     tooltip = draw.tips("N", group="Table", row_label="Row", column_label="Column", engine="Engine")
     tooltip += draw.tips("N", layer="Settings", verdict="Verdict at the defaults")
     tooltip += draw.tips("Q", ".3g", ratio="Measured / published")
-    ours = base.transform_filter(f"datum.layer == '{DEFAULTS}'").mark_point(filled=True, size=32)
-    present = shown.loc[shown["layer"] == DEFAULTS, "verdict"]
-    ours = ours.encode(yOffset=layers, **verdict_look(present), tooltip=tooltip)
+    look = verdict_look(shown.loc[shown["layer"] == DEFAULTS, "verdict"])
+    ours = base.transform_filter(f"datum.layer == '{DEFAULTS}' && datum.beyond == ''")
+    ours = ours.mark_point(filled=True, size=32, strokeWidth=1.6)
+    drawn = [tolerance.encode(x=x("low"), x2="high:Q", y=y), equal.encode(x=x("shown"))]
+    drawn.append(ours.encode(**look, tooltip=tooltip))
+    colours = {key: channel for key, channel in look.items() if key != "shape"}
+    edges: tuple[tuple[str, Any, int], ...] = (("left", "left", 9), ("right", "right", -9))
+    for side, align, dx in edges:
+        beyond = base.transform_filter(f"datum.layer == '{DEFAULTS}' && datum.beyond == '{side}'")
+        arrows = beyond.mark_point(filled=True, size=90, shape=f"triangle-{side}")
+        drawn.append(arrows.encode(**colours, tooltip=tooltip))
+        words = beyond.mark_text(align=align, baseline="middle", dx=dx, fontSize=10)
+        drawn.append(words.encode(text="edge:N"))
     under = base.transform_filter(f"datum.layer == '{UNDER}'").mark_tick(
         color=draw.INK, thickness=1.2, size=9, opacity=0.55
     )
-    drawn = [tolerance.encode(x=x("low"), x2="high:Q", y=y), equal.encode(x=x("shown")), ours]
-    if (shown["layer"] == UNDER).any():
-        drawn.append(under.encode(yOffset=layers, tooltip=tooltip))
+    if has_under:
+        drawn.append(under.encode(tooltip=tooltip))
     return alt.layer(*drawn).properties(width=720, height=max(34, 6 + 14 * lines) * len(order))
 
 
@@ -278,6 +393,6 @@ def _ratio_words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:
             found = f"the one number {'matches' if matches else 'does not match'}, ratio"
         words += f" {group}: {found} {middle}."
     if beyond := int((shown["shown"] != shown["ratio"]).sum()):
-        edge = f"beyond a factor of {_FURTHEST:.0f}, drawn at the edge"
+        edge = f"beyond a factor of {_FURTHEST:.0f}, an arrow at the edge"
         words += f" {beyond} {'mark lies' if beyond == 1 else 'marks lie'} {edge}."
     return words

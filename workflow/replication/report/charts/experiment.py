@@ -1,21 +1,27 @@
 """Charts of a study: the figures of each type of experiment, and charts against a factor."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import altair as alt
 import pandas as pd
 
+from replication.metrics.metric_model import METRICS
 from replication.metrics.results import Results
 from replication.report.charts import data
 from replication.report.charts import figure as draw
 from replication.report.charts.cells import table_figures
 from replication.report.charts.data import Display, PublishedValue, axis_factor, proper
 from replication.report.charts.figure import Drawing, Figure
+from replication.report.charts.lines import line_ends, lines_panel, y_scale
 from replication.report.charts.time import jain_figures, time_figures
 from replication.study.claim_model import Quantity, flows_in_words
 from replication.study.published import Table
 from replication.study.study import Experiment, Study
+from replication.verdicts.audit import DELAYS
+from replication.verdicts.bound import stated_points
 from replication.verdicts.wording import flow_in_words
 
 _SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
@@ -28,6 +34,12 @@ _MOST_CHARTS = 4
 _PANEL = (200, 165)
 #: What an aggregate of several flows or links is called.
 _TOTALS = {"sum": "total", "maximum": "largest", "minimum": "smallest"}
+#: Published values of so many series are in one plot, each named where its line ends.
+_MOST_IN_ONE = 3
+#: Values that span such a factor are divided by what they are proportional to.
+_DECADES = 30
+#: An equal share of a link between so many flows, in words.
+_PARTS = {1: "the link's rate", 2: "half the link's rate"}
 #: With more series than these, those of one level of the first factor share a panel.
 _MOST_PANELS = 8
 
@@ -54,6 +66,29 @@ def figures_of(
     last = len(order)
     figures.sort(key=lambda one: min((order.get(key, last) for key in one.published), default=last))
     return draw.with_prefix(figures, study.id)
+
+
+class _EqualShares(NamedTuple):
+    """Each flow's equal share of the monitored link (bit/s) by the value of the axis, in words."""
+
+    by_x: dict[float, float]
+    words: str
+
+    def divide(
+        self, display: Display, frame: pd.DataFrame, marks: pd.DataFrame
+    ) -> tuple[Display, pd.DataFrame, pd.DataFrame]:
+        """Return measured and published values divided by the share, which is in a column.
+
+        Published values keep the words in which they are printed.
+        """
+        frame, marks = (
+            part.assign(share=part["x"].map(self.by_x) * display.factor) for part in (frame, marks)
+        )
+        for part, columns in ((frame, ["mean", "low", "high"]), (marks, ["value"])):
+            part[columns] = part[columns].div(part["share"], axis=0)
+        marks["printed"] = marks["printed"] + f" {display.unit}"
+        label = f"{display.label}, divided by {self.words}"
+        return replace(display, label=label, unit="", factor=1.0), frame, marks
 
 
 @dataclass
@@ -122,7 +157,7 @@ class ExperimentCharts:
     def of_quantities(self, *, with_tables: bool) -> Iterator[Figure]:
         """Yield charts of what tables print, if wanted, and of what claims use and none prints.
 
-        Published values look the same in every chart, so each series has a panel with its values.
+        Of a few series all are in one plot, of more each has a panel with its published values.
         """
         quantities = [value.quantity for value in self.published]
         printed = _distinct(quantities) if with_tables and self.axis else []
@@ -138,8 +173,42 @@ class ExperimentCharts:
                 totals = [] if how in ("mean", "jain") else [_TOTALS.get(how, how)]
                 display = _named(wanted, *named, *totals)
                 parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
+                if shares := self._equal_shares(wanted, [*frame["mean"], *marks["value"]]):
+                    display, frame, marks = shares.divide(display, frame, marks)
                 panels_by = "series" if len(marks) else ""
                 yield from self._figure(parts, display, frame, marks, panels_by)
+
+    def _equal_shares(self, wanted: Quantity, values: Sequence[float]) -> _EqualShares | None:
+        """Return each flow's equal share of the monitored link, if the axis is the link's rate.
+
+        Rates over decades would all lie on one diagonal, and differences between them be invisible.
+        """
+        values = [value for value in values if value > 0]
+        is_rate = METRICS[wanted.metric].unit == "bit/s" and wanted.aggregate != "jain"
+        is_wide = bool(values) and max(values) >= _DECADES * min(values)
+        if self.axis is None or not is_rate or not is_wide:
+            return None
+        axis = self.axis
+        to_x = data.display_factor(axis).factor
+        numbers = {level.key: to_x * (level.value or 0.0) for level in axis.levels}
+        runs = self.results.runs(self.experiment.id, {})
+        rates, counts = dict[float, float](), dict[float, int]()
+        for run in runs[runs["supported"]].to_dict("records"):
+            scenario = self.results.scenarios[run["scenario"]]
+            monitored = {monitor["link"] for monitor in scenario["monitors"]}
+            links = [link for link in scenario["links"] if link["id"] in monitored]
+            rate = min((float(link["rate_bps"]) for link in links), default=0.0)
+            flows = sum(flow["kind"] == "tcp" for flow in scenario["flows"])
+            count, x = 1 if wanted.aggregate == "sum" else flows, numbers[run[axis.id]]
+            if (rates.setdefault(x, rate), counts.setdefault(x, count)) != (rate, count):
+                return None
+        if max(rates.values()) < _DECADES * min(rates.values()) or 0 in rates.values():
+            return None
+        words, several = "an equal share of the link's rate", set(counts.values())
+        if len(several) == 1:
+            count = several.pop()
+            words = _PARTS.get(count, f"1/{count} of the link's rate")
+        return _EqualShares({x: rate / counts[x] for x, rate in rates.items()}, words)
 
     def _measured_and_published(
         self, wanted: Quantity, flows: Sequence[str] = ()
@@ -184,37 +253,43 @@ class ExperimentCharts:
         cells, marks = marks["cell"], marks.drop(columns=["cell", "flow"])
         drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
         order = list(dict.fromkeys(drawn["series"]))
-        width = _PANEL[0] if panels_by else draw.WIDTH
-        if self.axis is None:
-            title = " and ".join(factor.label for factor in self.experiment.factors)
-            x = draw.axis_x(draw.lines_of(title, width), names=order)
-        else:
+        x_title = " and ".join(factor.label for factor in self.experiment.factors)
+        values: list[float] = []
+        if self.axis is not None:
             values = sorted({float(value) for value in drawn["x"].dropna()})
-            title = data.display_factor(self.axis).title
-            x = draw.axis_x(draw.lines_of(title, width), values)
-        if panels_by == "series" and len(order) > _MOST_PANELS:
-            panels_by = "panel"
-            firsts = [one["series"].str.partition(", ")[0] for one in (frame, marks)]
-            frame, marks = frame.assign(panel=firsts[0]), marks.assign(panel=firsts[1])
+            x_title = data.display_factor(self.axis).title
+        x = draw.axis_x(draw.lines_of(x_title, draw.WIDTH), values, order)
+        if panels_by == "series":
+            if self._fit_one_plot(frame, order, marks, x):
+                panels_by = ""
+            elif len(order) > _MOST_PANELS:
+                panels_by = "panel"
+                firsts = [part["series"].str.partition(", ")[0] for part in (frame, marks)]
+                frame, marks = frame.assign(panel=firsts[0]), marks.assign(panel=firsts[1])
         if panels_by:
             panels, words = [], ""
             names = order if panels_by == "series" else list(frame[panels_by].unique())
+            legend_width, scale = _PANEL[0] * min(2, len(names)), y_scale(frame, marks, x)
             for name in names:
-                ours, theirs = (one[one[panels_by] == name] for one in (frame, marks))
-                wide = width * min(2, len(names))
-                panel = draw.lines_panel(ours, order, x, display, theirs, _PANEL, wide)
-                panels.append(panel.properties(title=draw.lines_of(str(name), width)))
-                words += f"{name}. {_describe_lines(ours, order, title, display)} "
-            chart = alt.concat(*panels, columns=2)
-            chart = chart.resolve_scale(color="shared", shape="shared", y="shared")
+                ours, theirs = (part[part[panels_by] == name] for part in (frame, marks))
+                panel = lines_panel(ours, order, x, display, theirs, _PANEL, legend_width, scale)
+                panels.append(panel.properties(title=draw.lines_of(str(name), _PANEL[0])))
+                words += f"{name}. {_describe_lines(ours, order, x_title, display)} "
+            chart = draw.panels_of(panels, display.title, x_title)
         else:
-            chart = draw.lines_panel(frame, order, x, display, marks)
-            words = _describe_lines(frame, order, title, display)
+            chart = lines_panel(frame, order, x, display, marks)
+            words = _describe_lines(frame, order, x_title, display)
         if len(marks):
             words += f" Published values ({len(marks)}) are hollow diamonds."
         title = f"{self.experiment.title}: {display.words}"
         id = [self.experiment.id, *parts]
         return [draw.make_figure(id, title, chart, words.strip(), cells)]
+
+    def _fit_one_plot(
+        self, frame: pd.DataFrame, order: Sequence[str], marks: pd.DataFrame, x: alt.X
+    ) -> bool:
+        """Return whether the published values of several series can be told apart in one plot."""
+        return len(order) <= _MOST_IN_ONE and bool(line_ends(frame, order, marks, x))
 
     def _shares(self) -> list[Figure]:
         """Return the throughput of each flow by condition; none if all flows are alike."""
@@ -267,26 +342,66 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
         if not ours.empty:
             parts.append(ours)
             shown.append(table)
-    found = list(table_figures(pd.concat(parts), shown)) if parts else []
-    return draw.with_prefix(found, experiment.id)
+    if not parts:
+        return []
+    numbers = pd.concat(parts)
+    floors = [_least_delay_s(study, row) for row in numbers["quantities"]]
+    if not all(map(math.isnan, floors)):
+        numbers = numbers.assign(floor=floors)
+    return draw.with_prefix(list(table_figures(numbers, shown)), experiment.id)
+
+
+def _least_delay_s(study: Study, quantities: Sequence[str]) -> float:
+    """Return the propagation delay below which no delay of a number can be; NaN for no delay."""
+    if not len(quantities):
+        return math.nan
+    wanted = Quantity.model_validate_json(quantities[0])
+    if wanted.metric not in DELAYS:
+        return math.nan
+    delays_s = []
+    for point in stated_points(study, wanted.experiment, wanted.where):
+        for flow in point.flows(wanted.flows):
+            delays_s.append(point.delay_s(flow, strict=True))
+    return min(delays_s, default=math.nan)
 
 
 def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> Drawing:
+    """Return a chart with a row for each flow of each condition, flows always in one order.
+
+    Each row begins with the flow's name and values.
+    """
     order = list(dict.fromkeys(frame["series"]))
+    conditions = list(dict.fromkeys(frame["condition"]))
+    axis, lines = draw.wrapped(conditions)
+    rows = frame.merge(marks, how="left", on=["condition", "series"])
+    rows = rows.assign(place=rows["series"].map(order.index)).sort_values("place", kind="stable")
+    rows["place"] = rows.groupby("condition").cumcount()
+    rows["words"] = rows["series"] + " " + rows["mean"].map(draw.three_digits)
+    is_published = rows["value"].notna()
+    said = rows.loc[is_published, "value"].map(draw.three_digits)
+    rows.loc[is_published, "words"] += f", {draw.PUBLISHED.lower()} " + said
     x = alt.X("mean:Q", title=display.title, scale=alt.Scale(zero=True))
-    axis, lines = draw.wrapped(frame["condition"])
-    y = alt.Y("condition:N", title=None, sort=None, axis=axis)
-    offset = alt.YOffset("series:N", sort=order)
-    base, looks = alt.Chart(frame).encode(y=y, yOffset=offset), draw.look("series", order)
+    y = alt.Y("condition:N", title=None, sort=conditions, axis=axis)
+    looks = draw.look("series", order)
+    looks = {key: draw.changed(channel, legend=None) for key, channel in looks.items()}
+    base = alt.Chart(rows).encode(y=y, yOffset=alt.YOffset("place:O"))
     tooltip = [*draw.tips("N", condition="Pair", series="Flow"), *draw.interval_tips(display.title)]
     bars = base.transform_calculate(zero="0").mark_rule(strokeWidth=1.6)
-    points = base.mark_point(filled=True, size=60).encode(x=x, **looks, tooltip=tooltip)
-    layers: list[Drawing] = [bars.encode(x=x, x2="zero:Q", color=looks["color"]), points]
-    if len(marks):
-        theirs = alt.Chart(marks.assign(kind=draw.PUBLISHED)).mark_point(**draw.PUBLISHED_MARK)
+    points = base.mark_point(filled=True, size=60)
+    names = base.mark_text(align="left", baseline="bottom", dy=-6, fontSize=11)
+    layers: list[Drawing] = [
+        bars.encode(x=x, x2="zero:Q", color=looks["color"]),
+        points.encode(x=x, **looks, tooltip=tooltip),
+        names.encode(x=alt.value(4), text="words:N"),
+    ]
+    if is_published.any():
+        theirs = base.transform_filter("isValid(datum.value)")
+        theirs = theirs.transform_calculate(kind=f"'{draw.PUBLISHED}'")
+        diamonds = theirs.mark_point(**draw.PUBLISHED_MARK)
         value = alt.X("value:Q", title=display.title)
-        layers.append(theirs.encode(x=value, y=y, yOffset=offset, fill=draw.published_legend()))
-    height = max(46, 6 + 14 * lines) * frame["condition"].nunique()
+        layers.append(diamonds.encode(x=value, fill=draw.published_legend()))
+    most = int(rows["place"].max()) + 1
+    height = max(33 * most, 6 + 14 * lines) * len(conditions)
     return alt.layer(*layers).properties(width=draw.WIDTH, height=height)
 
 

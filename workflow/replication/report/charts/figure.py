@@ -13,17 +13,17 @@ from textwrap import wrap
 from typing import Any
 
 import altair as alt
-import pandas as pd
 
-from replication.report.charts.data import Display
 from replication.study.files import digest_of
+from replication.verdicts.wording import lower
 
-_COLUMNS = ["series", "x", "mean", "low", "high", "n"]
 #: Characters in a line of an axis label, and its pixels: on a phone, too, labels leave the plot
 #: three fifths of its column.
 _LINE, _LABEL = 20, 128
 #: Pixels of a character of a label and of a title, and of a legend's symbol and padding.
 _CHARACTER, _TITLE_CHARACTER, _SYMBOL = 6, 7, 34
+#: Characters in a line of the title of several panels, which a phone shows one below the other.
+_PANELS_LINE = 52
 #: Longest name of a file, which leaves room for a suffix and a temporary file's mark.
 _LONGEST = 200
 _QUOTED = re.compile(r"[^A-Za-z0-9_.,=-]")
@@ -137,6 +137,14 @@ def legend_of(
     return alt.Legend(title=title, orient="top", columns=columns, labelLimit=width, **options)
 
 
+def changed(channel: Any, **changes: Any) -> Any:
+    """Return an encoding with other values of some keys."""
+    own = channel.copy()
+    for key, value in changes.items():
+        own[key] = value
+    return own
+
+
 def look(
     field: str, order: Sequence[str], lines: bool = False, width: int = WIDTH
 ) -> dict[str, Any]:
@@ -204,7 +212,7 @@ def axis_x(
     It is logarithmic if the levels span a factor of 30 or more.
     """
     if not values:
-        return alt.X("x:N", title=title, sort=list(names) or None)
+        return alt.X("x", type="nominal", title=title, sort=list(names) or None)
     low, high = min(values), max(values)
     axis = alt.Axis(
         values=list(values),
@@ -218,49 +226,35 @@ def axis_x(
     else:
         pad = 0.04 * (high - low or 1.0)
         scale = alt.Scale(domain=[min(0.0, low), high + pad], nice=False)
-    return alt.X("x:Q", title=title, scale=scale, axis=axis)
+    return alt.X("x", type="quantitative", title=title, scale=scale, axis=axis)
 
 
-def lines_panel(
-    frame: pd.DataFrame,
-    order: Sequence[str],
-    x: alt.X,
-    display: Display,
-    published: pd.DataFrame,
-    size: tuple[int, int] = (WIDTH, 260),
-    legend_width: int = 0,
-) -> Drawing:
-    """Return a panel of lines with their intervals and published values.
+def panels_of(charts: Sequence[Drawing], y: str, x: str) -> Drawing:
+    """Return panels side by side, with what their axes measure in one title."""
+    title = title_of_panels([y, f"against {lower(x)}"])
+    shared = alt.concat(*charts, columns=2, title=title)
+    return shared.resolve_scale(color="shared", shape="shared", y="shared")
 
-    `frame` has series, x, mean, low, high and n, `published` has series, x, value, printed and
-    source. `order` lists the series; their legend may be wider than one of several panels. Over a
-    logarithmic `x`, values over two decades have such a scale too.
+
+def balanced(panels: int, most: int) -> int:
+    """Return in how many columns panels fill their rows best; the charts' script does the same."""
+    return math.ceil(panels / math.ceil(panels / most))
+
+
+def title_of_panels(parts: Sequence[str]) -> alt.TitleParams:
+    """Return the title of several panels in lines, each part on its own."""
+    lines: list[str] = []
+    for part in parts:
+        lines += wrap(part, _PANELS_LINE, break_on_hyphens=False)
+    return alt.TitleParams(lines, fontSize=12, offset=8)
+
+
+def labels_of(name: str, rows: Sequence[Mapping[str, Any]]) -> Drawing:
+    """Return a chart of labels, which are no part of the data that a reader downloads.
+
+    The `name` is that of no other labels of the figure.
     """
-    title = lines_of(display.title, size[1])
-    values = pd.concat([frame["mean"], frame["low"], published["value"]]).dropna()
-    is_wide = x["scale"] is not alt.Undefined and x["scale"]["type"] == "log"
-    is_wide = is_wide and values.min() > 0 and values.max() >= 100 * values.min()
-    scale = alt.Scale(type="log") if is_wide else alt.Scale(zero=True)
-    y = alt.Y("mean:Q", title=title, scale=scale)
-    looks = look("series", order, width=legend_width or size[0])
-    of_x = x["title"] if isinstance(x["title"], str) else " ".join(x["title"])
-    base = alt.Chart(frame[_COLUMNS]).encode(x=x, color=looks["color"])
-    dashes = levels_of(alt.StrokeDash, "series", order, DASHES, None)
-    lines = base.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dashes)
-    tooltip = tips("N", series="Series", x=of_x) + interval_tips(display.titled("Mean"))
-    points = base.mark_point(filled=True, size=55)
-    points = points.encode(y=y, shape=looks["shape"], tooltip=tooltip)
-    layers: list[Drawing] = []
-    if frame["low"].notna().any():
-        bars = base.transform_filter("isValid(datum.low)").mark_errorbar(ticks=True)
-        layers.append(bars.encode(y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q"))
-    layers += [lines, points]
-    if len(published):
-        tooltip = tips("N", source="Published", series="Series", printed=display.titled("Value"))
-        theirs = alt.Chart(published.assign(kind=PUBLISHED)).mark_point(**PUBLISHED_MARK)
-        value = alt.Y("value:Q", title=title, scale=scale)
-        layers.append(theirs.encode(x=x, y=value, fill=published_legend(), tooltip=tooltip))
-    return alt.layer(*layers).properties(width=size[0], height=size[1])
+    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows], name=name))
 
 
 def interval_tips(mean: str) -> list[alt.Tooltip]:

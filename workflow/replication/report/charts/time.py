@@ -1,6 +1,8 @@
 """Charts over time: quantities of each flow, Jain's index, and windows of published traces."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -9,16 +11,22 @@ import pandas as pd
 
 from replication.compare.trace_comparison import PUBLISHED as PUBLISHED_SOURCE
 from replication.metrics.results import Results
+from replication.metrics.sampled import kept_samples
 from replication.metrics.statistic import jain_index
 from replication.report.charts import data
 from replication.report.charts import figure as draw
 from replication.report.charts.data import Display
 from replication.report.charts.figure import Drawing, Figure
+from replication.report.charts.lines import spread
 from replication.study.study import Experiment
+from replication.verdicts.wording import lower
 
 _BINS = 80
 #: Width of a panel.
 _WIDTH = 250
+#: Width and height of a panel of windows, of which two stand side by side; most samples of all.
+_WINDOW_WIDTH, _WINDOW_HEIGHT, _MOST_SAMPLES = 330, 90, 1800
+EQUAL_SHARES = "Equal shares of path and queue"
 #: Quantity: its column of the series, how it is shown, and whether counts become a rate.
 _SAMPLED = {
     "throughput": ("throughput_bps", Display("Throughput", "Mbit/s", 1e-6), False),
@@ -116,55 +124,143 @@ def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
         )
         for panel, part in frame.groupby("panel", sort=False)
     ]
-    return alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
+    heading = draw.title_of_panels([display.title, "against time (s)"])
+    chart = alt.concat(*panels, columns=2, title=heading)
+    return chart.resolve_scale(color="shared", strokeDash="shared")
 
 
 def _panel(
     frame: pd.DataFrame, order: list[str], display: Display, scale: alt.Scale, legend_width: int
 ) -> Drawing:
     looks = draw.look("series", order, lines=True, width=legend_width)
-    x = alt.X("time_s:Q", title="Time (s)")
+    x = alt.X("time_s:Q", title=None)
     base = alt.Chart(frame.drop(columns="panel")).encode(x=x, color=looks["color"])
     tooltip = draw.tips("N", series="Series") + draw.tips("Q", ".3g", time_s="Time (s)")
     line = base.mark_line(strokeWidth=1.5).encode(
-        y=alt.Y("mean:Q", title=display.title, scale=scale),
+        y=alt.Y("mean:Q", title=None, scale=scale),
         strokeDash=looks["strokeDash"],
         tooltip=tooltip + draw.interval_tips(display.title),
     )
     if frame["low"].isna().all():
         return line
-    low = alt.Y("low:Q", title=display.title, scale=scale)
+    low = alt.Y("low:Q", title=None, scale=scale)
     return alt.layer(base.mark_area(opacity=0.18).encode(y=low, y2="high:Q"), line)
 
 
-def trace_figures(windows: pd.DataFrame, traces: Sequence[str], engine: str) -> list[Figure]:
-    """Return one figure of the first flow of each trace, published (if it is there) and ours."""
+def trace_figures(
+    windows: pd.DataFrame,
+    traces: Sequence[str],
+    engine: str,
+    equal_windows: Mapping[str, float] | None = None,
+) -> list[Figure]:
+    """Return one figure of all flows of each trace, published (if it is there) next to ours.
+
+    `equal_windows` has by trace the window (segments) at which its flows share path and queue
+    equally.
+    """
     sources = [PUBLISHED_SOURCE, engine]
-    own = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]
-    panels, words = [], "Congestion window of the first flow of each published trace."
-    for name, part in own.drop(columns="study").groupby("trace", sort=False):
-        trace = data.proper(str(name))
-        part = part[part["flow"] == part["flow"].iloc[0]].round({"time_s": 3, "cwnd_segments": 2})
-        part = part.assign(source=part["source"].replace(PUBLISHED_SOURCE, draw.PUBLISHED))
-        panels.append(_window_panel(part, trace, [draw.PUBLISHED, engine]))
-        for source, run in part.groupby("source", sort=False)["cwnd_segments"]:
-            ends = f"{draw.three_digits(run.min())} to {draw.three_digits(run.max())}"
-            words += f" {trace}, {source}: {ends}."
-    if not panels:
+    shown = windows[windows["source"].isin(sources) & windows["trace"].isin(traces)]
+    if shown.empty:
         return []
-    chart = alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
+    shown = shown.drop(columns="study")
+    thinned = _thinned(shown)
+    order = sorted(set(shown["flow"]))
+    panels, words = [], "Congestion windows of all flows of each published trace."
+    for name, of_trace in shown.groupby("trace", sort=False):
+        equal = (equal_windows or {}).get(str(name))
+        highest = max(float(of_trace["cwnd_segments"].max()), equal or 0.0)
+        step = draw.round_step(highest, 5)
+        top = step * math.ceil(highest / step)
+        for source in sources:
+            windows = of_trace[of_trace["source"] == source]
+            if windows.empty:
+                continue
+            who = draw.PUBLISHED if source == PUBLISHED_SOURCE else source
+            panel = f"{data.proper(str(name))}, {lower(who)}"
+            ends = _window_ends(windows, top)
+            drawn = thinned.loc[thinned.index.intersection(windows.index)].assign(source=who)
+            panels.append(_window_panel(drawn, ends, panel, order, top, equal))
+            said = ", ".join(str(end["words"]) for end in ends)
+            words += f" {panel}: median windows {said}."
+        if equal:
+            words += f" Equal shares of path and queue: {draw.three_digits(equal)}."
+    axes = "Window (segments) against the flow's time (s)"
+    heading = draw.title_of_panels([axes, "At the right: median windows"])
+    chart = alt.concat(*panels, columns=2, title=heading)
+    chart = chart.resolve_scale(color="shared", strokeDash="shared", strokeWidth="shared")
     title = "Congestion windows over time, published and measured"
     return [draw.make_figure(["traces", engine], title, chart, words)]
 
 
-def _window_panel(data: pd.DataFrame, title: str, order: list[str]) -> Drawing:
-    legend = draw.legend_of(order, lines=True)
-    lines = alt.Chart(data).mark_line(strokeWidth=1.5)
+def _thinned(windows: pd.DataFrame) -> pd.DataFrame:
+    """Return windows with the samples that show their shape, few enough for a page."""
+    lines = windows.groupby(["trace", "source", "flow"], sort=False)
+    bins = max(8, _MOST_SAMPLES // (4 * len(lines)))
+    parts = []
+    for _, line in lines:
+        kept = kept_samples(line["time_s"].to_numpy(), line["cwnd_segments"].to_numpy(), bins)
+        parts.append(line.iloc[kept])
+    return pd.concat(parts).round({"time_s": 2, "cwnd_segments": 1})
+
+
+def _window_ends(windows: pd.DataFrame, top: float) -> list[dict[str, Any]]:
+    """Return for each flow its median window and the pixel of its label, from top to bottom."""
+    ends: list[dict[str, Any]] = []
+    for flow, line in windows.groupby("flow", sort=False):
+        # Samples are not at equal intervals.
+        times = line["time_s"].to_numpy(dtype=float)
+        even = np.interp(np.linspace(times[0], times[-1], 400), times, line["cwnd_segments"])
+        ends.append({"flow": data.proper(str(flow)), "median": float(np.median(even))})
+    ends.sort(key=lambda end: -end["median"])
+    wanted = [(_WINDOW_HEIGHT * (1 - end["median"] / top), 1) for end in ends]
+    for end, y in zip(ends, spread(wanted, _WINDOW_HEIGHT), strict=True):
+        decimals = 0 if end["median"] >= 10 else 1
+        end["words"] = f"{end['flow']} {end['median']:.{decimals}f}"
+        end["y"] = round(y, 1)
+    return ends
+
+
+def _window_panel(
+    windows: pd.DataFrame,
+    ends: Sequence[Mapping[str, Any]],
+    title: str,
+    order: Sequence[str],
+    top: float,
+    equal: float | None,
+) -> Drawing:
+    scale = alt.Scale(domain=[0, top], nice=False)
+    looks = draw.look("flow", order, lines=True)
+    looks = {key: draw.changed(channel, legend=None) for key, channel in looks.items()}
     numbers = draw.tips("Q", ".4g", time_s="Time (s)", cwnd_segments="Window (segments)")
-    return lines.encode(
-        x=alt.X("time_s:Q", title="Time since the flow's start (s)"),
-        y=alt.Y("cwnd_segments:Q", title="Window (segments)", scale=alt.Scale(zero=True)),
-        color=draw.levels_of(alt.Color, "source", order, [draw.INK, draw.PALETTE[0]], legend),
-        strokeDash=draw.levels_of(alt.StrokeDash, "source", order, draw.DASHES, legend),
-        tooltip=draw.tips("N", source="Source") + numbers,
-    ).properties(title=title, width=250, height=130)
+    lines = alt.Chart(windows).mark_line(strokeWidth=1.4)
+    layers: list[Drawing] = [
+        lines.encode(
+            x=alt.X("time_s:Q", title=None, scale=alt.Scale(nice=False)),
+            y=alt.Y("cwnd_segments:Q", title=None, scale=scale, axis=alt.Axis(tickCount=5)),
+            **looks,
+            tooltip=draw.tips("N", source="Source", flow="Flow") + numbers,
+        )
+    ]
+    names = draw.labels_of(f"windows of {title}", ends)
+    names = names.mark_text(align="left", baseline="middle", dx=5)
+    layers.append(names.encode(x=alt.value("width"), y=alt.Y("y:Q", scale=None), text="words:N"))
+    if equal:
+        law = pd.DataFrame({"equal": [round(equal, 1)], "law": [EQUAL_SHARES]})
+        legend = alt.Legend(
+            title=None,
+            orient="top",
+            symbolType="stroke",
+            symbolSize=130,
+            symbolDash=[4, 3],
+            symbolStrokeColor=draw.INK,
+            labelLimit=_WINDOW_WIDTH,
+        )
+        named = alt.Scale(domain=[EQUAL_SHARES], range=[1])
+        rule = alt.Chart(law).mark_rule(color=draw.INK, strokeDash=[4, 3])
+        layers.append(
+            rule.encode(
+                y=alt.Y("equal:Q", title=None, scale=scale),
+                strokeWidth=alt.StrokeWidth("law:N", scale=named, legend=legend),
+            )
+        )
+    return alt.layer(*layers).properties(title=title, width=_WINDOW_WIDTH, height=_WINDOW_HEIGHT)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from replication.metrics.metric import quantity
 from replication.metrics.metric_model import MetricError
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.metrics.results import Results
+from replication.report.charts.figure import Figure
 from replication.report.pages.source import Source
 from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, sides
 from replication.study.finding_model import Fact, Statement, load_findings
@@ -41,10 +42,14 @@ class Said(NamedTuple):
 
 
 class Conclusion(NamedTuple):
-    """What a finding says under each set-up, and the name of its chart."""
+    """What a finding says under each set-up, the name of its chart, and the chart's title.
+
+    The title is empty unless these results support the finding at the defaults, which are drawn.
+    """
 
     statements: list[Said]
     chart: str | None
+    headline: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,17 @@ class Conclusions:
     @property
     def chart(self) -> str | None:
         """The chart of the first finding."""
-        return next((one.chart for one in self.shown if one.chart), None)
+        return next((finding.chart for finding in self.shown if finding.chart), None)
+
+    def titled(self, figure: Figure) -> Figure:
+        """Return the figure of the first finding with what it shows as its title."""
+        headline = next((finding.headline for finding in self.shown if finding.chart), "")
+        if not headline:
+            return figure
+        description = figure.description
+        if not description.startswith(figure.title):
+            description = f"{figure.title}. {description}"
+        return replace(figure, title=headline, description=description)
 
 
 def conclusions(source: Source, study: Study, results: Mapping[Setup, Results]) -> Conclusions:
@@ -73,7 +88,7 @@ def conclusions(source: Source, study: Study, results: Mapping[Setup, Results]) 
     names_setup = len(source.setups) > 1 and len(study.setups) > 1
     shown, unsupported, without_runs = [], 0, 0
     for finding in load_findings(source.root, study.id):
-        said = []
+        said, headline = [], ""
         for setup, statement in zip(Setup, finding.statements(), strict=False):
             numbers = facts[setup].numbers(statement) if setup in facts else None
             if numbers is None:
@@ -81,10 +96,12 @@ def conclusions(source: Source, study: Study, results: Mapping[Setup, Results]) 
             elif all(number.holds for number in numbers.values()):
                 shown_setup = setup if names_setup and statement.rests_on == "runs" else None
                 said.append(_said(shown_setup, statement, numbers))
+                if statement is finding and finding.headline:
+                    headline = finding.headline.format_map(_words(numbers))
             else:
                 unsupported += 1
         if said:
-            shown.append(Conclusion(said, finding.chart))
+            shown.append(Conclusion(said, finding.chart, headline))
     return Conclusions(shown, unsupported, without_runs)
 
 
@@ -97,10 +114,13 @@ class _Number(NamedTuple):
 
 
 def _said(setup: Setup | None, statement: Statement, numbers: Mapping[str, _Number]) -> Said:
-    words = {name: number.words for name, number in numbers.items()}
     runs = frozenset[str]().union(*(number.runs for number in numbers.values()))
-    text, is_region = statement.text.format_map(words), statement.rests_on == "region"
+    text, is_region = statement.text.format_map(_words(numbers)), statement.rests_on == "region"
     return Said(text, setup, len(runs), is_region, statement.causes)
+
+
+def _words(numbers: Mapping[str, _Number]) -> dict[str, str]:
+    return {name: number.words for name, number in numbers.items()}
 
 
 class _Facts:

@@ -10,11 +10,13 @@ from typing import Any
 from replication.compare.trace_comparison import COMPARISON, RAW, SAMPLES, WINDOWS
 from replication.design.config import load_sensitivity
 from replication.design.input_hashes import is_same
+from replication.engines.path import TcpPath
 from replication.explore import explanation, robustness
 from replication.explore.finding import HELD_OUT, REPEATED, SEEN
 from replication.explore.readings import READING_COLUMNS, READINGS
 from replication.explore.search import EQUALLY_GOOD_BITS
 from replication.metrics.cwnd import LABELS
+from replication.metrics.results import Results
 from replication.report.charts import figure as draw
 from replication.report.charts.figure import Figure
 from replication.report.charts.time import trace_figures
@@ -22,6 +24,7 @@ from replication.report.pages.shown import amount
 from replication.report.pages.source import Source, of_study, read_if_there
 from replication.study import table
 from replication.study.files import read_json
+from replication.study.scenario import Scenario
 from replication.study.setup import Setup
 from replication.study.study import Study
 from replication.study.table import Row, grouped, read_rows
@@ -216,9 +219,30 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
     windows = windows[windows["study"] == study.id]
     engine, found = source.primary_engines[study.id].engine, {}
     for (experiment,), own in grouped(rows, "experiment").items():
-        drawn = trace_figures(windows, [row["trace"] for row in own], engine)
+        traces = {row["trace"]: row["point"] for row in own}
+        equal = _equal_windows(source, study, experiment, traces)
+        drawn = trace_figures(windows, list(traces), engine, equal)
         found[experiment] = draw.with_prefix(drawn, study.id, experiment)
     return found
+
+
+def _equal_windows(
+    source: Source, study: Study, experiment: str, points: Mapping[str, str]
+) -> dict[str, float]:
+    """Return by trace the window (segments) at which its flows share path and queue equally.
+
+    `points` are those of the traces; of others nothing was run on the primary engine.
+    """
+    results = source.primary_results(Results.load(source.data, study.id))
+    runs = results.runs(experiment, {})
+    scenarios = dict(zip(runs["point"], runs["scenario"], strict=True))
+    shares = {}
+    for trace, point in points.items():
+        if document := results.scenarios.get(scenarios.get(point, "")):
+            path = TcpPath.of(Scenario.model_validate(document))
+            flows = sum(flow["kind"] == "tcp" for flow in document["flows"])
+            shares[trace] = (path.bdp_packets + path.queue_packets) / flows
+    return shares
 
 
 def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
