@@ -61,9 +61,9 @@ def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], _Rows]:
     probability of that by chance; `seen`, `held_out` and `repeated` have matches and errors before
     and after; `causes` has the bits that each saves and what matches without it (an exception for a
     table is `cause@table`), `contradicts` those against the paper's text or its authors' data, and
-    `suggested_by` whose they are; `broken` has the claims that the paper's numbers hold and it does not; `impossible`
-    has the printed numbers that break a bound, as the study reads them and under the explanation;
-    `equally_good` fit as well without one of its causes.
+    `suggested_by` whose they are; `broken` has the claims that the paper's numbers hold and it does
+    not; `impossible` has the printed numbers that break a bound, as the study reads them and under
+    the explanation; `equally_good` fit as well without one of its causes.
     """
     judge, last, coupled = search.judge, search.stages[-1], search.coupled
     causes, rivals = _leaving_out(search, best), search.rivals(best)
