@@ -67,7 +67,7 @@ def test_each_set_up_is_counted_apart():
     numbers = [cell("a", "ns2", "printed", "not reproduced", setup=Setup.TEXTBOOK)]
     rows = list(count_rows(CELLS + numbers, CLAIMS + textbook, {"a": "ns2", "b": "ns3"}))
     keys = ("study", "engine", "setup", "what")
-    counted = {tuple(r[key] for key in keys): (r["total"], r["reproduced"]) for r in rows}
+    counted = {tuple(getattr(r, key) for key in keys): (r.total, r.reproduced) for r in rows}
     assert counted["a", "ns2", "defaults", "claims"] == (1, 0)
     assert counted["a", "ns2", "textbook", "claims"] == (1, 1)
     assert counted["a", "ns2", "textbook", "printed"] == (1, 0)
@@ -79,7 +79,7 @@ def test_each_set_up_is_counted_apart():
 
 def test_all_studies_are_counted_on_their_primary_engines():
     rows = list(count_rows(CELLS, CLAIMS, {"a": "ns2", "b": "ns3"}))
-    counted = {(r["study"], r["engine"], r["what"]): (r["total"], r["tested"]) for r in rows}
+    counted = {(r.study, r.engine, r.what): (r.total, r.tested) for r in rows}
     # An impossible number is so on every engine.
     assert counted["a", "ns2", "printed"] == (2, 2) and counted["a", "ns3", "printed"] == (2, 1)
     assert counted["", "", "printed"] == (2, 2)

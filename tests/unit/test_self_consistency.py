@@ -24,7 +24,7 @@ def own(world, test, files=(), printed=PRINTED, **table):
     """Return the result and the reason for a claim of a study that prints Reno's throughputs."""
     study = world.claim(test, tables=world.table(**table).model_dump()["tables"])
     (row,) = SelfConsistency(study, world.mapped(study, *printed), dict(files)).rows()
-    return row["result"], row["reason"]
+    return row.result, row.reason
 
 
 def test_a_test_holds_or_fails_on_what_is_printed(world):
@@ -122,7 +122,7 @@ def traced(world, test, files, *names):
     ]
     study = world.claim(test, tables=tables)
     (row,) = SelfConsistency(study, [], files).rows()
-    return row["result"], row["reason"]
+    return row.result, row.reason
 
 
 def peak(flows, **where):
