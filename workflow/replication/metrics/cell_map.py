@@ -174,4 +174,7 @@ def _check_table(
 
 
 def _keys(cells: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:
-    return [(row, column) for row, columns in cells.items() for column in columns]
+    keys = []
+    for row, columns in cells.items():
+        keys += [(row, column) for column in columns]
+    return keys
