@@ -156,10 +156,11 @@ def _check_table(
             number = f"{published} has a number for {column}"
             place = "not_printed", row, column
             raise InputError(f"not_printed.{row}: {number}; remove one of them", place)
-    for row, column in itertools.chain(*(keys_of(group) for group in table.together)):
-        if (row, column) not in printed:
-            text = f"together: row {row}, column {column}: no number is printed; remove it"
-            raise InputError(text, ("together",))
+    for group in table.together:
+        for row, column in keys_of(group):
+            if (row, column) not in printed:
+                text = f"together: row {row}, column {column}: no number is printed; remove it"
+                raise InputError(text, ("together",))
     for row, column in keys_of(table.not_comparable):
         if (row, column) not in printed:
             place = "not_comparable", row, column

@@ -112,7 +112,8 @@ class StatedPoint:
         same time, the sum may be larger by the ratio of their span to the shortest active time.
         """
         paths = [self.path(flow) for flow in flows]
-        shared = [hop for hop in (paths[0] if paths else []) if all(hop in path for path in paths)]
+        first = paths[0] if paths else []
+        shared = [hop for hop in first if all(hop in path for path in paths)]
         span = _span_s(flows)
         active = min(f.stop_s - f.start_s for f in flows)
         together = min((self._rate(hop, strict, flows) for hop in shared), default=math.inf)

@@ -68,8 +68,9 @@ def bounds_check(
     if any(wanted.metric == "delivery_ratio" for wanted in compared):
         causes.append("no packet can be lost, so what is not delivered is under way at the end")
     elif len(compared) > 1:
-        causes += [_in_words(coverage, *pair) for pair in zip(compared, allowed, strict=True)]
-    because = "; ".join(dict.fromkeys(filter(None, causes)))
+        for wanted, ranges in zip(compared, allowed, strict=True):
+            causes.append(_in_words(coverage, wanted, ranges))
+    because = "; ".join(dict.fromkeys(cause for cause in causes if cause))
     bound = "whatever TCP does" + (f" ({because})" if because else "")
     why = _reason(words, test, statistic, bound)
     return Forced(holds, f"{why}, so it cannot {'fail' if holds else 'hold'}.")
@@ -123,7 +124,7 @@ def _statistic(coverage: Coverage, test: SimpleTest, ranges: list[pd.DataFrame])
         except UntestableError:
             return ANY
         corners.append(float(values.iloc[0]))
-    if any(map(math.isnan, corners)):
+    if any(math.isnan(corner) for corner in corners):
         return ANY
     if isinstance(test, EquivalenceTest):
         # A difference may vanish between its ends; together they are no less than the largest one.

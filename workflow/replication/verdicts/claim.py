@@ -135,13 +135,14 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     numbers: dict[str, list[str]] = {}
     for number, part in enumerate(parts, start=1):
         numbers.setdefault(part.reason, []).append(str(number))
+    reasons = [f"({', '.join(of)}) {reason}" for reason, of in numbers.items()]
     passing = [part.passing for part in judged if part.passing and decided]
     codes = [part.reason_code for part in judged if part.reason_code and not decided]
     return Judgement(
         statistic="share of the parts that are reproduced",
         margin=f"all {len(judged)} parts",
         verdict=verdict,
-        reasons=[counted, *(f"({', '.join(of)}) {reason}" for reason, of in numbers.items())],
+        reasons=[counted, *reasons],
         reason_code=next(iter(codes), ""),
         observed=reproduced / testable if decided else math.nan,
         passing=min(passing, key=lambda share: share.part / share.whole, default=None),
@@ -188,7 +189,7 @@ def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
         forced = _cannot_fail(coverage, test, words)
     if forced is not None:
         judgement = _forced(judgement, forced)
-    return replace(judgement, reasons=[*judgement.reasons, *filter(None, notes)])
+    return replace(judgement, reasons=judgement.reasons + [note for note in notes if note])
 
 
 def _cannot_fail(coverage: Coverage, test: SimpleTest, words: Wording) -> Forced | None:

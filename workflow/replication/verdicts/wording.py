@@ -225,7 +225,8 @@ def _of(study: Study, wanted: Quantity, shared: Where) -> str:
     where = {factor: keys for factor, keys in wanted.where.items() if factor not in shared}
     named, numeric = _split(study, wanted.experiment, where)
     who = ", ".join(part for part in (_flows(wanted), *named) if part)
-    return (f" of {who}" if who else "") + (f" at {_joined(numeric)}" if numeric else "")
+    words = f" of {who}" if who else ""
+    return f"{words} at {_joined(numeric)}" if numeric else words
 
 
 def _noun(study: Study, wanted: Quantity) -> str:
