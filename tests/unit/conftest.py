@@ -77,6 +77,38 @@ def quantity(metric: str = "throughput_bps", **where: Any) -> dict[str, Any]:
     return {"experiment": "sweep", "metric": metric, "where": where}
 
 
+VEGAS, RENO = quantity(variant="vegas"), quantity(variant="reno")
+ACCESS = {"slow": 0, "mid": 1, "fast": 2}
+
+
+def sides(kind: str, **more: Any) -> dict[str, Any]:
+    """Return a test of Vegas against Reno."""
+    return {"kind": kind, "left": VEGAS, "right": RENO, **more}
+
+
+def ratio(expect: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return sides("ratio", expect=expect, **changes)
+
+
+def value_of(of: dict[str, Any], expect: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {"kind": "value", "of": of, "expect": expect, **changes}
+
+
+def at_least(expect: float, direction: float) -> dict[str, Any]:
+    return {"expect": {"at_least": expect}, "direction": {"at_least": direction}}
+
+
+def throughputs(reno: Any = 100.0, vegas: Any = 100.0, cubic: Any = 100.0) -> Any:
+    """Return the flows of `World.results`: a rate by variant, or one for each access rate."""
+    rates = {"reno": reno, "vegas": vegas, "cubic": cubic}
+
+    def row(variant, access, **_):
+        rate = rates[variant]
+        return {"throughput_bps": rate[ACCESS[access]] if isinstance(rate, list) else rate}
+
+    return row
+
+
 def study_document(**changes: Any) -> dict[str, Any]:
     """Two TCP flows over one bottleneck; factors: variant x access rate (slow, mid, fast)."""
     # Through JSON, since parts that share an anchor must not change together.
@@ -88,8 +120,11 @@ def minimal_scenario() -> dict[str, Any]:
     wire = link("ab", "a", "b", 1e6, 0.01, queue_ab=droptail(50), queue_ba=droptail(50))
     ends = {"source": "a", "destination": "b", "start_s": 0.0, "stop_s": 1.0}
     return {
-        **{"duration_s": 1.0, "sampling_interval_s": 0.1, "seed": 1},
-        **{"nodes": ["a", "b"], "links": [wire]},
+        "duration_s": 1.0,
+        "sampling_interval_s": 0.1,
+        "seed": 1,
+        "nodes": ["a", "b"],
+        "links": [wire],
         "flows": [cbr("f", 1e5, **ends, packet_bytes=500)],
     }
 
@@ -131,8 +166,8 @@ class World:
         return evaluate_claim(study.claims[0], engines)[0]
 
     def judge_cells(self, study: Study, *rows: Any, **results: Any) -> list[CellRow]:
-        found = self.results(study, **results)
-        return list(evaluate_cells(self.mapped(study, *rows), Coverage.of_all(study, found), {}))
+        coverages = Coverage.of_all(study, self.results(study, **results))
+        return list(evaluate_cells(self.mapped(study, *rows), coverages, {}))
 
     def results(
         self,
@@ -155,11 +190,10 @@ class World:
         tier = Extent(levels="all", replicates=count, textbook=textbook)
         if duration_s:
             study = apply(study, Variation(parameters={"duration_s": duration_s}))
-        design = [
-            replace(run, refusal=refusal(run.engine, run.levels))
-            for run in designed(study, tier, engines)
-            if runs(run.levels)
-        ]
+        design = []
+        for run in designed(study, tier, engines):
+            if runs(run.levels):
+                design.append(replace(run, refusal=refusal(run.engine, run.levels)))
         ids = [run.scenario_id for run in design]
         batches = [Batch(f"{study.id}-batch", study.id, name, ids, 1.0) for name in engines]
         write_design(design, batches, study.id, self.folder / "design")
@@ -170,10 +204,10 @@ class World:
             given = {"engine": run.engine, "replicate": run.replicate, **run.levels}
             key = {"scenario": run.scenario_id, "engine": run.engine}
             for flow in run.scenario.flows:
-                row, own = flows(flow=flow.id, **given), {**key, "flow": flow.id}
+                row, of_flow = flows(flow=flow.id, **given), {**key, "flow": flow.id}
                 if row is not None:
-                    flow_rows.append({**FLOW_ROW, "kind": flow.kind, **row, **own})
-                samples += [own | sample for sample in series(flow=flow.id, **given)]
+                    flow_rows.append({**FLOW_ROW, "kind": flow.kind, **row, **of_flow})
+                samples += [of_flow | sample for sample in series(flow=flow.id, **given)]
             for monitor in run.scenario.monitors:
                 name = f"{monitor.link}:{monitor.direction}"
                 samples += [{**key, "link": name} | s for s in series(flow=name, **given)]
@@ -203,10 +237,19 @@ def typed(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pa.Table:
 
 FLOW_ROW = {
     "engine_version": "1",
-    **{"throughput_bps": 4e5, "goodput_bps": 3.8e5, "loss_rate": 8 / 500},
-    **{"delay_mean_s": 0.1, "delay_p95_s": 0.12, "rtt_mean_s": 0.2},
-    **{"packets_sent": 500, "packets_received": 490, "packets_dropped": 8},
-    **{"packets_in_flight": 2, "retransmissions": 8, "timeouts": 0, "delivery_ratio": 490 / 500},
+    "throughput_bps": 4e5,
+    "goodput_bps": 3.8e5,
+    "loss_rate": 8 / 500,
+    "delay_mean_s": 0.1,
+    "delay_p95_s": 0.12,
+    "rtt_mean_s": 0.2,
+    "packets_sent": 500,
+    "packets_received": 490,
+    "packets_dropped": 8,
+    "packets_in_flight": 2,
+    "retransmissions": 8,
+    "timeouts": 0,
+    "delivery_ratio": 490 / 500,
 }
 
 
@@ -220,7 +263,9 @@ def sampled(windows, ssthresh=np.nan, **columns):
         "time_s": np.arange(1.0, len(windows) + 1),
         "cwnd_bytes": np.array(windows) * SEGMENT_BYTES,
         "ssthresh_bytes": np.array(ssthresh) * SEGMENT_BYTES,
-        **{"rtt_s": 1.0, "throughput_bps": 1e5, **columns},
+        "rtt_s": 1.0,
+        "throughput_bps": 1e5,
+        **columns,
     }
     return pd.DataFrame(rows).to_dict("records")
 

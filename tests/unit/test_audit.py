@@ -37,7 +37,7 @@ def audit(world, study, *published):
     return audit_study(study, world.mapped(study, *published))
 
 
-def found(world, cell_, value, printed=None, unit=None, study=None):
+def findings_on(world, cell_, value, printed=None, unit=None, study=None):
     """The findings on one value in the row `slow`, by check."""
     units = {"delay": "s", "rtt": "s", "throughput": "bit/s", "goodput": "bit/s"}
     unit = unit or units.get(cell_["metric"].split("_")[0], "1")
@@ -61,8 +61,8 @@ def found(world, cell_, value, printed=None, unit=None, study=None):
         ("rtt_mean_s", 0.160, CONSISTENT),
     ],
 )
-def test_a_delay_is_held_against_propagation_and_transmission(world, metric, value, expected):
-    assert found(world, cell(metric), value)["propagation"] == expected
+def test_a_delay_is_compared_with_propagation_and_transmission(world, metric, value, expected):
+    assert findings_on(world, cell(metric), value)["propagation"] == expected
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_a_delay_is_held_against_propagation_and_transmission(world, metric, val
         ("throughput_bps", "bottleneck_bps", [1e5, 1e9], (2e6, 11e6)),
     ],
 )
-def test_only_what_is_published_makes_a_value_impossible(world, metric, assumed, span, values):
+def test_only_published_parameters_make_a_value_impossible(world, metric, assumed, span, values):
     document = world.table({"x": cell(metric)}).model_dump()
     tag = {"reason": "r", "source": "s", "range": span}
     document["parameters"][assumed] |= {"published": None, "assumed": tag}
     study = Study.model_validate(document)
     bound = "propagation" if metric == "delay_mean_s" else "capacity"
-    findings = [found(world, cell(metric), value, study=study)[bound] for value in values]
+    findings = [findings_on(world, cell(metric), value, study=study)[bound] for value in values]
     assert findings == [SUSPICIOUS, Verdict.IMPOSSIBLE]
 
 
@@ -90,27 +90,27 @@ def test_only_what_is_published_makes_a_value_impossible(world, metric, assumed,
 @pytest.mark.parametrize(
     ("aggregate", "bound"), [("sum", 1.0), ("maximum", 1.0), ("mean", 0.5), ("minimum", 0.5)]
 )
-def test_throughput_above_the_link_and_none_below_is_impossible(world, aggregate, bound):
+def test_a_throughput_above_the_link_is_impossible_and_one_below_is_not(world, aggregate, bound):
     for share in (0.01, 0.999, 1.0, 1.002, 30):
         value = share * bound * LINK_BPS
         expected = CONSISTENT if share <= 1 else Verdict.IMPOSSIBLE
-        assert found(world, cell("throughput_bps", aggregate), value)["capacity"] == expected
+        assert findings_on(world, cell("throughput_bps", aggregate), value)["capacity"] == expected
 
 
 def sums(world, first, second, two="tcp2", times=({}, {})):
     columns = {name: cell("goodput_bps", flows=[f]) for name, f in (("one", "tcp1"), ("two", two))}
     document = world.table(columns).model_dump()
-    for flow, own in zip(document["experiments"][0]["flows"], times, strict=True):
-        flow |= own
+    for flow, time in zip(document["experiments"][0]["flows"], times, strict=True):
+        flow |= time
     rows = [
         ("slow", "one", "bit/s", first * 1e3, f"~{first} kbps"),
         ("slow", "two", "bit/s", second * 1e3, f"~{second} Kbps"),
     ]
-    found = audit(world, Study.model_validate(document), *rows)
-    return [finding for finding in found if finding.check == "capacity_sum"]
+    findings = audit(world, Study.model_validate(document), *rows)
+    return [finding for finding in findings if finding.check == "capacity_sum"]
 
 
-def test_flows_that_add_up_to_more_than_the_link_are_impossible(world):
+def test_a_sum_of_flows_above_the_link_is_impossible(world):
     (finding,) = sums(world, 121, 957)
     assert finding.finding == Verdict.IMPOSSIBLE
     assert (finding.row, finding.column) == ("slow", "one+two")
@@ -137,8 +137,10 @@ def test_flows_that_add_up_to_more_than_the_link_are_impossible(world):
         (cell("retransmissions", "jain"), 0.5, "0.5", CONSISTENT),
     ],
 )
-def test_ranges(world, wanted, value, printed, expected):
-    assert found(world, wanted, value, printed)["range"] == expected
+def test_a_value_outside_the_range_of_its_metric_is_impossible(
+    world, wanted, value, printed, expected
+):
+    assert findings_on(world, wanted, value, printed)["range"] == expected
 
 
 @pytest.mark.parametrize(
@@ -150,17 +152,18 @@ def test_ranges(world, wanted, value, printed, expected):
         ("mean", 97.3, "97.3", SUSPICIOUS),
     ],
 )
-def test_counts_are_whole(world, aggregate, value, printed, expected):
-    found_ = found(world, cell("retransmissions", aggregate), value, printed, unit="packets")
-    assert found_["whole_number"] == expected
+def test_a_count_that_is_not_whole_is_suspicious(world, aggregate, value, printed, expected):
+    counted = cell("retransmissions", aggregate)
+    findings = findings_on(world, counted, value, printed, unit="packets")
+    assert findings["whole_number"] == expected
 
 
 @pytest.mark.parametrize("said", [None, "Means over 51 runs; no spread is printed."])
-def test_a_mean_over_runs_is_no_surprise_where_the_paper_says_so(world, said):
+def test_a_count_may_be_a_mean_over_runs_if_the_paper_says_so(world, said):
     document = world.table({"x": cell("retransmissions", "sum")}).model_dump()
     document["original_system"]["repetitions"] = said
     rows = audit(world, Study.model_validate(document), ("slow", "x", "packets", 8.25, "8.25"))
-    (whole,) = [one for one in rows if one.check == "whole_number"]
+    (whole,) = [row for row in rows if row.check == "whole_number"]
     assert whole.finding == (CONSISTENT if said else SUSPICIOUS)
     assert (said or "which the paper does not say") in whole.reason
 
@@ -189,14 +192,14 @@ def test_digits_that_repeat_where_set_ups_differ_are_suspicious(world, values, e
     assert repeated(world, values) == expected
 
 
-def test_one_set_up_may_be_measured_twice(world):
+def test_repeated_digits_of_one_set_up_are_consistent(world):
     twice = {"a": {"where": {"access": "slow"}}, "b": {"where": {"access": "slow"}}}
     study = world.table({"x": cell("throughput_bps", "sum")}, row_factor=None, rows=twice)
     rows = [(row, "x", "bit/s", 802130, "802.13") for row in ("a", "b")]
     assert not [f for f in audit(world, study, *rows) if f.check == "repeated_in_column"]
 
 
-def test_lossless_runs_have_their_ratio_in_common(world):
+def test_ratios_of_lossless_runs_may_repeat(world):
     study = world.table({"x": cell("delivery_ratio", "pooled")})
     rows = [(row, "x", "1", 1.0, "1.000000") for row in ("slow", "mid")]
     assert "repeated_in_column" not in {f.check for f in audit(world, study, *rows)}
@@ -207,22 +210,19 @@ def variants(world, reno, vegas):
     rows = {key: {"where": {"variant": key, "access": "slow"}} for key in ("reno", "vegas")}
     columns = {"rate": cell("throughput_bps", "sum"), "delay": cell("delay_mean_s")}
     study = world.table(columns, where={}, row_factor=None, rows=rows)
-    published = [
-        (row, column, unit, float(text) * scale, text)
-        for row, texts in (("reno", reno), ("vegas", vegas))
-        for (column, unit, scale), text in zip(
-            (("rate", "bit/s", 1e3), ("delay", "s", 1e-3)), texts, strict=True
-        )
-    ]
-    found = audit(world, study, *published)
-    return {(f.row, f.column): f.finding for f in found if f.check == "repeated_in_column"}
+    published = []
+    for row, (rate, delay) in (("reno", reno), ("vegas", vegas)):
+        published.append((row, "rate", "bit/s", float(rate) * 1e3, rate))
+        published.append((row, "delay", "s", float(delay) * 1e-3, delay))
+    findings = audit(world, study, *published)
+    return {(f.row, f.column): f.finding for f in findings if f.check == "repeated_in_column"}
 
 
-def test_algorithms_that_agree_in_everything_may_never_have_acted(world):
-    found = variants(world, ("802.13", "122.144"), ("802.13", "122.144"))
-    assert set(found.values()) == {CONSISTENT} and len(found) == 4
-    found = variants(world, ("802.13", "122.144"), ("802.13", "121.9"))
-    assert found == {("reno", "rate"): SUSPICIOUS, ("vegas", "rate"): SUSPICIOUS}
+def test_algorithms_with_equal_numbers_throughout_are_consistent(world):
+    findings = variants(world, ("802.13", "122.144"), ("802.13", "122.144"))
+    assert set(findings.values()) == {CONSISTENT} and len(findings) == 4
+    findings = variants(world, ("802.13", "122.144"), ("802.13", "121.9"))
+    assert findings == {("reno", "rate"): SUSPICIOUS, ("vegas", "rate"): SUSPICIOUS}
 
 
 @pytest.mark.parametrize(
@@ -234,11 +234,11 @@ def test_algorithms_that_agree_in_everything_may_never_have_acted(world):
         ("increasing", ["1.0", "1.0", "1.0"], set()),  # equal digits may hide a rise
     ],
 )
-def test_a_declared_trend_is_checked(world, trend, values, broken):
+def test_a_number_against_the_declared_trend_is_suspicious(world, trend, values, broken):
     study = world.table({"x": cell("throughput_bps", "sum", monotonic=trend)})
-    found = repeated(world, values, study, check="monotonic")
-    assert {row for row, finding in found.items() if finding == SUSPICIOUS} == broken
-    assert set(found) == {"mid", "fast"}
+    findings = repeated(world, values, study, check="monotonic")
+    assert {row for row, finding in findings.items() if finding == SUSPICIOUS} == broken
+    assert set(findings) == {"mid", "fast"}
 
 
 def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
@@ -254,7 +254,7 @@ def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
     assert point.total_rate_bps([flow], strict=False) == point.rate_bps(flow, strict=True)
 
 
-def test_a_link_that_changes_bounds_by_its_best_values():
+def test_a_changing_link_has_the_bounds_of_its_best_values():
     document = minimal_scenario()
     changes = [{"at_s": 0.5, "rate_bps": 3e6, "delay_s": 0.05}, {"at_s": 0.7, "delay_s": 0.004}]
     for more, rate_bps, sending_s in (
@@ -278,7 +278,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_what_is_impossible_in_a_paper(name):
+def test_the_numbers_of_a_paper_that_are_impossible(name):
     study = load_study(ROOT, name)
     published = read_published(ROOT / "data" / "published" / f"{name}.csv")
     findings = audit_study(study, map_cells(study, published))
@@ -306,11 +306,11 @@ def sharing(world, printed):
         (["1.135", "2.135", "1.248"], set()),  # too near for their decimals to be spread evenly
     ],
 )
-def test_decimals_that_different_values_share_are_suspicious(world, printed, expected):
-    found = sharing(world, printed)
-    assert found.keys() == expected
+def test_decimals_shared_by_different_values_are_suspicious(world, printed, expected):
+    reasons = sharing(world, printed)
+    assert reasons.keys() == expected
     # Three pairs, a thousand decimals.
-    assert all("2 of 3" in reason and "0.003" in reason for reason in found.values())
+    assert all("2 of 3" in reason and "0.003" in reason for reason in reasons.values())
 
 
 def test_the_chance_of_shared_decimals_is_that_of_the_groups():

@@ -33,7 +33,9 @@ def declared(path: Path) -> set[str]:
     if name.parts[0] in ("regions", "regions.yaml"):
         document = yaml.safe_load(path.read_text())
         return {str(change["date"]) for change in document.get("changed", [])}
-    return {one.date for one in load_settings_changes(ROOT) if name.as_posix() in one.files}
+    return {
+        change.date for change in load_settings_changes(ROOT) if name.as_posix() in change.files
+    }
 
 
 def documents() -> list[Path]:
@@ -55,11 +57,11 @@ def test_the_day_in_a_parameters_reason_has_an_entry_on_the_parameter(name):
 
 
 def reasons(study: Study) -> list[tuple[str, str]]:
-    found = [(name, one.assumed) for name, one in study.parameters.items()]
+    assumed = [(name, parameter.assumed) for name, parameter in study.parameters.items()]
     for experiment in study.experiments:
-        for name, one in experiment.parameters.items():
-            found.append((f"{experiment.id}/{name}", one.assumed))
-    return [(name, tag.reason) for name, tag in found if tag]
+        for name, parameter in experiment.parameters.items():
+            assumed.append((f"{experiment.id}/{name}", parameter.assumed))
+    return [(name, tag.reason) for name, tag in assumed if tag]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_the_page_lists_every_kind_of_change_once(project):
     project.add(example(project.world, changes=[EXPERIMENT]))
     project.write("configs/changes.yaml", yaml.safe_dump({"changes": [SETTING]}))
     page = soup(project.render("synthetic") / "changes.html")
-    articles = [" ".join(one.get_text().split()) for one in page.select(".change")]
+    articles = [" ".join(article.get_text().split()) for article in page.select(".change")]
     assert len(articles) == 2
     assert articles[0].startswith("2026-11-23 experiment “")
     assert articles[1].startswith("2026-11-24 Budgets")
@@ -94,10 +96,10 @@ def test_the_page_lists_every_kind_of_change_once(project):
 
 
 def test_the_counts_of_moves_include_what_is_no_longer_testable():
-    found = changes_page(ROOT, [load_study(ROOT, name) for name in study_ids(ROOT)])
-    assert found["moves"]["no longer testable"] > 40
-    studies = [view["moves"] for view in found["studies"]]
-    assert sum(found["moves"].values()) == sum(sum(moves.values()) for moves in studies)
+    page = changes_page(ROOT, [load_study(ROOT, name) for name in study_ids(ROOT)])
+    assert page["moves"]["no longer testable"] > 40
+    studies = [view["moves"] for view in page["studies"]]
+    assert sum(page["moves"].values()) == sum(sum(moves.values()) for moves in studies)
 
 
 EXPERIMENT = {

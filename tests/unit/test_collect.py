@@ -45,7 +45,7 @@ def collected(world):
 
 
 @pytest.mark.parametrize("wanted", WANTED, ids=lambda wanted: wanted["metric"])
-def test_a_feature_is_to_the_last_bit_what_the_series_give(collected, wanted):
+def test_a_collected_feature_equals_the_one_computed_from_the_series(collected, wanted):
     from_series, from_features = (
         quantity(results, Quantity.model_validate(wanted)) for results in collected
     )
@@ -53,7 +53,7 @@ def test_a_feature_is_to_the_last_bit_what_the_series_give(collected, wanted):
     pd.testing.assert_frame_equal(from_features, from_series, check_exact=True)
 
 
-def test_series_are_kept_of_first_replicates_alone_without_a_delay_that_nothing_draws(collected):
+def test_only_first_replicates_keep_series_and_only_drawn_delays_are_kept(collected):
     _, results = collected
     series = pd.read_parquet(results.series_path)
     first = results.design[results.design["replicate"] == 0]
@@ -61,7 +61,7 @@ def test_series_are_kept_of_first_replicates_alone_without_a_delay_that_nothing_
     assert series["delay_s"].isna().all() and series["queue_packets"].notna().any()
 
 
-def test_every_replicate_is_kept_with_its_delay_where_the_delay_is_drawn_over_time(world):
+def test_a_chart_of_delays_keeps_every_replicate_with_its_delay(world):
     document = study_document()
     document["experiments"][0]["type"] = "queuing"
     study = world.study(experiments=document["experiments"])
@@ -72,7 +72,7 @@ def test_every_replicate_is_kept_with_its_delay_where_the_delay_is_drawn_over_ti
     assert series.loc[series["flow"].notna(), "delay_s"].eq(0.1).all()
 
 
-def test_how_runs_were_batched_leaves_no_trace(collected, world):
+def test_results_do_not_depend_on_the_batches(collected, world):
     _, results = collected
     folder, batches = results.series_path.parent, world.folder / "batches"
     names = ("flows", "features", "series")
@@ -101,9 +101,7 @@ OF_ONE_RUN = {
 
 
 @pytest.mark.parametrize(("differ_at_s", "distinct"), [(9, 1), (3, 4)])
-def test_runs_that_differ_only_after_the_earliest_end_are_the_same_run(
-    world, differ_at_s, distinct
-):
+def test_replicates_are_compared_up_to_the_earliest_end(world, differ_at_s, distinct):
     document = study_document()
     duration = {"value": 8.0, "assumed": {"reason": "r", "source": "s", "range": [8.0, 10.0]}}
     duration["assumed"]["varies"] = [8.0, 8.9]
@@ -154,7 +152,7 @@ def test_a_feature_that_was_not_collected_is_named_with_the_remedy(world, loaded
         quantity(load(loaded), wanted.model_copy(update={"metric": "cwnd_peak_segments"}))
 
 
-def test_a_flow_that_is_there_twice_or_without_a_scenario_is_refused(loaded):
+def test_a_duplicate_flow_or_an_unknown_scenario_is_refused(loaded):
     path = loaded / "results/synthetic/flows.parquet"
     table = pd.read_parquet(path)
     with atomic(path) as target:

@@ -44,30 +44,30 @@ CLAIMS = [
 ]
 
 
-def test_printed_numbers_traces_and_claims_that_count_are_counted_apart():
-    found = tallies(CELLS, CLAIMS)
-    assert [(what, t.total, t.tested) for what, t in found.items()] == [
+def test_printed_numbers_traces_and_claims_have_counts_of_their_own():
+    counts = tallies(CELLS, CLAIMS)
+    assert [(what, t.total, t.tested) for what, t in counts.items()] == [
         ("printed", 3, 2),
         ("trace", 1, 1),
         ("claims", 3, 2),
     ]
-    assert found["printed"].share("impossible") == Share(1, 2)
-    assert (found["trace"].tables, found["trace"].rows) == (1, 1)
+    assert counts["printed"].share("impossible") == Share(1, 2)
+    assert (counts["trace"].tables, counts["trace"].rows) == (1, 1)
 
 
-def test_numbers_outside_the_spread_are_counted_among_those_that_were_compared():
+def test_numbers_outside_the_spread_are_a_share_of_the_compared():
     verdicts = {"reproduced": True, "not testable": True, "impossible": None}
-    rows = [cell("a", "ns3", "trace", *one) for one in verdicts.items()] + CELLS[-1:] * 18
-    found = tallies(rows, [])["trace"]
-    assert found.outside == Share(18, 20) and found.outside_by_chance == pytest.approx(1)
+    rows = [cell("a", "ns3", "trace", *verdict) for verdict in verdicts.items()] + CELLS[-1:] * 18
+    traces = tallies(rows, [])["trace"]
+    assert traces.outside == Share(18, 20) and traces.outside_by_chance == pytest.approx(1)
 
 
-def test_each_set_up_is_counted_apart():
+def test_each_set_up_has_counts_of_its_own():
     textbook = [claim("a", "ns2", "reproduced", setup=Setup.TEXTBOOK)]
     numbers = [cell("a", "ns2", "printed", "not reproduced", setup=Setup.TEXTBOOK)]
     rows = list(count_rows(CELLS + numbers, CLAIMS + textbook, {"a": "ns2", "b": "ns3"}))
     keys = ("study", "engine", "setup", "what")
-    counted = {tuple(r[key] for key in keys): (r["total"], r["reproduced"]) for r in rows}
+    counted = {tuple(getattr(r, key) for key in keys): (r.total, r.reproduced) for r in rows}
     assert counted["a", "ns2", "defaults", "claims"] == (1, 0)
     assert counted["a", "ns2", "textbook", "claims"] == (1, 1)
     assert counted["a", "ns2", "textbook", "printed"] == (1, 0)
@@ -79,7 +79,7 @@ def test_each_set_up_is_counted_apart():
 
 def test_all_studies_are_counted_on_their_primary_engines():
     rows = list(count_rows(CELLS, CLAIMS, {"a": "ns2", "b": "ns3"}))
-    counted = {(r["study"], r["engine"], r["what"]): (r["total"], r["tested"]) for r in rows}
+    counted = {(r.study, r.engine, r.what): (r.total, r.tested) for r in rows}
     # An impossible number is so on every engine.
     assert counted["a", "ns2", "printed"] == (2, 2) and counted["a", "ns3", "printed"] == (2, 1)
     assert counted["", "", "printed"] == (2, 2)
@@ -92,13 +92,13 @@ def shares(page):
     return [(int(n), int(d)) for n, d in SHARE.findall(" ".join(page.get_text(" ").split()))]
 
 
-def test_no_page_of_the_release_counts_more_than_there_are():
+def test_no_share_on_a_page_of_the_release_exceeds_its_whole():
     pages = sorted((ROOT / "reports/release").rglob("*.html"))
     assert len(pages) > 8
-    found = {path.name: shares(soup(path)) for path in pages}
-    assert sum(map(len, found.values())) > 100
+    by_page = {path.name: shares(soup(path)) for path in pages}
+    assert sum(map(len, by_page.values())) > 100
     assert not {
-        name: bad for name, all_ in found.items() if (bad := [s for s in all_ if s[0] > s[1]])
+        name: bad for name, all_ in by_page.items() if (bad := [s for s in all_ if s[0] > s[1]])
     }
 
 
@@ -115,11 +115,11 @@ def test_the_first_page_has_the_counts_of_counts_csv(project, data):
     for line in lines:
         shown = [cell.get_text() for cell in line.select("td.num")]
         for what, words in zip(("printed", "claims"), shown, strict=True):
-            if found := re.match(r"(\d+) of (\d+)", words):
+            if share := re.match(r"(\d+) of (\d+)", words):
                 counted = [
                     r for (s, _, w), r in written.items() if (s, w) == (line["data-study"], what)
                 ]
-                assert found.groups() in [(r["reproduced"], r["tested"]) for r in counted]
+                assert share.groups() in [(r["reproduced"], r["tested"]) for r in counted]
     if data == "release":
         printed, trace = (written["", "", what]["total"] for what in ("printed", "trace"))
         readme = (ROOT / "README.md").read_text()

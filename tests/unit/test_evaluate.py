@@ -62,14 +62,14 @@ def evaluated(world):
 
 
 @pytest.fixture
-def own(evaluated):
+def self_consistency(evaluated):
     """Write the further input of merging: self-consistency, which has no data on the claim."""
     row = {"study": "synthetic", "claim": "c1", "result": "none", "reason": ""}
     write_table(evaluated / SELF_CONSISTENCY, [row], SELF_CONSISTENCY_COLUMNS)
 
 
 @pytest.mark.parametrize(("name", "columns"), [("cells", CELL_COLUMNS), ("claims", CLAIM_COLUMNS)])
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("self_consistency")
 def test_the_csv_holds_the_typed_table_and_nothing_else(world, evaluated, name, columns):
     merge([evaluated], ON_NS3, world.folder / "all")
     rows = read_table(evaluated, name).to_pylist()
@@ -100,16 +100,16 @@ def test_the_same_results_give_the_same_bytes(world, evaluated):
     assert before == {name: (evaluated / name).read_bytes() for name in FILES}
 
 
-@pytest.mark.usefixtures("own")
+@pytest.mark.usefixtures("self_consistency")
 def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
     merge([evaluated, evaluated], ON_NS3, world.folder / "all")
-    own = pd.read_csv(world.folder / "all" / SELF_CONSISTENCY)
-    assert list(own.columns) == list(SELF_CONSISTENCY_COLUMNS) and len(own) == 2
-    one, both = (pd.read_csv(f / "audit.csv") for f in (evaluated, world.folder / "all"))
-    pd.testing.assert_frame_equal(both, pd.concat([one, one], ignore_index=True))
+    rows = pd.read_csv(world.folder / "all" / SELF_CONSISTENCY)
+    assert list(rows.columns) == list(SELF_CONSISTENCY_COLUMNS) and len(rows) == 2
+    single, both = (pd.read_csv(f / "audit.csv") for f in (evaluated, world.folder / "all"))
+    pd.testing.assert_frame_equal(both, pd.concat([single, single], ignore_index=True))
     for name in COLUMNS:
-        own_rows = read_table(evaluated, name).to_pylist()
-        assert read_table(world.folder / "all", name).to_pylist() == own_rows + own_rows
+        typed_rows = read_table(evaluated, name).to_pylist()
+        assert read_table(world.folder / "all", name).to_pylist() == typed_rows + typed_rows
     with pytest.raises(
         InputError, match=r"none/self_consistency\.csv: is missing or of another version"
     ):
@@ -118,12 +118,12 @@ def test_merged_files_hold_the_rows_of_all_in_order(world, evaluated):
 
 def design(**engines):
     """Rows of a design: engine to the points' refusals, empty where it runs the point."""
-    return [
-        {"experiment": "e", "point": str(number), "engine": engine}
-        | {"supported": str(not refusal), "reason": refusal}
-        for engine, refusals in engines.items()
-        for number, refusal in enumerate(refusals)
-    ]
+    rows = []
+    for engine, refusals in engines.items():
+        for number, refusal in enumerate(refusals):
+            row = {"experiment": "e", "point": str(number), "engine": engine}
+            rows.append(row | {"supported": str(not refusal), "reason": refusal})
+    return rows
 
 
 RAN, REFUSED = ["", ""], ["no queue 'codel'", "no queue 'codel'"]

@@ -51,14 +51,11 @@ def planted_experiment(planted):
         del experiment["flows"][1]
     if planted.get("pair"):
         second["congestion_control"] = "$second"
-        levels = [
-            {"key": name, "label": name, "set": {"congestion_control": leading, "second": other}}
-            for name, leading, other in (
-                ("reno", "reno", "reno"),
-                ("vegas", "vegas", "vegas"),
-                ("mixed", "reno", "vegas"),
-            )
-        ]
+        levels = []
+        pairs = {"reno": ("reno", "reno"), "vegas": ("vegas", "vegas"), "mixed": ("reno", "vegas")}
+        for name, (leading, other) in pairs.items():
+            values = {"congestion_control": leading, "second": other}
+            levels.append({"key": name, "label": name, "set": values})
         experiment["factors"][0]["levels"] = levels
     return experiment
 
@@ -94,7 +91,7 @@ def outcome(row):
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_claims_are_caught_or_left_alone(world, name):
+def test_planted_claims_are_forced_or_not(world, name):
     planted = PLANTED[name]
     row = judge(world, planted)
     assert outcome(row) == OUTCOMES[planted["outcome"]], row.reason
@@ -179,20 +176,22 @@ def released(name):
 def test_claims_of_the_release_that_the_set_up_forces(name, known):
     """Windows of 20 packets leave the link idle beside the CBR flow, and lose nothing."""
     study, coverage = released(name)
-    claims = [one for one in study.claims if one.id in known | {"c02"}]
-    rows = [row for one in claims for row in evaluate_claim(one, [coverage])]
+    claims = [stated for stated in study.claims if stated.id in known | {"c02"}]
+    rows = []
+    for stated in claims:
+        rows += evaluate_claim(stated, [coverage])
     forced = {row.claim for row in rows if row.reason_code == ReasonCode.SETUP_FORCES_IT}
     assert forced == known
 
 
 @pytest.mark.parametrize("name", ["liang_shen", "nishitha"])
-def test_no_run_of_the_release_leaves_what_its_set_up_allows(name):
+def test_every_run_of_the_release_lies_within_its_range(name):
     study, coverage = released(name)
     left = []
-    for one in study.claims:
-        for test in one.tests():
+    for stated in study.claims:
+        for test in stated.tests():
             compared = [wanted for wanted in sides(test) if wanted.metric in metric_range.BOUNDED]
             allowed = [bounds_check.allowed_at(coverage, wanted) for wanted in compared]
             if bounds_check.is_left(coverage, compared, allowed):
-                left.append(one.id)
+                left.append(stated.id)
     assert not left

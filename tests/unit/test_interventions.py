@@ -52,7 +52,7 @@ def stated():
 
 
 def test_every_stated_intervention_exists_and_holds():
-    known = {one.id for one in load_interventions(ROOT)}
+    known = {tested.id for tested in load_interventions(ROOT)}
     named = {cause.intervention for cause in stated() if cause.intervention}
     assert named <= known
     failing = {row["intervention"] for row in read_interventions(ROOT) if row["holds"] != "true"}
@@ -68,18 +68,19 @@ def test_every_intervention_was_run_as_it_is_written():
     rows = {row["intervention"]: row for row in read_interventions(ROOT)}
     known = load_interventions(ROOT)
     check_interventions(ROOT, study_ids(ROOT))
-    ran = [one for one in known if one.id in rows]
-    assert list(rows) == [one.id for one in ran], "run `make interventions`"
-    for one in ran:
-        row = rows[one.id]
-        assert row["scenarios"] == current_digest(ROOT, one), f"{one.id}: `make interventions`"
-        assert (row["sentence"], row["place"]) == (one.sentence, one.place)
+    ran = [tested for tested in known if tested.id in rows]
+    assert list(rows) == [tested.id for tested in ran], "run `make interventions`"
+    for tested in ran:
+        row = rows[tested.id]
+        digest = current_digest(ROOT, tested)
+        assert row["scenarios"] == digest, f"{tested.id}: `make interventions`"
+        assert (row["sentence"], row["place"]) == (tested.sentence, tested.place)
 
 
 def test_what_was_not_run_with_the_present_engine_is_named():
     rows = read_interventions(ROOT)
     ran = {row["intervention"] for row in rows}
-    for name in sorted({one.id for one in load_interventions(ROOT)} - ran):
+    for name in sorted({tested.id for tested in load_interventions(ROOT)} - ran):
         # Pages call its cause unknown.
         text = f"{INTERVENTIONS}: has no row of {name}; run `make interventions`"
         warnings.warn(text, OldExperiment, stacklevel=1)
@@ -213,8 +214,8 @@ def row_of(name, holds, sentence="The window limits the flow."):
 
 
 def project(tmp_path, *rows):
-    one = intervention()
-    document = f'{{"schema_version": 1, "interventions": [{one.model_dump_json()}]}}'
+    text = intervention().model_dump_json()
+    document = f'{{"schema_version": 1, "interventions": [{text}]}}'
     write_text(tmp_path / "configs/interventions.yaml", document)
     write_table(tmp_path / INTERVENTIONS, rows, INTERVENTION_COLUMNS)
     return tmp_path
@@ -237,7 +238,7 @@ def test_a_cause_is_stated_only_if_its_experiment_holds(tmp_path, rows, words):
 def test_sources_and_guesses_in_words(tmp_path):
     causes = [StatedCause(source="RFC 9293"), StatedCause(untested="the timer is coarse")]
     shown = Causes(project(tmp_path)).shown(causes)
-    assert [one.words for one in shown] == [
+    assert [cause.words for cause in shown] == [
         "Source: RFC 9293.",
         "We do not know; perhaps the timer is coarse.",
     ]

@@ -115,10 +115,10 @@ def refused(validate, file, change, named=None):
     """Return the only line of an error, which begins with a file and a line of it."""
     code, error = validate(file, change)
     assert code == 2 and error.count("\n") == 1, error
-    found = re.match(r"error: (\S+), line (\d+): ", error)
-    assert found and found[1] == (named or file), error
+    place = re.match(r"error: (\S+), line (\d+): ", error)
+    assert place and place[1] == (named or file), error
     assert len(error) < 700 and not re.search(r"[^\s/]{130}", error), error
-    return int(found[2]), error
+    return int(place[2]), error
 
 
 def line_of(text, words):
@@ -189,14 +189,14 @@ def test_a_document_that_is_no_mapping_is_refused(validate, file, content):
         ("configs/config.yaml", "tier:", "teir:", "teir: no such key; nearest: tier"),
     ],
 )  # fmt: skip
-def test_a_slip_is_refused_at_its_line(validate, project, file, old, new, words):
+def test_an_error_names_its_line(validate, project, file, old, new, words):
     text = (project / file).read_text(encoding="utf-8")
     line, error = refused(validate, file, lambda text: text.replace(old, new, 1))
     assert line == line_of(text, old), error
     assert re.search(words, error), error
 
 
-def test_a_number_without_its_cell_and_a_cell_without_its_number_are_named_by_their_lines(validate):
+def test_a_missing_number_and_a_missing_cell_are_named_by_their_lines(validate):
     line, error = refused(validate, NUMBERS, lambda text: text.replace("1,d50", "1,d55"))
     assert line == 3 and "row: 'd55' is unknown" in error
     drop = lambda text: "".join(text.splitlines(keepends=True)[:3])  # noqa: E731
@@ -286,11 +286,11 @@ def with_parameters(join):
     ],
     ids=str.split("aliases references products lists blocks itself id tag sum digits"),
 )
-def test_a_document_that_would_grow_is_refused_and_not_quoted(validate, change, words):
+def test_a_document_with_too_many_aliases_is_refused_and_not_quoted(validate, change, words):
     assert words in refused(validate, STUDY, change)[1]
 
 
-def test_brackets_in_prose_are_no_nesting(validate):
+def test_brackets_in_text_do_not_count_as_nesting(validate):
     assert validate(STUDY, lambda text: f"# {'[' * 200}\n{text}") == (0, "")
 
 

@@ -93,12 +93,12 @@ def transfers(world, **expect):
         ([math.nan] * 3, "not testable", "no run has a value for flow completion time (a transfer"),
     ],
 )
-def test_a_transfer_has_a_completion_time_and_others_none(world, times, verdict, said):
+def test_only_a_transfer_has_a_completion_time(world, times, verdict, said):
     def row(flow, replicate, **_):
         return {"completion_time_s": times[replicate] if flow == "tcp1" else math.nan}
 
-    found = world.judge(transfers(world), flows=row)
-    assert (found.verdict, said in found.reason) == (verdict, True), found.reason
+    judged = world.judge(transfers(world), flows=row)
+    assert (judged.verdict, said in judged.reason) == (verdict, True), judged.reason
 
 
 # -- windows -----------------------------------------------------------------------------------
@@ -142,11 +142,11 @@ def ramp(world):
         ("queue_drops", 4, {"window_s": (0, 4)}),
     ],
 )
-def test_what_is_read_off_series(ramp, metric, expected, changes):
+def test_metrics_of_series_in_a_window(ramp, metric, expected, changes):
     assert only(ramp, metric, **changes) == pytest.approx(expected, nan_ok=True)
 
 
-def test_queues_can_be_had_of_some_links(world):
+def test_a_metric_of_queues_may_name_its_links(world):
     (experiment,) = study_document()["experiments"]
     ways = [{"link": "bottleneck"}, {"link": "bottleneck", "direction": "ba"}, {"link": "in1"}]
     experiment["topology"]["monitors"] = ways
@@ -214,7 +214,7 @@ def test_every_metric_can_be_computed(ramp, metric):
         ("queue_mean_packets", {"aggregate": "jain"}, "no Jain's index"),
     ],
 )
-def test_what_has_no_meaning_is_an_error(world, ramp, metric, changes, message):
+def test_a_quantity_without_meaning_is_an_error(world, ramp, metric, changes, message):
     with pytest.raises(MetricError, match=message):
         only(ramp, metric, **changes)
     of = {"experiment": "sweep", "metric": metric, **changes}
@@ -241,14 +241,14 @@ SAWTOOTH = [2, 4, 8, *range(16, 25), *range(12, 25), *range(12, 25), 12]
 
 
 @given(st.floats(1.2, 3.0), st.integers(6, 9), st.floats(0.02, 1.0), st.floats(0.3, 3.0))
-def test_growth_per_round_trip_is_found_whatever_the_sampling(factor, n, rtt, samples_per_rtt):
+def test_growth_per_round_trip_does_not_depend_on_sampling(factor, n, rtt, samples_per_rtt):
     step = rtt / samples_per_rtt
     windows = 10 * factor ** (np.arange(n) * step / rtt)
-    found = feature("slow_start_growth", flow_series(windows, rtt=rtt, step=step))
-    assert found == pytest.approx(factor, rel=1e-6)
+    growth = feature("slow_start_growth", flow_series(windows, rtt=rtt, step=step))
+    assert growth == pytest.approx(factor, rel=1e-6)
 
 
-def test_doubling_reads_two_though_the_queue_grows_with_the_window():
+def test_a_doubling_window_has_growth_2_while_its_queue_grows():
     # behind a full bottleneck of one segment a ms an acknowledgement comes each ms and adds one
     # segment, so the window is 10 + t, and the first acknowledgement's packet was sent when it
     # was half: the round trip is the time since then
@@ -294,7 +294,7 @@ def rises(shape):
     return feature("rise_curvature", flow_series([100, *rise, *rise, *rise, 70], ssthresh=1))
 
 
-def test_a_cubic_explains_a_curved_rise_and_nothing_of_a_straight_one():
+def test_curvature_is_high_for_a_cubic_rise_and_zero_for_a_straight_one():
     assert rises(lambda t: t) == 0
     assert rises(lambda t: 4 * (t - 0.5) ** 3 + 0.5) == pytest.approx(1)  # around the inflection
     assert rises(lambda t: 1 - (1 - t) ** 3) == pytest.approx(1)
@@ -328,7 +328,7 @@ def test_spread_of_a_sawtooth_is_a_sixth_and_short_dips_do_not_enter():
 
 
 @given(st.lists(st.floats(1, 1e3), min_size=1, max_size=30))
-def test_no_window_breaks_a_feature(windows):
+def test_every_feature_is_defined_or_nan_for_any_window(windows):
     for name in WINDOW_FEATURES:
         value = feature(name, flow_series(windows, ssthresh=10))
         assert math.isnan(value) or value >= 0

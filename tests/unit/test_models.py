@@ -24,7 +24,7 @@ STUDIES = study_ids(ROOT)
 CHANGE = {"date": "2026-11-22", "was": "a tie passes", "why": "no size"}
 
 
-def test_a_change_says_what_was_and_is_and_which_verdicts_it_moved(world):
+def test_a_change_has_its_texts_and_the_verdicts_before_and_after(world):
     verdicts = {"c01": {"before": {"ns2": "direction only"}}, "c02": {"now": "A tie fails."}}
     claims = [CLAIM, CLAIM | {"id": "c02"}, CLAIM | {"id": "c03"}]
     study = world.study(claims=claims, changes=[CHANGE | {"claims": verdicts}])
@@ -49,7 +49,7 @@ def test_a_wrong_change_is_named(world, wrong, message):
     assert message in describe(caught.value)
 
 
-def test_a_sentence_that_is_no_result_has_no_test_and_keeps_its_changes(world):
+def test_an_unjudged_sentence_has_no_test_but_changes(world):
     other = {key: CLAIM[key] for key in ("quote", "place", "reading")}
     other |= {"id": "c02", "nature": "background"}
     change = CHANGE | {"claims": {"c02": {"before": {"ns2": "direction only"}}}}
@@ -84,16 +84,16 @@ def levels(**range_):
 
 def test_levels_are_generated_by_their_values_without_rounding():
     units = {"times": 0.001, "key": "{}ms", "label": "{} ms", "quick": [175]}
-    found = levels(values=[5, 175], set="delay_s", **units)
-    rows = [(level.key, level.set["delay_s"], level.quick) for level in found]
+    generated = levels(values=[5, 175], set="delay_s", **units)
+    rows = [(level.key, level.set["delay_s"], level.quick) for level in generated]
     assert rows == [("5ms", 0.005, False), ("175ms", 0.175, True)]
     counts = levels(values=[2, 4], set="flows")
     assert [repr(level.set["flows"]) for level in counts] == ["2", "4"]
 
 
 def test_evenly_spaced_numbers_are_written_by_first_step_and_count():
-    found = levels(values={"first": 1, "step": 0.1, "count": 4}, set="delay_s")
-    assert [level.set["delay_s"] for level in found] == [1.0, 1.1, 1.2, 1.3]
+    generated = levels(values={"first": 1, "step": 0.1, "count": 4}, set="delay_s")
+    assert [level.set["delay_s"] for level in generated] == [1.0, 1.1, 1.2, 1.3]
     loss = {"kind": "listed", "flow": "f", "data_packets": {"first": 3, "step": 5.0, "count": 3}}
     assert ListedLoss.model_validate(loss).data_packets == [3, 8, 13]
     loss["data_packets"] = {"first": 3, "step": 5, "cont": 3}
@@ -101,7 +101,7 @@ def test_evenly_spaced_numbers_are_written_by_first_step_and_count():
         ListedLoss.model_validate(loss)
 
 
-def test_words_for_readers_decide_nothing_and_all_else_does(world):
+def test_words_for_readers_do_not_change_the_hash_of_a_study(world):
     def decisive(**changes):
         return world.study(claims=[CLAIM | changes]).decisive(include={"claims", "experiments"})
 
@@ -110,10 +110,10 @@ def test_words_for_readers_decide_nothing_and_all_else_does(world):
     assert decisive(test=test) != decisive()
 
 
-def test_only_results_that_repeat_none_are_counted(world):
+def test_a_repeated_claim_is_not_counted(world):
     def told(repeated):
         more = [{"id": "c03", "repeats": "c01"}, {"id": "c04", "repeats": repeated}]
-        return world.study(claims=[CLAIM, *(CLAIM | one for one in more)]).claims
+        return world.study(claims=[CLAIM, *(CLAIM | changes for changes in more)]).claims
 
     assert [claim.is_counted for claim in told("c01")] == [True, False, False]
     for wrong in ("c09", "c03", "c04"):
@@ -122,11 +122,12 @@ def test_only_results_that_repeat_none_are_counted(world):
 
 
 def test_a_quantity_covers_the_points_of_its_levels_listed_or_not():
-    one, same, two = (
-        Quantity(experiment="e", metric="m", where={"x": keys, "y": "c"})
-        for keys in ("a", ["a"], ["a", "b"])
-    )
-    assert one == same and one.model_dump(mode="json")["where"] == {"x": "a", "y": "c"}
+    def over(keys):
+        return Quantity(experiment="e", metric="m", where={"x": keys, "y": "c"})
+
+    single, two = over("a"), over(["a", "b"])
+    assert single == over(["a"])
+    assert single.model_dump(mode="json")["where"] == {"x": "a", "y": "c"}
     assert two.model_dump(mode="json")["where"]["x"] == ["a", "b"]
     assert Quantity.model_validate_json(two.model_dump_json()) == two
     assert covers(two.where, {"x": "a", "y": "c", "z": "d"}) and covers({}, {"x": "a"})

@@ -27,7 +27,7 @@ from tests.unit.conftest import ROOT
 PLANTED = read_yaml(Path(__file__).parent / "planted_claims.yaml")["claims"]
 PAPER = load_study(ROOT, "nishitha")
 STUDY = PAPER.model_copy(
-    update={"claims": [*PAPER.claims, *(Claim.model_validate(one) for one in PLANTED)]}
+    update={"claims": [*PAPER.claims, *(Claim.model_validate(claim) for claim in PLANTED)]}
 )
 NUMBERS = read_published(ROOT / "data" / "published" / "nishitha.csv")
 ALL = Results.load(released_results(ROOT), "nishitha")
@@ -48,9 +48,9 @@ def verdicts(study=STUDY, results=RESULTS, numbers=NUMBERS):
     broken = {(f.table, f.row, f.column): f.reason for f in audit}
     engines = Coverage.of_all(study, results)
     rows = evaluate_cells(cells, engines, broken)
-    found = {(row.table, row.row, row.column): row.verdict for row in rows}
+    cells = {(row.table, row.row, row.column): row.verdict for row in rows}
     claims = {c.id: evaluate_claim(c, engines)[0].verdict for c in study.claims}
-    return found | claims
+    return cells | claims
 
 
 BEFORE = verdicts()
@@ -104,8 +104,8 @@ def test_a_perturbed_result_flips_the_verdicts_that_rest_on_it(mutation, expecte
 def tolerating(table, column, **tolerance):
     """Return the study with a different tolerance for one column of one table."""
     document = STUDY.model_dump(mode="json", by_alias=True)
-    (own,) = (one for one in document["tables"] if one["id"] == table)
-    own["columns"][column]["tolerance"] = {"reason": "a test", **tolerance}
+    (changed,) = (candidate for candidate in document["tables"] if candidate["id"] == table)
+    changed["columns"][column]["tolerance"] = {"reason": "a test", **tolerance}
     return Study.model_validate(document)
 
 
@@ -128,7 +128,7 @@ def test_a_perturbed_tolerance_flips_its_own_column(table, column, tolerance, wo
 
 def changed(claim, **change):
     """Return the study with one claim's test replaced or changed in parts."""
-    claims = {one.id: one for one in STUDY.claims}
+    claims = {known.id: known for known in STUDY.claims}
     test = change.get("test") or claims[claim].test.model_copy(update=change)
     claims[claim] = claims[claim].model_copy(update={"test": test})
     return STUDY.model_copy(update={"claims": [*claims.values()]})
@@ -159,9 +159,9 @@ def test_a_perturbed_claim_test_flips_that_claim(claim, change, word):
 def printing(key, **change):
     """Return the published numbers with one cell changed."""
     changes = {key: change}
-    found = [replace(n, **changes.pop((n.table, n.row, n.column), {})) for n in NUMBERS]
+    numbers = [replace(n, **changes.pop((n.table, n.row, n.column), {})) for n in NUMBERS]
     assert not changes
-    return found
+    return numbers
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ def published():
     printed, flows, statistics = {}, {}, {}
     for study in study_ids(ROOT):
         numbers = map_cells(load_study(ROOT, study), read_published(published_path(ROOT, study)))
-        derived = [one for one in numbers if one.table.startswith(TABLE_PREFIX)]
+        derived = [number for number in numbers if number.table.startswith(TABLE_PREFIX)]
         printed[study] = len(numbers) - len(derived)
-        flows[study] = {(one.table, one.row) for one in derived}
+        flows[study] = {(number.table, number.row) for number in derived}
         statistics[study] = len(derived)
     return printed, flows, statistics
 

@@ -20,46 +20,46 @@ def at_least(bound, **where):
     return {"kind": "value", "of": rate(**where), "expect": {"at_least": bound}}
 
 
-def own(world, test, files=(), printed=PRINTED, **table):
+def consistency(world, test, files=(), printed=PRINTED, **table):
     """Return the result and the reason for a claim of a study that prints Reno's throughputs."""
     study = world.claim(test, tables=world.table(**table).model_dump()["tables"])
     (row,) = SelfConsistency(study, world.mapped(study, *printed), dict(files)).rows()
-    return row["result"], row["reason"]
+    return row.result, row.reason
 
 
-def test_a_test_holds_or_fails_on_what_is_printed(world):
+def test_a_test_holds_or_fails_on_printed_numbers(world):
     rises = {"kind": "trend", "of": rate(), "over": "access", "expect": {"at_least": 1.0}}
-    word, reason = own(world, rises)
+    word, reason = consistency(world, rises)
     assert word == "fails" and ": 0.5 over 3 points" in reason
-    assert own(world, {**rises, "expect": {"at_least": 0.4}})[0] == "holds"
+    assert consistency(world, {**rises, "expect": {"at_least": 0.4}})[0] == "holds"
     # The direction alone does not satisfy the claim.
-    assert own(world, {**rises, "direction": {"at_least": 0.4}})[0] == "fails"
+    assert consistency(world, {**rises, "direction": {"at_least": 0.4}})[0] == "fails"
 
 
-def test_a_number_is_read_whatever_aggregate_we_took_it_for(world):
+def test_a_number_serves_whatever_aggregate_the_table_gives_it(world):
     of = {**rate(access="slow"), "aggregate": "maximum"}
     test = {"kind": "value", "of": of, "expect": {"at_least": 8e5}}
-    assert own(world, test)[0] == "holds"
-    assert own(world, {**test, "of": {**of, "aggregate": "jain"}})[0] == "none"
+    assert consistency(world, test)[0] == "holds"
+    assert consistency(world, {**test, "of": {**of, "aggregate": "jain"}})[0] == "none"
 
 
-def test_an_index_of_fairness_is_no_second_printing_of_the_rates_it_is_of(world):
+def test_a_printed_fairness_index_is_no_replicate_of_the_printed_rates(world):
     cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
     columns = {"throughput": cell, "jain": {**cell, "aggregate": "jain"}}
     both = (*PRINTED, ("slow", "jain", "1", 0.5, "0.5"))
-    word, reason = own(world, at_least(8e5, access="slow"), (), both, columns=columns)
+    word, reason = consistency(world, at_least(8e5, access="slow"), (), both, columns=columns)
     assert word == "holds" and "passes in 1 of 1 run)" in reason
     of = {**rate(access="slow"), "aggregate": "jain"}
     for bound, expected in ((0.5, "holds"), (0.51, "fails")):
         test = {"kind": "value", "of": of, "expect": {"at_least": bound}}
-        assert own(world, test, (), both, columns=columns)[0] == expected
+        assert consistency(world, test, (), both, columns=columns)[0] == expected
 
 
 def test_a_number_in_two_columns_is_printed_twice(world):
     cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
     twice = (*PRINTED, ("slow", "again", "bit/s", 790e3, "790"))
     columns = {"throughput": cell, "again": {**cell, "aggregate": "mean"}}
-    reason = own(world, at_least(8e5, access="slow"), (), twice, columns=columns)[1]
+    reason = consistency(world, at_least(8e5, access="slow"), (), twice, columns=columns)[1]
     assert "passes in 1 of 2 printings)" in reason
 
 
@@ -73,22 +73,25 @@ def test_a_number_in_two_columns_is_printed_twice(world):
     ],
 )
 def test_another_quantity_is_not_printed(world, of):
-    assert own(world, {"kind": "value", "of": of, "expect": {"at_least": 1}}) == ("none", "")
+    assert consistency(world, {"kind": "value", "of": of, "expect": {"at_least": 1}}) == (
+        "none",
+        "",
+    )
 
 
-def test_what_is_not_comparable_tells_nothing(world):
+def test_a_number_that_is_not_comparable_is_not_used(world):
     test = at_least(1, access="slow")
     told = {"slow": {"throughput": "The sender's count."}}
-    assert own(world, test)[0] == "holds"
-    assert own(world, test, not_comparable=told)[0] == "none"
+    assert consistency(world, test)[0] == "holds"
+    assert consistency(world, test, not_comparable=told)[0] == "none"
 
 
-def test_of_a_test_in_parts_those_count_that_can_be_had(world):
+def test_a_test_of_several_parts_counts_those_that_are_published(world):
     absent = {**at_least(1), "of": {**rate(), "metric": "timeouts"}}
     for bound, word in ((8e5, "holds"), (9e5, "fails")):
         test = {"kind": "all", "parts": [at_least(bound, access="slow"), absent]}
-        found, reason = own(world, test)
-        assert found == word
+        result, reason = consistency(world, test)
+        assert result == word
         assert "(2) Not testable: the paper does not publish timeouts" in reason
 
 
@@ -116,13 +119,11 @@ def traced(world, test, files, *names):
     (shape,) = world.table({"peak": cell}).model_dump()["tables"]
     rows = {"first": {"where": {}, "flows": ["tcp1"]}, "second": {"where": {}, "flows": ["tcp2"]}}
     where = {"variant": "reno", "access": "slow"}
-    tables = [
-        {**shape, "id": f"trace:{name}", "where": where, "row_factor": None, "rows": rows}
-        for name in names or ("one",)
-    ]
+    shape |= {"where": where, "row_factor": None, "rows": rows}
+    tables = [{**shape, "id": f"trace:{name}"} for name in names or ("one",)]
     study = world.claim(test, tables=tables)
     (row,) = SelfConsistency(study, [], files).rows()
-    return row["result"], row["reason"]
+    return row.result, row.reason
 
 
 def peak(flows, **where):
@@ -130,7 +131,7 @@ def peak(flows, **where):
     return {**wanted, "aggregate": "mean"}
 
 
-def test_a_trace_is_read_with_the_features_of_our_runs(world):
+def test_features_of_a_trace_are_those_of_our_runs(world):
     files = trace(world, ([10, 20], [10, 14]))
     sides = {"left": peak(["tcp1"]), "right": peak(["tcp2"])}
     larger = {"kind": "ratio", **sides, "expect": {"at_least": 1.4}}
@@ -155,7 +156,7 @@ def test_published_runs_of_one_point_are_its_replicates(world):
     assert word == "holds" and ": 25 segments over 1 point" in reason and "of 2 runs" in reason
 
 
-def test_rates_of_a_trace_are_fit_for_ratios_alone(world):
+def test_rates_of_a_trace_serve_only_ratios(world):
     files = trace(world, ([10], [10]), rates=(600, 300))
     left, right = (
         {**rate(access="slow"), "flows": [flow], "aggregate": "mean"} for flow in ("tcp1", "tcp2")

@@ -35,22 +35,22 @@ def test_ties_share_a_rank(values, tie, expected):
     assert list(ranked(values, tie)) == expected
 
 
-def test_equal_bounded_and_infinite_values_have_the_interval_that_makes_sense():
+def test_intervals_of_equal_bounded_and_infinite_values():
     for values, bounds, expected in (
         ([0.1] * 7, (), (0.1, 0.1, 0.1)),
         ([0.0, 1.0, 1.0], (0, 1), (0, 2 / 3, 1)),
         ([2.0, math.inf, 3.0, math.nan], (), (2.0, math.inf, math.inf)),
     ):
-        found = estimate(values, *bounds)
-        assert (found.low, found.mean, found.high) == expected
+        interval = estimate(values, *bounds)
+        assert (interval.low, interval.mean, interval.high) == expected
 
 
 @given(st.lists(moderate, min_size=3, max_size=10), moderate, st.floats(0.5, 100))
 def test_interval_moves_and_scales_with_the_data(values, shift, scale):
-    found, moved = estimate(values), estimate([scale * v + shift for v in values])
+    interval, moved = estimate(values), estimate([scale * v + shift for v in values])
     size = max(abs(v) for v in values) * scale + abs(shift) + 1
     for name in ("low", "mean", "high"):
-        expected = scale * getattr(found, name) + shift
+        expected = scale * getattr(interval, name) + shift
         assert getattr(moved, name) == pytest.approx(expected, abs=1e-6 * size)
 
 
@@ -105,10 +105,10 @@ def test_significant_digits(printed, digits):
 
 def test_interval_is_students_and_needs_three_replicates():
     # t(0.975, 2) = 4.302653, standard deviation 1, n = 3
-    found = estimate([1.0, 2.0, 3.0])
-    assert found.mean == 2.0
-    assert found.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
-    assert 2.0 - found.low == pytest.approx(found.high - 2.0)
+    interval = estimate([1.0, 2.0, 3.0])
+    assert interval.mean == 2.0
+    assert interval.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert 2.0 - interval.low == pytest.approx(interval.high - 2.0)
     for values in ([], [5.0], [5.0, 7.0]):
         few = estimate(values)
         assert few.n == len(values) and math.isnan(few.low)
@@ -124,7 +124,7 @@ def test_jain_lies_between_one_over_n_and_one_and_ignores_the_unit(values, scale
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("value", "expected"),
     [
         (jain_index([2.0, 1.0]), 0.9),
         (jain_index([3.0, math.nan]), 1),
@@ -137,5 +137,5 @@ def test_jain_lies_between_one_over_n_and_one_and_ignores_the_unit(values, scale
         (relative_deviation(1, 0), math.nan),
     ],
 )
-def test_indices_correlations_and_deviations(found, expected):
-    assert found == pytest.approx(expected, nan_ok=True)
+def test_indices_correlations_and_deviations(value, expected):
+    assert value == pytest.approx(expected, nan_ok=True)

@@ -42,7 +42,7 @@ def write(folder, *rows, header=HEADER):
         ((ROWS[0], ROWS[0]), "line 3: .*there twice, first in line 2"),
     ],
 )
-def test_a_slip_in_the_file_is_named_by_its_line(tmp_path, rows, message):
+def test_an_error_in_a_file_of_numbers_names_its_line(tmp_path, rows, message):
     path = write(tmp_path, *rows)
     with pytest.raises(InputError, match=message) as caught:
         read_published(path)
@@ -61,7 +61,7 @@ def test_a_slip_in_the_file_is_named_by_its_line(tmp_path, rows, message):
         ((*ROWS, ROWS[0].replace("slow", "slower")), "line 5: .*row: 'slower' is unknown"),
     ],
 )
-def test_a_number_too_few_or_too_many_is_named(world, tmp_path, rows, message):
+def test_a_missing_or_surplus_number_is_named(world, tmp_path, rows, message):
     # Prose and set-up need no table.
     prose = [f"{name},router,rate,bit/s,1000000,1,Section 2\n" for name in ("text", "setup")]
     assert len(check_study(world.table(), write(tmp_path, *ROWS, *prose))) == 3
@@ -69,7 +69,7 @@ def test_a_number_too_few_or_too_many_is_named(world, tmp_path, rows, message):
         check_study(world.table(), write(tmp_path, *rows))
 
 
-def test_a_cell_that_the_paper_leaves_empty_is_said_to_be(world, tmp_path):
+def test_an_empty_cell_of_the_paper_is_listed_as_not_printed(world, tmp_path):
     cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
     both = {"throughput": cell, "other": cell}
     other = ROWS[0].replace("throughput", "other")
@@ -84,7 +84,7 @@ def test_a_cell_that_the_paper_leaves_empty_is_said_to_be(world, tmp_path):
             check_study(world.table(both, not_printed=wrong), write(tmp_path, *ROWS, other))
 
 
-def test_only_what_is_printed_is_said_to_be_another_thing(world, tmp_path):
+def test_only_a_printed_number_is_listed_as_not_comparable(world, tmp_path):
     told = world.table(not_comparable={"slow": {"throughput": "The sender's count."}})
     slow, mid, _ = check_study(told, write(tmp_path, *ROWS))
     assert (slow.not_comparable, mid.not_comparable) == ("The sender's count.", "")
@@ -106,7 +106,7 @@ def value(**quantity):
         ({"window_s": [5.0, 10.5]}, r"claim c1: .*window_s: ends at 10.5 s.*lasts 10 s"),
     ],
 )
-def test_a_claim_about_what_no_run_has_is_named(world, tmp_path, quantity, message):
+def test_a_claim_about_a_quantity_of_no_run_is_refused(world, tmp_path, quantity, message):
     with pytest.raises(InputError, match=message):
         check_study(world.claim(value(**quantity)), write(tmp_path))
     cell = {"metric": "throughput_bps", "tolerance": tolerance(0.1), **quantity}
@@ -160,7 +160,7 @@ def read(tmp_path, text):
 
 
 @pytest.mark.parametrize("text", ["yes", "010", "0x10", "1:30", "1_000", ".inf", "2017-08-01"])
-def test_what_is_no_json_value_is_text(tmp_path, text):
+def test_a_yaml_value_that_json_lacks_is_text(tmp_path, text):
     assert read(tmp_path, f"x: {text}\n") == {"x": text}
 
 
@@ -172,7 +172,7 @@ def test_what_is_no_json_value_is_text(tmp_path, text):
         ("a: 1\n2: x", "line 2: key '2' is not text"),
     ],
 )
-def test_what_is_no_document_is_refused_by_line(tmp_path, text, message):
+def test_a_file_that_is_no_document_is_refused_with_its_line(tmp_path, text, message):
     with pytest.raises(InputError, match=message) as caught:
         read(tmp_path, text)
     assert "x.yaml, line " in str(caught.value) and str(caught.value).isprintable()

@@ -229,7 +229,7 @@ def test_a_bottleneck_at_a_sender_has_no_jitter():
     assert link_of(scenario, "in2").jitter_s > 0
 
 
-def test_what_the_paper_prints_stays():
+def test_printed_settings_stay():
     made = document(
         queue_ab={"kind": "droptail", "limit_packets": "$buffer"},
         queue_ba={"kind": "droptail", "limit_packets": "$buffer"},
@@ -379,7 +379,7 @@ def test_windows_of_all_copies_of_a_flow_stay():
     experiment["flows"] = [
         {**flow, "id": "tcp{i}", "repeat": "$copies", "maximum_window_bytes": window}
     ]
-    assert [one.maximum_window_bytes for one in under_rule(made).flows] == 3 * [12 * 960]
+    assert [flow.maximum_window_bytes for flow in under_rule(made).flows] == 3 * [12 * 960]
 
 
 def test_a_study_without_a_monitored_queue_is_told_what_to_do():
@@ -417,7 +417,7 @@ def test_textbook_has_the_tiers_number_of_runs():
         assert len({run.scenario_id for run in runs}) == count + 5
 
 
-def test_results_are_of_one_set_up(world):
+def test_results_have_a_single_set_up(world):
     study = world.study()
     world.results(study, textbook="all")
     defaults, textbook = Results.load_each(world.folder, study.id)

@@ -30,8 +30,8 @@ UNSET = float("nan")
 
 
 def trace_folder() -> Path:
-    found = ROOT / FOLDER / "kapadia"
-    return found if found.is_dir() else ROOT.parent / "shared" / "traces" / "kapadia"
+    folder = ROOT / FOLDER / "kapadia"
+    return folder if folder.is_dir() else ROOT.parent / "shared" / "traces" / "kapadia"
 
 
 def derived_rows(folder: Path, names: dict[str, list[str]]) -> dict[tuple[str, str, str], str]:
@@ -67,11 +67,11 @@ if trace_folder().is_dir():
         names = {
             table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables
         }
-        committed = {
-            (number.table, number.row, number.column): number.printed.removeprefix("derived:")
-            for number in read_published(COMMITTED)
-            if number.table.startswith(TABLE_PREFIX)
-        }
+        committed = {}
+        for number in read_published(COMMITTED):
+            if number.table.startswith(TABLE_PREFIX):
+                printed = number.printed.removeprefix("derived:")
+                committed[number.table, number.row, number.column] = printed
         assert derived_rows(trace_folder(), names) == committed
 
 
@@ -123,8 +123,9 @@ PAIR = """\
 1600000002.0,10.10.1.100:901,478.5,250,,,12,
 """
 #: Two flows and a control connection of one sample.
-TRIO = "".join(f"{16e8 + t},10.10.1.100:{p},0,3,20,20\n" for t in range(30) for p in (501, 502))
-TRIO = f"1600000000.0,10.10.1.100:500,,,10,\n{TRIO}"
+TRIO = "1600000000.0,10.10.1.100:500,,,10,\n"
+for _second in range(30):
+    TRIO += "".join(f"{16e8 + _second},10.10.1.100:{port},0,3,20,20\n" for port in (501, 502))
 
 
 def test_pair_trace_is_read_in_si_units(tmp_path: Path):
@@ -188,13 +189,13 @@ def steady(values, ssthresh=0.0) -> CwndSeries:
 def test_period_and_height_of_a_sawtooth(count, low, step, samples):
     height = step * (samples - 1)
     cwnd = teeth(count, low, step, samples)
-    found = prominent_teeth(INTERVAL_S * np.arange(cwnd.size), cwnd)
+    sawtooth = prominent_teeth(INTERVAL_S * np.arange(cwnd.size), cwnd)
     is_deep = height >= 0.2 * (low + height)
-    assert found.teeth == (count if is_deep else 0)
+    assert sawtooth.teeth == (count if is_deep else 0)
     if is_deep:
-        assert found.height_segments == pytest.approx(height)
-        assert found.period_s == pytest.approx(INTERVAL_S * samples, nan_ok=True) or count == 1
-        assert np.isnan(found.period_s) == (count == 1)
+        assert sawtooth.height_segments == pytest.approx(height)
+        assert sawtooth.period_s == pytest.approx(INTERVAL_S * samples, nan_ok=True) or count == 1
+        assert np.isnan(sawtooth.period_s) == (count == 1)
 
 
 @pytest.mark.parametrize(
@@ -207,16 +208,16 @@ def test_period_and_height_of_a_sawtooth(count, low, step, samples):
         ([20, 10, 20], 0),  # a top at an edge is none: how far it rose or falls is unknown
     ],
 )
-def test_what_counts_as_a_tooth(cwnd, expected):
+def test_a_tooth_needs_a_fall_on_both_sides(cwnd, expected):
     assert prominent_teeth(np.arange(len(cwnd)), cwnd).teeth == expected
     # A flat top counts at its first sample.
     assert prominent_teeth(np.arange(10), [1, 9, 9, 9, 1, 1, 1, 9, 9, 1]).period_s == 6.0
 
 
-def test_figures_but_the_peak_leave_start_up_out():
+def test_only_the_peak_includes_start_up():
     window = steady([10, 20, 40, 80, 30, 31, 32, 33], [np.nan] * 4 + [30] * 4)
     assert window.start_up_end == 4
-    figures = [FIGURES[name][2](window) for name in ("cwnd_mean", "cwnd_peak", "cwnd_minimum")]
+    figures = [FIGURES[name].of(window) for name in ("cwnd_mean", "cwnd_peak", "cwnd_minimum")]
     assert figures == [31.5, 80.0, 30.0]
 
 
@@ -237,18 +238,16 @@ def test_an_unset_threshold_is_infinite_until_start_up_ends():
     assert endless.slow_start_share() == endless.slow_start_share(by_threshold=False) == 1.0
 
 
-def test_samples_taken_at_any_pace_give_the_same_window_on_the_grid():
+def test_the_window_on_the_grid_does_not_depend_on_sampling():
     # A window that changes once a second, read four times a second and now and then.
     def cwnd(time):
         return 20 + 2 * (np.floor(time + 1e-9) % 10)
 
     regular = np.arange(0, 30, 0.25)
     odd = np.unique(np.concatenate([np.arange(0, 30, 1.0), [0.3, 0.9, 4.55, 17.2]]))
-    grids = [
-        CwndSeries.of(time + start, cwnd(time), np.zeros_like(time)).on_grid(1.0, 29.0)
-        for time, start in ((regular, 0.0), (odd, 1.6e9))
-    ]
-    for window in grids:
+    for time, start in ((regular, 0.0), (odd, 1.6e9)):
+        samples = CwndSeries.of(time + start, cwnd(time), np.zeros_like(time))
+        window = samples.on_grid(1.0, 29.0)
         assert window.time_s.tolist() == list(range(30))
         assert window.cwnd_segments.tolist() == cwnd(np.arange(30.0)).tolist()
 

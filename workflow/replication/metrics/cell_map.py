@@ -1,7 +1,7 @@
 """The mapping of published numbers to quantities of our runs, by the tables of a study."""
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from replication.metrics.metric_model import check_metric
@@ -9,7 +9,7 @@ from replication.study.claim_model import Quantity
 from replication.study.errors import InputError, check_known, cut
 from replication.study.parameter import Level
 from replication.study.position import within
-from replication.study.published import Cell, PublishedNumber, Table, half_ulp
+from replication.study.published import Cell, PublishedNumber, Table, half_ulp, keys_of
 from replication.study.study import Study
 
 #: Tables of published files without a mapping: results in prose, and figures of the set-up.
@@ -147,7 +147,7 @@ def _check_table(
 ) -> None:
     rows = list(table.rows or _levels(study, table.experiment, table.row_factor))
     columns = list(table.columns or _levels(study, table.experiment, table.column_factor))
-    absent = _keys(table.not_printed)
+    absent = keys_of(table.not_printed)
     printed = [key for key in itertools.product(rows, columns) if key not in absent]
     for row, column in absent:
         check_known("not_printed: row", [row], rows, ("not_printed",))
@@ -156,11 +156,12 @@ def _check_table(
             number = f"{published} has a number for {column}"
             place = "not_printed", row, column
             raise InputError(f"not_printed.{row}: {number}; remove one of them", place)
-    for row, column in itertools.chain(*map(_keys, table.together)):
-        if (row, column) not in printed:
-            text = f"together: row {row}, column {column}: no number is printed; remove it"
-            raise InputError(text, ("together",))
-    for row, column in _keys(table.not_comparable):
+    for group in table.together:
+        for row, column in keys_of(group):
+            if (row, column) not in printed:
+                text = f"together: row {row}, column {column}: no number is printed; remove it"
+                raise InputError(text, ("together",))
+    for row, column in keys_of(table.not_comparable):
         if (row, column) not in printed:
             place = "not_comparable", row, column
             raise InputError(f"{'.'.join(place)}: no number is printed; remove it", place)
@@ -171,7 +172,3 @@ def _check_table(
             "the table; add it there, or name it under not_printed here",
             (),
         )
-
-
-def _keys(cells: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:
-    return [(row, column) for row, columns in cells.items() for column in columns]

@@ -51,14 +51,14 @@ def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataF
         _rows(results, "queue_mean_packets", None, links),
     ]
     known = set(results.flows["flow"])
-    for one in wanted:
-        here = one.flows
-        if isinstance(here, list):
+    for quantity in wanted:
+        chosen = quantity.flows
+        if isinstance(chosen, list):
             # These runs may lack a flow.
-            here = [flow for flow in here if flow in known]
-        flows = chosen_flows(results, results.runs(one.experiment, {}), here)
-        of = subjects(results, METRICS[one.metric], flows, one)
-        parts.append(_rows(results, one.metric, one.window_s, of))
+            chosen = [flow for flow in chosen if flow in known]
+        flows = chosen_flows(results, results.runs(quantity.experiment, {}), chosen)
+        of = subjects(results, METRICS[quantity.metric], flows, quantity)
+        parts.append(_rows(results, quantity.metric, quantity.window_s, of))
     table = pd.concat(parts, ignore_index=True)
     # Experiments may share a run.
     return table.drop_duplicates(list(FEATURE_COLUMNS[:-1]), ignore_index=True)
@@ -117,15 +117,16 @@ def collect_study(study: Study, data: Path) -> None:
         shown = samples.to_pandas().astype(_TEXTS).merge(drawn, on=RUN)
         shown["delay_s"] = shown["delay_s"].where(shown["delayed"])
         series.append(shown)
-    for frames, columns, keys, name in (
-        (features, FEATURE_COLUMNS, FEATURE_KEYS, "features.parquet"),
-        (series, SERIES_COLUMNS, SERIES_KEYS, "series.parquet"),
-    ):
-        frame = pd.concat(frames, ignore_index=True)[list(columns)]
-        if name == "features.parquet":
-            # Set-ups may share a run.
-            frame = frame.drop_duplicates(list(FEATURE_COLUMNS[:-1]))
-        _write(pa.Table.from_pandas(frame, preserve_index=False), keys, folder / name)
+    feature_table = pd.concat(features, ignore_index=True)[list(FEATURE_COLUMNS)]
+    # Set-ups may share a run.
+    feature_table = feature_table.drop_duplicates(list(FEATURE_COLUMNS[:-1]))
+    _write(_arrow(feature_table), FEATURE_KEYS, folder / "features.parquet")
+    series_table = pd.concat(series, ignore_index=True)[list(SERIES_COLUMNS)]
+    _write(_arrow(series_table), SERIES_KEYS, folder / "series.parquet")
+
+
+def _arrow(table: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(table, preserve_index=False)
 
 
 def _compared(study: Study, results: Results) -> list[tuple[Window, pd.DataFrame]]:

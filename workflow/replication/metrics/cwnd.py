@@ -147,7 +147,7 @@ class CwndSeries:
 
 def find_reductions(cwnd_segments: npt.ArrayLike) -> list[int]:
     """Return the index of each sample at which a window reduction is first seen."""
-    found: list[int] = []
+    reductions: list[int] = []
     peak, trough, reduced = -np.inf, np.inf, False
     for index, window in enumerate(np.asarray(cwnd_segments, dtype=float)):
         if reduced:
@@ -158,9 +158,9 @@ def find_reductions(cwnd_segments: npt.ArrayLike) -> list[int]:
             peak = max(peak, window)
             fall = peak - window + 1e-9  # a fall of exactly 20 % counts despite rounding
             if fall >= REDUCTION_FRACTION * peak and fall >= REDUCTION_SEGMENTS:
-                found.append(index)
+                reductions.append(index)
                 trough, reduced = window, True
-    return found
+    return reductions
 
 
 def time_weighted_mean(time_s: npt.ArrayLike, values: npt.ArrayLike) -> float:
@@ -193,8 +193,10 @@ def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawt
     cwnd = np.asarray(cwnd_segments, dtype=float)
     # Without the tilt each ripple between two equal maxima would make a tooth of both.
     tilted = cwnd - _TIE_SEGMENTS * np.arange(cwnd.size)
-    peaks, found = scipy.signal.find_peaks(tilted, prominence=REDUCTION_SEGMENTS - _SLACK_SEGMENTS)
-    peaks = peaks[found["prominences"] >= REDUCTION_FRACTION * cwnd[peaks] - _SLACK_SEGMENTS]
+    least = REDUCTION_SEGMENTS - _SLACK_SEGMENTS
+    peaks, properties = scipy.signal.find_peaks(tilted, prominence=least)
+    prominent = properties["prominences"] >= REDUCTION_FRACTION * cwnd[peaks] - _SLACK_SEGMENTS
+    peaks = peaks[prominent]
     ends = np.append(peaks, cwnd.size)[1:]
     falls = [cwnd[peak] - cwnd[peak:end].min() for peak, end in zip(peaks, ends, strict=True)]
     return Sawtooth(
@@ -204,18 +206,24 @@ def prominent_teeth(time_s: npt.ArrayLike, cwnd_segments: npt.ArrayLike) -> Sawt
     )
 
 
-#: Figures of a window on a regular grid: label, unit and function.
-FIGURES: dict[str, tuple[str, str, Callable[[CwndSeries], float]]] = {
-    "sawtooth_period": ("Sawtooth, period", "s", lambda w: w.sawtooth.period_s),
-    "sawtooth_height": ("Sawtooth, height", "segments", lambda w: w.sawtooth.height_segments),
-    "cwnd_mean": ("Window, time average", "segments", lambda w: float(w.steady_cwnd.mean())),
-    "cwnd_peak": ("Window, peak", "segments", CwndSeries.peak),
-    "cwnd_minimum": ("Window, minimum", "segments", CwndSeries.minimum),
-    "reductions_per_minute": (
-        "Window reductions",
-        "1/min",
-        lambda w: MINUTE_S * w.reductions() / float(w.time_s[-1]),
+class Figure(NamedTuple):
+    """A figure of a window on a regular grid."""
+
+    label: str
+    unit: str
+    of: Callable[[CwndSeries], float]
+
+
+FIGURES = {
+    "sawtooth_period": Figure("Sawtooth, period", "s", lambda w: w.sawtooth.period_s),
+    "sawtooth_height": Figure("Sawtooth, height", "segments", lambda w: w.sawtooth.height_segments),
+    "cwnd_mean": Figure("Window, time average", "segments", lambda w: float(w.steady_cwnd.mean())),
+    "cwnd_peak": Figure("Window, peak", "segments", CwndSeries.peak),
+    "cwnd_minimum": Figure("Window, minimum", "segments", CwndSeries.minimum),
+    "reductions_per_minute": Figure(
+        "Window reductions", "1/min", lambda w: MINUTE_S * w.reductions() / float(w.time_s[-1])
     ),
-    "slow_start_share": ("Share of time in slow start", "1", CwndSeries.slow_start_share),
+    "slow_start_share": Figure("Share of time in slow start", "1", CwndSeries.slow_start_share),
 }
-LABELS = {name: label for name, (label, *_) in FIGURES.items()} | {DISTANCE: "Wasserstein distance"}
+LABELS = {name: figure.label for name, figure in FIGURES.items()}
+LABELS[DISTANCE] = "Wasserstein distance"

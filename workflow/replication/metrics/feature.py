@@ -31,8 +31,13 @@ class FlowSeries(CwndSeries):
     def known(self) -> Self:
         """The samples with a congestion window."""
         keep = np.isfinite(self.cwnd_segments)
-        columns = ("time_s", "cwnd_segments", "ssthresh_segments", "rtt_s")
-        return replace(self, **{name: getattr(self, name)[keep] for name in columns})
+        return replace(
+            self,
+            time_s=self.time_s[keep],
+            cwnd_segments=self.cwnd_segments[keep],
+            ssthresh_segments=self.ssthresh_segments[keep],
+            rtt_s=self.rtt_s[keep],
+        )
 
     @property
     def steady(self) -> slice:

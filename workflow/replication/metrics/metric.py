@@ -90,12 +90,10 @@ def monitored_links(
     results: Results, flows: pd.DataFrame, chosen: Links | None = None
 ) -> pd.DataFrame:
     """Return scenario, engine, subject: the monitored links of the runs of `flows`, or `chosen`."""
-    pairs = flows[RUN].drop_duplicates()
-    rows = [
-        (scenario, engine, f"{monitor['link']}:{monitor['direction']}")
-        for scenario, engine in zip(pairs["scenario"], pairs["engine"], strict=True)
-        for monitor in results.scenarios[scenario].get("monitors", [])
-    ]
+    rows = []
+    for scenario, engine in flows[RUN].drop_duplicates().itertuples(index=False, name=None):
+        for monitor in results.scenarios[scenario].get("monitors", []):
+            rows.append((scenario, engine, f"{monitor['link']}:{monitor['direction']}"))
     links = pd.DataFrame(rows, columns=SUBJECT, dtype=object)
     return links if chosen is None else links[links["subject"].isin(chosen)]
 

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from replication.study.claim_model import Flows, PublishedRun, Quantity, sides
 from replication.study.errors import InputError, cut, quoted
+from replication.study.published import Table
 from replication.study.study import Study
 
 #: Unit of the data: unit to show, and factor to it.
@@ -110,22 +111,37 @@ def wanted_quantities(study: Study) -> list[Quantity]:
 
     A quantity covers every choice of flows, unless it is a property of these flows together.
     """
-    needed = [wanted for claim in study.claims for wanted in claim.quantities()]
+    needed: list[Quantity] = []
+    for claim in study.claims:
+        needed += claim.quantities()
     for table in study.tables:
-        rows = list((table.rows or {}).values())
-        experiments = {table.experiment, *(row.experiment for row in rows if row.experiment)}
-        for cell in table.cells:
-            for flows in [cell.flows, *(row.flows for row in rows if row.flows is not None)]:
-                needed += [_whole(e, cell.metric, flows, cell.window_s) for e in experiments]
-    needed += [_whole(own.id, metric) for own in study.experiments for metric in CONTRASTED]
-    found = {}
+        needed += _of_table(table)
+    for experiment in study.experiments:
+        needed += [_whole(experiment.id, metric) for metric in CONTRASTED]
+    by_json = {}
     for wanted in needed:
         if not is_total(wanted):
             is_joint = METRICS[wanted.metric].source == "fairness"
             flows = wanted.flows if is_joint else "all"
-            one = _whole(wanted.experiment, wanted.metric, flows, wanted.window_s)
-            found[one.to_json()] = one
-    return [found[key] for key in sorted(found)]
+            quantity = _whole(wanted.experiment, wanted.metric, flows, wanted.window_s)
+            by_json[quantity.to_json()] = quantity
+    return [by_json[key] for key in sorted(by_json)]
+
+
+def _of_table(table: Table) -> Iterator[Quantity]:
+    """Yield the quantities of a table's cells, each over whole experiments."""
+    rows = list((table.rows or {}).values())
+    chosen = [row.flows for row in rows if row.flows is not None]
+    for cell in table.cells:
+        for flows in [cell.flows, *chosen]:
+            for experiment in _experiments(table):
+                yield _whole(experiment, cell.metric, flows, cell.window_s)
+
+
+def _experiments(table: Table) -> set[str]:
+    """Return the experiments of a table and of its rows."""
+    of_rows = {row.experiment for row in (table.rows or {}).values() if row.experiment}
+    return of_rows | {table.experiment}
 
 
 def digested_experiments(study: Study) -> list[str]:
@@ -137,8 +153,7 @@ def digested_experiments(study: Study) -> list[str]:
                 names.update(wanted.experiment for wanted in sides(test))
     for table in study.tables:
         if any(cell.tolerance.factor is not None for cell in table.cells):
-            rows = (table.rows or {}).values()
-            names.update([table.experiment, *(row.experiment for row in rows if row.experiment)])
+            names |= _experiments(table)
     return sorted(names)
 
 

@@ -71,9 +71,15 @@ class Results:
         flows = _read_flows(folder / "flows.parquet")
         runs = runs[runs["setup"] == setup].reset_index(drop=True)
         flows = flows[flows["scenario"].isin(runs["scenario"])].reset_index(drop=True)
-        scenarios = {name: scenarios[name] for name in runs["scenario"] if name in scenarios}
-        paths = (folder / "features.parquet", folder / "series.parquet")
-        return cls(study_id, runs, flows, scenarios, *paths, setup=setup)
+        return cls(
+            study_id,
+            runs,
+            flows,
+            {name: scenarios[name] for name in runs["scenario"] if name in scenarios},
+            features_path=folder / "features.parquet",
+            series_path=folder / "series.parquet",
+            setup=setup,
+        )
 
     @classmethod
     def load_each(cls, data: Path, study_id: str) -> list[Self]:
@@ -94,14 +100,14 @@ class Results:
         """
         wanted, window = subjects[SUBJECT].drop_duplicates(), window_name(window_s)
         none = wanted.iloc[:0].assign(value=0.0)
-        found = wanted.merge(self._by_feature.get((metric, window), none))
-        if len(found) < len(wanted):
+        values = wanted.merge(self._by_feature.get((metric, window), none))
+        if len(values) < len(wanted):
             raise InputError(
                 f"{self.features_path}: has no {metric} of every run of {self.study_id}"
                 f"{f' in {window} s' if window else ''}; the study has changed since its results "
                 "were collected: run `make report`"
             )
-        return found.sort_values(SUBJECT, ignore_index=True)
+        return values.sort_values(SUBJECT, ignore_index=True)
 
     def has_feature(self, metric: str) -> bool:
         """Return whether a metric was computed when these results were collected."""
@@ -110,19 +116,19 @@ class Results:
     @cached_property
     def _by_feature(self) -> dict[tuple[str, str], pd.DataFrame]:
         table = read_parquet(self.features_path, columns=list(FEATURE_COLUMNS)).to_pandas()
-        return {
-            (str(key[0]), str(key[1])): part[[*SUBJECT, "value"]]
-            for key, part in table.groupby(["metric", "window"], sort=False)
-        }
+        features = {}
+        for (metric, window), part in table.groupby(["metric", "window"], sort=False):
+            features[str(metric), str(window)] = part[[*SUBJECT, "value"]]
+        return features
 
     def single_replicate(self, replicate: int) -> Self:
         """Return the results of one replicate, with its cached quantities."""
 
-        def own(table: pd.DataFrame) -> pd.DataFrame:
+        def of_replicate(table: pd.DataFrame) -> pd.DataFrame:
             return table[table["replicate"] == replicate].assign(replicate=0)
 
-        memo = {key: own(table) for key, table in self.memo.items()}
-        return replace(self, design=own(self.design), memo=memo)
+        memo = {key: of_replicate(table) for key, table in self.memo.items()}
+        return replace(self, design=of_replicate(self.design), memo=memo)
 
     @cached_property
     def scenario_flows(self) -> pd.DataFrame:

@@ -46,10 +46,11 @@ class SampledResults(Results):
     def series(self) -> pd.DataFrame:
         """The series, with its keys as categories in the order of their names."""
         series = self.read_series()
-        categories = {key: series[key].astype("category").cat for key in _SERIES_KEYS}
-        return series.assign(
-            **{key: c.reorder_categories(sorted(c.categories)) for key, c in categories.items()}
-        )
+        for key in _SERIES_KEYS:
+            categories = series[key].astype("category").cat
+            names = sorted(categories.categories)
+            series = series.assign(**{key: categories.reorder_categories(names)})
+        return series
 
     @cached_property
     def places(self) -> dict[tuple[str, str], npt.NDArray[np.intp]]:
@@ -63,10 +64,10 @@ class SampledResults(Results):
 
     def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
         """Compute a metric; see `Results.values`."""
-        found = _computed(self, metric, window_s, subjects)
-        found = found.rename(columns={"flow": "subject", "link": "subject"})
+        values = _computed(self, metric, window_s, subjects)
+        values = values.rename(columns={"flow": "subject", "link": "subject"})
         wanted = subjects[SUBJECT].drop_duplicates()
-        joined = wanted.merge(found[[*SUBJECT, "value"]], on=SUBJECT, how="left")
+        joined = wanted.merge(values[[*SUBJECT, "value"]], on=SUBJECT, how="left")
         return joined.astype({"value": float}).sort_values(SUBJECT, ignore_index=True)
 
 
@@ -83,11 +84,10 @@ def _computed(
         table = samples(results, subjects, RUN, window_s)
         return _reduced(table[table["link"].isin(subjects["subject"].unique())], "link", metric)
     if metric.source == "fairness":
-        rows = [
-            (*run, str(subject), _fairness(name, table, window_s))
-            for subject, flows in subjects.groupby("subject", sort=False)
-            for run, table in samples(results, flows, _FLOW, None).groupby(RUN)
-        ]
+        rows = []
+        for subject, flows in subjects.groupby("subject", sort=False):
+            for run, table in samples(results, flows, _FLOW, None).groupby(RUN):
+                rows.append((*run, str(subject), _fairness(name, table, window_s)))
         return pd.DataFrame(rows, columns=[*SUBJECT, "value"]).astype({"value": float})
     table = samples(results, subjects.assign(flow=subjects["subject"]), _FLOW, window_s)
     if metric.source == "feature":
@@ -199,8 +199,8 @@ def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.N
     width = (end - start) / bins or 1.0
     bin_of = np.minimum(((times[known] - start) / width).astype(int), bins - 1)
     edges = np.flatnonzero(np.diff(bin_of)) + 1
-    kept = [
-        members[np.array([0, -1, samples[members].argmin(), samples[members].argmax()])]
-        for members in np.split(known, edges)
-    ]
+    kept = []
+    for members in np.split(known, edges):
+        smallest, largest = samples[members].argmin(), samples[members].argmax()
+        kept.append(members[np.array([0, -1, smallest, largest])])
     return np.unique(np.concatenate(kept)).astype(np.int64)

@@ -73,7 +73,7 @@ def read_flows(path: Path, names: Collection[str]) -> dict[str, pd.DataFrame]:
     ports = sorted(counts.index[counts >= DATA_FLOW_FRACTION * counts.max()])
     if len(names) != len(ports):
         raise _malformed(path, f"{len(ports)} data flows for {len(names)} names")
-    return {
-        name: trace[trace["port"] == port].sort_values("time_s", ignore_index=True)
-        for name, port in zip(names, ports, strict=True)
-    }
+    flows = {}
+    for name, port in zip(names, ports, strict=True):
+        flows[name] = trace[trace["port"] == port].sort_values("time_s", ignore_index=True)
+    return flows

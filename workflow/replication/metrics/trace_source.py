@@ -51,8 +51,11 @@ def trace_files(root: Path, study: str) -> dict[str, Path]:
 
 def traces_hash(root: Path, studies: Sequence[str]) -> str:
     """Return a hash over the studies' raw traces; empty without any."""
-    files = {study: trace_files(root, study) for study in studies}
-    return " ".join(f"{study}:{sha256_of(*own.values())}" for study, own in files.items() if own)
+    hashes = []
+    for study in studies:
+        if files := trace_files(root, study):
+            hashes.append(f"{study}:{sha256_of(*files.values())}")
+    return " ".join(hashes)
 
 
 def fetch_traces(root: Path, source: Path | None = None) -> str:
@@ -69,10 +72,10 @@ def fetch_traces(root: Path, source: Path | None = None) -> str:
             address = f"{_GITHUB}/{published.repository}/{published.commit}/{file['path']}"
             if source is not None:
                 places = (source / study / target.name, source / file["path"])
-                found = next((place for place in places if place.is_file()), None)
-                if found is None:
+                present = [place for place in places if place.is_file()]
+                if not present:
                     raise InputError(f"--from: has neither {places[0]} nor {places[1]}")
-                address = found.resolve().as_uri()
+                address = present[0].resolve().as_uri()
             try:
                 fetch(address, target, file["sha256"])
             except InputError as error:

@@ -340,7 +340,10 @@ class Claim(_Sentence):
 
     def quantities(self) -> list[Quantity]:
         """Return every quantity of the test."""
-        return [quantity for test in self.tests() for quantity in sides(test)]
+        quantities: list[Quantity] = []
+        for test in self.tests():
+            quantities += sides(test)
+        return quantities
 
     def placed_quantities(self) -> Iterator[tuple[Place, Quantity]]:
         """Yield every quantity of the test with its place in the claim."""

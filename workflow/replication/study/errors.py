@@ -129,10 +129,12 @@ def describe(error: ValidationError, document: Any = None, limit: int = 5) -> st
     return in_one_line(problems(error, document), limit)
 
 
-def in_one_line(found: Sequence[object], limit: int = 5) -> str:
+def in_one_line(problems: Sequence[object], limit: int = 5) -> str:
     """Return the first problems, and how many more there are."""
-    more = [f"and {len(found) - limit} more"] if len(found) > limit else []
-    return "; ".join([*map(str, found[:limit]), *more])
+    texts = [str(problem) for problem in problems[:limit]]
+    if len(problems) > limit:
+        texts.append(f"and {len(problems) - limit} more")
+    return "; ".join(texts)
 
 
 def problems(error: ValidationError, document: Any = None) -> list[Problem]:

@@ -158,13 +158,13 @@ def _check_expanded(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
 
 def read_number(text: str) -> int | float | None:
     """Return the number in a text, None without one; InputError if it is too large."""
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         return None
     number = float(text)
     if math.isinf(number):
         raise InputError(f"number {text[:60]} is too large")
-    return number if any(found.groups()) else int(text)
+    return number if any(match.groups()) else int(text)
 
 
 def read_yaml(path: Path) -> Any:
@@ -259,8 +259,10 @@ def fetch(address: str, path: Path, sha256: str, size: int | None = None) -> Non
             raise InputError(f"{address}: cannot be fetched ({reason})") from None
         if size is not None and temporary.stat().st_size != size:
             raise InputError(f"{address}: does not have {size} bytes: the file has changed")
-        if (found := file_sha256(temporary)) != sha256:
-            raise InputError(f"{address}: has SHA-256 {found}, not {sha256}: the file has changed")
+        fetched = file_sha256(temporary)
+        if fetched != sha256:
+            text = f"{address}: has SHA-256 {fetched}, not {sha256}: the file has changed"
+            raise InputError(text)
 
 
 def digest_of(content: bytes) -> str:
@@ -277,7 +279,7 @@ def file_sha256(path: Path) -> str:
 def sha256_of(*paths: Path) -> str:
     """Return the SHA-256 over names and contents of those of `paths` that are files."""
     digest = hashlib.sha256()
-    found = [path for path in paths if path.is_file()]
-    for path in sorted(found, key=lambda p: (p.name, p.as_posix())):
+    files = [path for path in paths if path.is_file()]
+    for path in sorted(files, key=lambda p: (p.name, p.as_posix())):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest() if found else ""
+    return digest.hexdigest() if files else ""

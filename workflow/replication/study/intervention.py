@@ -69,7 +69,7 @@ class Interventions(Document):
 
     @model_validator(mode="after")
     def _unique(self) -> Self:
-        unique([one.id for one in self.interventions], "intervention", "interventions")
+        unique([tested.id for tested in self.interventions], "intervention", "interventions")
         return self
 
 

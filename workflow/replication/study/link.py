@@ -370,7 +370,9 @@ class Link(Document):
         for before, after in pairwise(self.changes):
             if after.at_s <= before.at_s:
                 raise ValueError(f"link {self.id}: changes must be in the order of their at_s")
-        changed = {key for change in self.changes for key, value in change if value is not None}
+        changed: set[str] = set()
+        for change in self.changes:
+            changed |= {key for key, value in change if value is not None}
         for way in ("ab", "ba"):
             series, shaper = self.opportunities(way), self.shaper(way)
             if series and (shaper or self.frame_bytes):

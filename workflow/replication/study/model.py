@@ -32,8 +32,8 @@ def control_character(text: str, allowed: str = "") -> str | None:
 
 def _without_controls(allowed: str, reason: str) -> AfterValidator:
     def check(text: str) -> str:
-        if (found := control_character(text, allowed)) is not None:
-            raise ValueError(f"contains {found!r}, {reason}; remove it")
+        if (control := control_character(text, allowed)) is not None:
+            raise ValueError(f"contains {control!r}, {reason}; remove it")
         return text
 
     return AfterValidator(check)
@@ -100,17 +100,12 @@ class Document(BaseModel):
         known = cls.model_fields
         if not isinstance(document, dict) or document.keys() <= known.keys():
             return document
-        problems = [
-            InitErrorDetails(
-                type=PydanticCustomError(
-                    "unknown_key", "{words}", {"words": no_such_key(str(key), [*known])}
-                ),
-                loc=(str(key),),
-                input=value,
-            )
-            for key, value in document.items()
-            if key not in known
-        ]
+        problems = []
+        for key, value in document.items():
+            if key not in known:
+                words = {"words": no_such_key(str(key), [*known])}
+                kind = PydanticCustomError("unknown_key", "{words}", words)
+                problems.append(InitErrorDetails(type=kind, loc=(str(key),), input=value))
         raise ValidationError.from_exception_data(cls.__name__, problems)
 
 

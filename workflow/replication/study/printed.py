@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Set
 from typing import Any
 
@@ -32,7 +33,7 @@ def printed_settings(
     settings: set[Setting] = set()
     for link in experiment.topology.links:
         paths: list[Setting] = [("jitter_s",)]
-        paths += [(queue, key) for queue in ("queue_ab", "queue_ba") for key in _OF_QUEUES]
+        paths += itertools.product(("queue_ab", "queue_ba"), _OF_QUEUES)
         settings |= point.printed("links", link, paths)
     for flow in experiment.flows:
         whole = whole_flow(flow, point.values)
@@ -52,7 +53,7 @@ class _Point:
     ) -> None:
         self.values = values_of(study, experiment, setup=Setup.TEXTBOOK) | dict(values)
         parameters = parameters_of(study, experiment)
-        self._published = {name for name, one in parameters.items() if one.published}
+        self._published = {name for name in parameters if parameters[name].published}
         self._published -= study.decided(experiment.id).keys()
         for factor in experiment.factors:
             for level in factor.levels:
@@ -62,12 +63,14 @@ class _Point:
 
     def printed(self, part: str, template: Mapping[str, Any], paths: list[Setting]) -> set[Setting]:
         """Return those `paths` of a template that the paper prints, for each of its copies."""
-        found = [path for path in paths if self._is_printed(template, path, False)]
-        if not found:
+        printed = [path for path in paths if self._is_printed(template, path, False)]
+        if not printed:
             return set()
         named = {key: template[key] for key in ("id", "repeat") if key in template}
-        ids = expand([named], self.values)
-        return {(part, str(name), *path) for name in ids for path in found}
+        settings: set[Setting] = set()
+        for name in expand([named], self.values):
+            settings |= {(part, str(name), *path) for path in printed}
+        return settings
 
     def _is_printed(self, value: Any, path: Setting, within_published: bool) -> bool:
         """Return whether the value at `path` is printed; `value` may be part of a parameter."""
@@ -80,7 +83,7 @@ class _Point:
         numbers = [name for name in names if name not in _SIZES]
         if not numbers:
             return within_published
-        return all(
-            name in self._published and self._is_printed(self.values[name], (), True)
-            for name in numbers
-        )
+        for name in numbers:
+            if name not in self._published or not self._is_printed(self.values[name], (), True):
+                return False
+        return True

@@ -2,10 +2,11 @@
 
 import csv
 import io
+import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -41,16 +42,18 @@ _BITS = ("bps", "bit/s", "bits/s", "b/s")
 #: Factors of the units behind printed numbers; others are ambiguous ("MB" can mean bits).
 _SUFFIXES = {
     "%": 0.01,
-    **{prefix + bits: 10.0**n for prefix, n in _THOUSANDS.items() for bits in _BITS},
     **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec"), 1e-3),
     **dict.fromkeys(("us", "µs", "μs"), 1e-6),
     **dict.fromkeys(("min", "minutes"), 60.0),
 }
+for _prefix, _exponent in _THOUSANDS.items():
+    _SUFFIXES |= {_prefix + bits: 10.0**_exponent for bits in _BITS}
 #: Possible factors of a number whose unit is in the table's head: powers of ten and of 1024, of
 #: bits or bytes; minutes and hours.
-_FACTORS = [10.0**n * size for n in range(-12, 13) for size in (1, 8)]
-_FACTORS += [1024.0**n * size for n in (1, 2, 3) for size in (1, 8)] + [60.0, 3600.0]
+_FACTORS = [10.0**n * size for n, size in itertools.product(range(-12, 13), (1, 8))]
+_FACTORS += [1024.0**n * size for n, size in itertools.product((1, 2, 3), (1, 8))]
+_FACTORS += [60.0, 3600.0]
 #: Relative rounding error of a value that was computed from the printed number.
 _NOISE = 1e-9
 
@@ -89,7 +92,7 @@ def published_path(root: Path, study: str) -> Path:
 def read_published(path: Path) -> list[PublishedNumber]:
     """Read a study's published numbers in the file's order; InputError names line and field."""
     line = 1
-    found: dict[tuple[str, str, str], PublishedNumber] = {}
+    numbers: dict[tuple[str, str, str], PublishedNumber] = {}
     factors: dict[tuple[str, str, bool], list[tuple[float, PublishedNumber]]] = {}
     try:
         # Spreadsheets write a byte order mark.
@@ -100,9 +103,9 @@ def read_published(path: Path) -> list[PublishedNumber]:
                 raise InputError(_wrong_head(fields))
             if line > 1 and fields:
                 number, factor = _number(path, line, fields)
-                first = found.setdefault((number.table, number.row, number.column), number).line
-                if first != line:
-                    raise InputError(f"{number.cell} is there twice, first in line {first}")
+                first = numbers.setdefault((number.table, number.row, number.column), number)
+                if first.line != line:
+                    raise InputError(f"{number.cell} is there twice, first in line {first.line}")
                 column = number.table, number.column, factor is None
                 factors.setdefault(column, []).append((factor or 1.0, number))
             line = reader.line_num + 1
@@ -120,7 +123,7 @@ def read_published(path: Path) -> list[PublishedNumber]:
         raise InputError(f"{path}, line {line}: {error}{remedy}") from None
     for column_factors in factors.values():
         _check_factors(column_factors)
-    return list(found.values())
+    return list(numbers.values())
 
 
 def _wrong_head(fields: Sequence[str]) -> str:
@@ -176,19 +179,29 @@ def _number(path: Path, line: int, fields: Sequence[str]) -> tuple[PublishedNumb
     if factor is None:
         says = f"{meant:.10g}" + ("" if suffix in _SUFFIXES else ", or that by a power of ten")
         raise InputError(f"{given}: the printed text means {says}; correct one of them")
-    found = PublishedNumber(**row | {"value": float(value)}, file=path, line=line)  # type: ignore[arg-type]
-    return found, factor if factors is _FACTORS else None
+    published = PublishedNumber(
+        table=row["table"],
+        row=row["row"],
+        column=row["column"],
+        unit=row["unit"],
+        value=float(value),
+        printed=row["printed"],
+        place=row["place"],
+        file=path,
+        line=line,
+    )
+    return published, factor if factors is _FACTORS else None
 
 
 def _printed(text: str) -> tuple[float | None, str]:
     """Return the number in a printed text, and the unit that follows it."""
     text = text.removeprefix(DERIVED)
-    found = _NUMBER.search(text)
-    if found is None:
+    number = _NUMBER.search(text)
+    if number is None:
         return _NUMBER_WORDS.get(text.strip().lower()), ""
-    sign = -1 if text[: found.start()].endswith(("-", "−")) else 1
-    unit = text[found.end() :].split()[:1]
-    return sign * float(found[0].replace(",", "")), "".join(unit)
+    sign = -1 if text[: number.start()].endswith(("-", "−")) else 1
+    unit = text[number.end() :].split()[:1]
+    return sign * float(number[0].replace(",", "")), "".join(unit)
 
 
 def half_ulp(printed: str, value: float) -> float:
@@ -196,10 +209,10 @@ def half_ulp(printed: str, value: float) -> float:
 
     The first number of `printed` counts (``~121 kbps``); text without digits ("three") is exact.
     """
-    found = _NUMBER.search(printed)
-    if found is None:
+    first = _NUMBER.search(printed)
+    if first is None:
         return 0.0
-    number = Decimal(found[0].replace(",", ""))
+    number = Decimal(first[0].replace(",", ""))
     ulp = Decimal(1).scaleb(int(number.as_tuple().exponent))
     scale = abs(Decimal(repr(float(value))) / number) if number and value else 1
     return float(ulp / 2 * scale)
@@ -207,8 +220,8 @@ def half_ulp(printed: str, value: float) -> float:
 
 def significant_digits(printed: str) -> int:
     """Return the number of significant digits of the first number of `printed`; 0 without one."""
-    found = _NUMBER.search(printed)
-    digits = found[1].replace(",", "") if found else ""
+    first = _NUMBER.search(printed)
+    digits = first[1].replace(",", "") if first else ""
     significant = digits.replace(".", "").lstrip("0")
     # Trailing zeros of a whole number may be place holders.
     return len(significant) if "." in digits else len(significant.rstrip("0"))
@@ -276,6 +289,14 @@ class TableRow(Document):
     label: Label | None = None
 
 
+def keys_of(cells: Mapping[str, Iterable[str]]) -> list[tuple[str, str]]:
+    """Return row and column of each cell; `cells` has the columns of each row."""
+    keys = []
+    for row, columns in cells.items():
+        keys += [(row, column) for column in columns]
+    return keys
+
+
 class Table(Document):
     """A published table, mapped to points of an experiment."""
 
@@ -319,28 +340,27 @@ class Table(Document):
         """The cells of all columns."""
         if self.cell is None:
             return [*(self.columns or {}).values()]
-        return [self.cell, *map(self.cell_of, self.tolerances)]
+        return [self.cell, *(self.cell_of(column) for column in self.tolerances)]
 
     def cell_of(self, column: str) -> Cell:
         """Return the cell of a column; KeyError without one."""
         if self.cell is None:
             return (self.columns or {})[column]
-        own = self.tolerances.get(column, self.cell.tolerance)
-        return self.cell.model_copy(update={"tolerance": own})
+        tolerance = self.tolerances.get(column, self.cell.tolerance)
+        return self.cell.model_copy(update={"tolerance": tolerance})
 
     def group_of(self, row: str, column: str) -> list[tuple[str, str]]:
         """Return row and column of the numbers that are judged together with one, and its own."""
         for group in self.together:
             if column in group.get(row, ()):
-                return [(key, name) for key in group for name in group[key]]
+                return keys_of(group)
         return []
 
     @model_validator(mode="after")
     def _in_one_group(self) -> Self:
         numbers: Counter[tuple[str, str]] = Counter()
         for group in self.together:
-            for row, columns in group.items():
-                numbers.update((row, column) for column in columns)
+            numbers.update(keys_of(group))
         for (row, column), groups in numbers.items():
             if groups > 1:
                 raise InputError(

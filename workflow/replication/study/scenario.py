@@ -190,7 +190,7 @@ class Scenario(Document):
             for loss in (link.loss_ab, link.loss_ba):
                 if isinstance(loss, ListedLoss):
                     check_known(f"link {link.id}: flow", [loss.flow], flows, at)
-        is_series = any(link.opportunities(way) for link in self.links for way in ("ab", "ba"))
+        is_series = any(link.opportunities("ab") or link.opportunities("ba") for link in self.links)
         for flow in self.flows:
             for end in ("source", "destination"):
                 place = "flows", flow.id, end

@@ -306,8 +306,8 @@ class Study(Document):
         """Return the changes to a claim, table, parameter or experiment after results were seen."""
         readings = {sentence.id: sentence.reading for sentence in self.sentences}
         reading = readings.get(name, "") if kind == "claims" else ""
-        found = [change.to(kind, name, reading) for change in self.changes]
-        return [change for change in found if change is not None]
+        effects = [change.to(kind, name, reading) for change in self.changes]
+        return [change for change in effects if change is not None]
 
     def check_present_rules(self) -> None:
         """Raise InputError for what only studies of earlier releases may have.
@@ -337,29 +337,35 @@ class Study(Document):
         return {experiment.id: experiment for experiment in self.experiments}[name]
 
     def _check_parameters(self) -> None:
-        for own in self.substitutions:
-            named = f"substitution on {own.engine}: parameter"
-            check_known(named, own.set, self.parameters, ("substitutions", own.engine, "set"))
+        for substitution in self.substitutions:
+            place: Place = "substitutions", substitution.engine, "set"
+            named = f"substitution on {substitution.engine}: parameter"
+            check_known(named, substitution.set, self.parameters, place)
         decidable = set(self.parameters)
-        for one in self.experiments:
-            decidable |= {f"{one.id}/{name}" for name in parameters_of(self, one)}
+        for experiment in self.experiments:
+            decidable |= {f"{experiment.id}/{name}" for name in parameters_of(self, experiment)}
         for number, decision in enumerate(self.textbook):
-            key = "textbook", number, "parameter"
-            check_known("textbook: parameter", [decision.parameter], decidable, key)
-        for one in self.experiments:
-            known = parameters_of(self, one)
-            for factor in one.factors:
-                named = f"experiment {one.id}, factor {factor.id}: parameter"
-                for level in factor.levels:
-                    place = "experiments", one.id, "factors", factor.id, "levels", level.key, "set"
-                    check_known(named, level.set, known, place)
+            place = "textbook", number, "parameter"
+            check_known("textbook: parameter", [decision.parameter], decidable, place)
+        for experiment in self.experiments:
+            self._check_factors(experiment)
+
+    def _check_factors(self, experiment: Experiment) -> None:
+        known = parameters_of(self, experiment)
+        for factor in experiment.factors:
+            named = f"experiment {experiment.id}, factor {factor.id}: parameter"
+            levels = "experiments", experiment.id, "factors", factor.id, "levels"
+            for level in factor.levels:
+                check_known(named, level.set, known, (*levels, level.key, "set"))
 
     def _check_changes(self) -> None:
-        own = {f"{e.id}/{name}" for e in self.experiments for name in e.parameters}
+        parameters = set(self.parameters)
+        for experiment in self.experiments:
+            parameters |= {f"{experiment.id}/{name}" for name in experiment.parameters}
         subjects: dict[Subject, set[str]] = {
             "claims": {sentence.id for sentence in self.sentences},
             "tables": {table.id for table in self.tables},
-            "parameters": own | self.parameters.keys(),
+            "parameters": parameters,
             "experiments": {experiment.id for experiment in self.experiments},
         }
         for kind, known in subjects.items():

@@ -162,10 +162,9 @@ class _Values:
         return value
 
     def _sum(self, text: str) -> Any:
-        terms = [
-            [self._operand(part.strip(), text) for part in term.split("*")]
-            for term in _PLUS.split(text)
-        ]
+        terms = []
+        for term in _PLUS.split(text):
+            terms.append([self._operand(part.strip(), text) for part in term.split("*")])
         operands = list(itertools.chain.from_iterable(terms))
         if None in operands:
             return None

@@ -115,7 +115,7 @@ def apply(study: Study, variation: Variation) -> Study:
     return study.model_copy(
         update={
             "parameters": _replaced(study.parameters, variation.values, ""),
-            "experiments": [_experiment(one, variation) for one in study.experiments],
+            "experiments": [_experiment(old, variation) for old in study.experiments],
         }
     )
 
@@ -123,14 +123,16 @@ def apply(study: Study, variation: Variation) -> Study:
 def check_variation(study: Study, variation: Variation) -> None:
     """Raise InputError for a name in a variation that the study does not have."""
     apply(study, variation)
-    links = {str(link["id"]) for e in study.experiments for link in e.topology.links} | {"*"}
-    flows = {str(flow["id"]) for e in study.experiments for flow in e.flows} | {"*"}
+    links, flows = {"*"}, {"*"}
+    factors: dict[str, set[str]] = defaultdict(set)
+    for experiment in study.experiments:
+        links |= {str(link["id"]) for link in experiment.topology.links}
+        flows |= {str(flow["id"]) for flow in experiment.flows}
+        for factor in experiment.factors:
+            factors[factor.id] |= {level.key for level in factor.levels}
     for key in ("links", "rate_factor", "delay_factor"):
         check_known(f"{key}: link", getattr(variation, key), links, (key,))
     check_known("flows: flow", variation.flows, flows, ("flows",))
-    factors: dict[str, set[str]] = defaultdict(set)
-    for factor in (factor for experiment in study.experiments for factor in experiment.factors):
-        factors[factor.id] |= {level.key for level in factor.levels}
     check_known("levels: factor", variation.levels, factors, ("levels",))
     for name, levels in variation.levels.items():
         check_known(f"levels: level of {name}", levels, factors[name], ("levels", name))
@@ -145,13 +147,13 @@ def parameters(study: Study) -> Iterator[tuple[str, Parameter]]:
 
 
 def _replaced(old: Mapping[str, Parameter], values: Values, prefix: str) -> dict[str, Parameter]:
-    found = dict(old)
+    replaced = dict(old)
     for name, parameter in old.items():
         if prefix + name in values:
             tag = parameter.assumed and parameter.assumed.model_copy(update={"varies": None})
             update = {"value": values[prefix + name], "assumed": tag}
-            found[name] = parameter.model_copy(update=update)
-    return found
+            replaced[name] = parameter.model_copy(update=update)
+    return replaced
 
 
 def _experiment(experiment: Experiment, variation: Variation) -> Experiment:
@@ -159,19 +161,20 @@ def _experiment(experiment: Experiment, variation: Variation) -> Experiment:
     # A name with its experiment overrides only that experiment's levels.
     fixed = {key.removeprefix(prefix) for key in variation.parameters}
     links = [_link(link, variation) for link in experiment.topology.links]
+    flows = [flow | _changes(variation.flows, str(flow["id"])) for flow in experiment.flows]
     update = {
         "parameters": _replaced(experiment.parameters, variation.values, prefix),
         "factors": [_factor(factor, variation, fixed) for factor in experiment.factors],
-        "flows": [{**flow, **_own(variation.flows, str(flow["id"]))} for flow in experiment.flows],
+        "flows": flows,
         "topology": experiment.topology.model_copy(update={"links": links}),
     }
     return experiment.model_copy(update=update)
 
 
 def _factor(factor: Factor, variation: Variation, fixed: set[str]) -> Factor:
-    own, levels = variation.levels.get(factor.id, {}), []
+    changes, levels = variation.levels.get(factor.id, {}), []
     for level in factor.levels:
-        values = {**level.set, **own.get(level.key, {})}
+        values = {**level.set, **changes.get(level.key, {})}
         free = {name: value for name, value in values.items() if name not in fixed}
         levels.append(level.model_copy(update={"set": free}))
     return factor.model_copy(update={"levels": levels})
@@ -179,16 +182,17 @@ def _factor(factor: Factor, variation: Variation, fixed: set[str]) -> Factor:
 
 def _link(link: Mapping[str, Any], variation: Variation) -> dict[str, Any]:
     name = str(link["id"])
-    found = {**link, **_own(variation.links, name)}
+    changed = {**link, **_changes(variation.links, name)}
     for key, factors in (("rate_bps", variation.rate_factor), ("delay_s", variation.delay_factor)):
         factor = factors.get(name, factors.get("*"))
         if factor is not None:
-            value = found[key]
-            found[key] = f"{value} * {factor:g}" if isinstance(value, str) else value * factor
-    return found
+            value = changed[key]
+            changed[key] = f"{value} * {factor:g}" if isinstance(value, str) else value * factor
+    return changed
 
 
-def _own(changes: Mapping[str, Values], name: str) -> Values:
+def _changes(changes: Mapping[str, Values], name: str) -> Values:
+    """Return the changes to a link or flow, those to all of them first."""
     return {**changes.get("*", {}), **changes.get(name, {})}
 
 
@@ -211,7 +215,7 @@ class Assumption:
 
     def _choices(self, without: Sequence[JsonValue]) -> list[JsonValue]:
         choices = self.tag.choices or [self._range.at(share) for share in (0, 1)]
-        return [one for one in choices if not any(_same(one, no) for no in without)]
+        return [choice for choice in choices if not any(_same(choice, no) for no in without)]
 
     @property
     def _range(self) -> Range:
@@ -225,33 +229,33 @@ class Assumption:
         if self.tag.range is None:
             choices = self._choices(without)
             return choices[min(int(position * len(choices)), len(choices) - 1)]
-        own = self._range
-        if own.whole and not own.log and own.low < own.high:
+        plausible = self._range
+        if plausible.whole and not plausible.log and plausible.low < plausible.high:
             # All whole numbers are equally likely, the ends too.
-            steps = own.high - own.low
+            steps = plausible.high - plausible.low
             position = min(math.floor(position * (steps + 1)), steps) / steps
-        return own.at(position)
+        return plausible.at(position)
 
     def allows(self, value: JsonValue) -> bool:
         """Return whether `value` lies in the range or among the choices."""
         if self.tag.range is None:
-            return any(_same(one, value) for one in self.tag.choices or [])
+            return any(_same(choice, value) for choice in self.tag.choices or [])
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return number and self.tag.range[0] <= float(str(value)) <= self.tag.range[1]
 
 
-def _same(one: JsonValue, other: JsonValue) -> bool:
+def _same(first: JsonValue, second: JsonValue) -> bool:
     # 1 == True in Python, but they are different JSON values.
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    return first == second and isinstance(first, bool) == isinstance(second, bool)
 
 
 def assumptions(study: Study) -> list[Assumption]:
     """Return the assumed parameters of a study, shared ones first."""
-    return [
-        Assumption(key, parameter.value, parameter.assumed)
-        for key, parameter in parameters(study)
-        if parameter.assumed is not None
-    ]
+    assumed = []
+    for key, parameter in parameters(study):
+        if parameter.assumed is not None:
+            assumed.append(Assumption(key, parameter.value, parameter.assumed))
+    return assumed
 
 
 def values_of(
@@ -266,18 +270,18 @@ def values_of(
     Under the textbook set-up they include the study's decisions. They are equal at all points; a
     level that sets a parameter has priority.
     """
-    found: dict[str, JsonValue] = {}
+    values: dict[str, JsonValue] = {}
     for name, parameter in parameters_of(study, experiment).items():
-        found[name] = parameter.value
+        values[name] = parameter.value
         if parameter.assumed and parameter.assumed.varies:
             low, high = parameter.assumed.varies
             digest = digest_of(f"{study.id}/{experiment.id}/{replicate}/{name}".encode())
             whole = isinstance(parameter.value, int)
             span = Range.model_construct(low=low, high=high, whole=whole)
-            found[name] = span.at(int(digest[:16], 16) / 2**64)
+            values[name] = span.at(int(digest[:16], 16) / 2**64)
     if setup is Setup.TEXTBOOK:
-        found |= study.decided(experiment.id)
-    return found | study.substituted(engine)
+        values |= study.decided(experiment.id)
+    return values | study.substituted(engine)
 
 
 def check_parameters_used(study: Study) -> None:
@@ -299,22 +303,23 @@ def _used(study: Study, experiment: Experiment) -> set[str]:
     values: dict[str, list[Any]] = {
         name: [parameter.value] for name, parameter in parameters_of(study, experiment).items()
     }
-    for level in (level for factor in experiment.factors for level in factor.levels):
-        for name, value in level.set.items():
-            values[name].append(value)
+    for factor in experiment.factors:
+        for level in factor.levels:
+            for name, value in level.set.items():
+                values[name].append(value)
     templates = experiment.model_dump(exclude={"parameters", "factors", "flows"})
     flows = [whole_flow(flow, values) for flow in experiment.flows]
-    found, waiting = set[str](), references([templates, flows])
+    used, waiting = set[str](), references([templates, flows])
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in used:
+            used.add(name)
             waiting += references(values.get(name, []))
-    return {f"{experiment.id}/{n}" if n in experiment.parameters else n for n in found}
+    return {f"{experiment.id}/{n}" if n in experiment.parameters else n for n in used}
 
 
 def references(value: Any) -> list[str]:
     """Return the parameters that the texts of a template or value refer to."""
-    found: list[str] = []
-    each_text(value, lambda text: found.extend(REFERENCE.findall(text)))
-    return found
+    names: list[str] = []
+    each_text(value, lambda text: names.extend(REFERENCE.findall(text)))
+    return names

@@ -45,7 +45,7 @@ CHANCE = 0.05
 _ROUNDING = 1e-9
 #: Decimals are spread evenly if the values range over this many printed units.
 LEAST_SPREAD = 3.0
-#: Reasons of a rate; see `_Audited.bounded`.
+#: Reasons of a rate; see `_Number.bounded`.
 _TOO_FAST = (
     "{value} is more than the published links can carry, {strict}, so it cannot be a rate of "
     "delivery (a sender's count includes what is still buffered).",
@@ -73,7 +73,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class _Audited:
+class _Number:
     """A published cell and the points that it describes."""
 
     study: Study
@@ -102,23 +102,29 @@ class _Audited:
         number = f"{scale * self.cell.value / factor:.6g}"
         return number if factor == 1 else f"{number} × {factor:g}"
 
-    def bounded(self, check: str, bounds: Iterable[float], reasons: Sequence[str]) -> Finding:
+    def bounded(self, check: str, strict: float, full: float, reasons: Sequence[str]) -> Finding:
         """Compare the value with a strict and a full bound: the least delay or the largest rate.
 
         `reasons` are templates: beyond the strict bound, beyond the full bound only, within both.
         """
-        strict, full = bounds
         (value, high), sign, unit, scale = self.cell.band, 1, "kbit/s", 1e-3
         if check == "propagation":
             value, sign, unit, scale = high, -1, "ms", 1e3
-        beyond = [sign * value > sign * end * (1 + sign * _ROUNDING) for end in (strict, full)]
-        place = [*beyond, True].index(True)
-        finding = (Verdict.IMPOSSIBLE, SUSPICIOUS, CONSISTENT)[place]
-        bounds_of = {"strict": strict, "full": full}
-        shown = {name: f"{scale * number:.6g} {unit}" for name, number in bounds_of.items()}
-        shown["value"] = f"{self.printed(scale)} {unit}"
-        bound = full if place else strict
-        return self.finding(check, bound, finding, reasons[place].format(**shown))
+
+        def is_beyond(bound: float) -> bool:
+            return sign * value > sign * bound * (1 + sign * _ROUNDING)
+
+        bound, finding, template = full, CONSISTENT, reasons[2]
+        if is_beyond(strict):
+            bound, finding, template = strict, Verdict.IMPOSSIBLE, reasons[0]
+        elif is_beyond(full):
+            finding, template = SUSPICIOUS, reasons[1]
+        reason = template.format(
+            value=f"{self.printed(scale)} {unit}",
+            strict=f"{scale * strict:.6g} {unit}",
+            full=f"{scale * full:.6g} {unit}",
+        )
+        return self.finding(check, bound, finding, reason)
 
 
 def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) -> list[Finding]:
@@ -131,200 +137,241 @@ def audit_study(study: Study, cells: list[MappedCell], assumed: bool = False) ->
     def points(experiment: str, where: str) -> list[StatedPoint]:
         return stated_points(study, experiment, json.loads(where), assumed)
 
-    audited = []
+    numbers = []
     for cell in cells:
         # The checks concern values of single runs, and a standard deviation is none.
         if not cell.is_spread:
             where = json.dumps(cell.quantity.where, sort_keys=True)
-            audited.append(_Audited(study, cell, points(cell.quantity.experiment, where)))
-    singles = (_check_delay, _check_rate, _check_range, _check_count)
-    findings = [finding for one in audited for check in singles for finding in check(one)]
-    groups = (_check_capacity_sums, _check_repetitions, _check_monotonic)
-    return findings + [finding for check in groups for finding in check(audited)]
+            numbers.append(_Number(study, cell, points(cell.quantity.experiment, where)))
+    findings: list[Finding] = []
+    for number in numbers:
+        findings += _check_delay(number)
+        findings += _check_rate(number)
+        findings += _check_range(number)
+        findings += _check_count(number)
+    findings += _check_capacity_sums(numbers)
+    findings += _check_repetitions(numbers)
+    findings += _check_monotonic(numbers)
+    return findings
 
 
 def impossible_cells(findings: Iterable[Finding]) -> dict[tuple[str, str, str], str]:
     """Return the reason for each impossible value, by table, row and column."""
-    return {
-        (one.table, one.row, one.column): one.reason
-        for one in findings
-        if one.finding == Verdict.IMPOSSIBLE
-    }
+    reasons = {}
+    for finding in findings:
+        if finding.finding == Verdict.IMPOSSIBLE:
+            reasons[finding.table, finding.row, finding.column] = finding.reason
+    return reasons
 
 
-def _check_delay(one: _Audited) -> Iterator[Finding]:
+def _check_delay(number: _Number) -> Iterator[Finding]:
     """A delay is at least the propagation delay of the quickest path of any flow."""
-    metric = one.cell.quantity.metric
-    paths = [(point, flow) for point in one.points for flow in one.flows(point)]
-    if metric not in DELAYS | ROUND_TRIPS or not paths:
+    metric = number.cell.quantity.metric
+    if metric not in DELAYS | ROUND_TRIPS:
         return
     way, least_s = "one-way", StatedPoint.delay_s
     if metric in ROUND_TRIPS:
         way, least_s = "round-trip", StatedPoint.rtt_s
-    bounds = (min(least_s(*path, strict) for path in paths) for strict in (True, False))
+    strict_s: list[float] = []
+    full_s: list[float] = []
+    for point in number.points:
+        for flow in number.flows(point):
+            strict_s.append(least_s(point, flow, True))
+            full_s.append(least_s(point, flow, False))
+    if not strict_s:
+        return
     reasons = (
         f"{{value}} is below the {way} propagation delay of the published links, {{strict}}.",
         "{value} is below propagation and transmission, {full}; this bound rests on assumed packet "
         "sizes, rates or delays.",
         "It is not below the delay of the path, {full}.",
     )
-    yield one.bounded("propagation", bounds, reasons)
+    yield number.bounded("propagation", min(strict_s), min(full_s), reasons)
 
 
-def _check_rate(one: _Audited) -> Iterator[Finding]:
+def _check_rate(number: _Number) -> Iterator[Finding]:
     """A throughput is at most what the links carry."""
-    aggregate = one.cell.quantity.aggregate
-    points = [point for point in one.points if one.flows(point)]
-    if one.cell.quantity.metric not in RATES or aggregate == "jain" or not points:
+    aggregate = number.cell.quantity.aggregate
+    points = [point for point in number.points if number.flows(point)]
+    if number.cell.quantity.metric not in RATES or aggregate == "jain" or not points:
         return
 
     def bound_bps(point: StatedPoint, strict: bool) -> float:
-        flows = one.flows(point)
+        flows = number.flows(point)
         if aggregate == "maximum":
             return max(point.rate_bps(flow, strict) for flow in flows)
         total = point.total_rate_bps(flows, strict)
         # The minimum is at most the mean.
         return total if aggregate == "sum" else total / len(flows)
 
-    bounds = (max(bound_bps(point, strict) for point in points) for strict in (True, False))
-    yield one.bounded("capacity", bounds, _TOO_FAST)
+    strict_bps = max(bound_bps(point, strict=True) for point in points)
+    full_bps = max(bound_bps(point, strict=False) for point in points)
+    yield number.bounded("capacity", strict_bps, full_bps, _TOO_FAST)
 
 
-def _check_range(one: _Audited) -> Iterator[Finding]:
+def _check_range(number: _Number) -> Iterator[Finding]:
     """A ratio lies in 0 to 1, Jain's index in 1/n to 1; no other value is negative."""
-    wanted = one.cell.quantity
-    low, high = one.cell.band
+    wanted = number.cell.quantity
+    low, high = number.cell.band
     least, most = 0.0, largest(wanted.metric, wanted.aggregate)
     if wanted.aggregate == "jain" or wanted.metric == "jain_mean":
-        least = 1 / max([1, *(len(one.flows(point)) for point in one.points)])
+        least = 1 / max([1, *(len(number.flows(point)) for point in number.points)])
     if high < least - _ROUNDING or low > most + _ROUNDING:
         bound, span = least if high < least else most, f"{least:g} to {most:g}"
-        reason = f"{one.printed()} lies outside {span}, the range of the metric."
-        yield one.finding("range", bound, Verdict.IMPOSSIBLE, reason)
+        reason = f"{number.printed()} lies outside {span}, the range of the metric."
+        yield number.finding("range", bound, Verdict.IMPOSSIBLE, reason)
     elif math.isfinite(most):
         reason = f"It lies within {least:.4g} to {most:g}."
-        yield one.finding("range", most, CONSISTENT, reason)
+        yield number.finding("range", most, CONSISTENT, reason)
 
 
-def _check_count(one: _Audited) -> Iterator[Finding]:
+def _check_count(number: _Number) -> Iterator[Finding]:
     """A count is a whole number, a mean over n flows a multiple of 1/n."""
-    wanted = one.cell.quantity
+    wanted = number.cell.quantity
     if wanted.metric not in COUNTS or wanted.aggregate in ("pooled", "jain"):
         return
-    parts = {len(one.flows(point)) for point in one.points} if wanted.aggregate == "mean" else {1}
-    low, high = one.cell.band
-    whole = any(
-        math.ceil(low * n - _ROUNDING) <= math.floor(high * n + _ROUNDING) for n in parts if n
-    )
+    parts = {1}
+    if wanted.aggregate == "mean":
+        parts = {len(number.flows(point)) for point in number.points}
+    low, high = number.cell.band
+
+    def is_whole(n: int) -> bool:
+        return math.ceil(low * n - _ROUNDING) <= math.floor(high * n + _ROUNDING)
+
+    whole = any(is_whole(n) for n in parts if n)
     finding, reason = CONSISTENT, "It is a whole number of events."
-    if not whole and len(one.points) == 1:
+    if not whole and len(number.points) == 1:
         reason = "It is not a whole number of events, "
-        if repetitions := one.study.original_system.repetitions:
+        if repetitions := number.study.original_system.repetitions:
             reason += f"but comes from several runs: {repetitions}"
         else:
             finding = SUSPICIOUS
             reason += "so it must be a mean over runs, which the paper does not say."
-    yield one.finding("whole_number", math.nan, finding, reason)
+    yield number.finding("whole_number", math.nan, finding, reason)
 
 
-def _check_capacity_sums(audited: list[_Audited]) -> Iterator[Finding]:
+def _check_capacity_sums(numbers: list[_Number]) -> Iterator[Finding]:
     """Throughputs of different flows at one point add up to no more than the links carry."""
-    groups: dict[str, list[_Audited]] = {}
-    for one in audited:
-        wanted = one.cell.quantity
-        if wanted.metric in RATES and len(one.points) == 1:
-            key = [one.cell.table, wanted.experiment, wanted.where, wanted.metric, wanted.window_s]
-            groups.setdefault(json.dumps(key, sort_keys=True), []).append(one)
+    groups: dict[str, list[_Number]] = {}
+    for number in numbers:
+        wanted = number.cell.quantity
+        if wanted.metric in RATES and len(number.points) == 1:
+            table = number.cell.table
+            key = [table, wanted.experiment, wanted.where, wanted.metric, wanted.window_s]
+            groups.setdefault(json.dumps(key, sort_keys=True), []).append(number)
     for group in groups.values():
-        times = [_times_counted(one) for one in group]
-        point, first = group[0].points[0], group[0]
-        flows = [flow for one in group for flow in one.flows(point)]
-        if len(group) < 2 or 0 in times or len({f.id for f in flows}) < len(flows):
-            continue
-        counted = list(zip(times, (one.cell for one in group), strict=True))
-        row, column = ("+".join(dict.fromkeys(cell.key[n] for _, cell in counted)) for n in (1, 2))
-        value = sum(n * cell.value for n, cell in counted)
-        slack = sum(n * cell.half_ulp for n, cell in counted)
-        total = replace(first.cell, row=row, column=column, value=value, half_ulp=slack)
-        bounds = (point.total_rate_bps(flows, strict) for strict in (True, False))
-        yield replace(first, cell=total).bounded(CAPACITY_SUM, bounds, _TOO_FAST)
+        point = group[0].points[0]
+        flows: list[Flow] = []
+        for number in group:
+            flows += number.flows(point)
+        overlap = len({flow.id for flow in flows}) < len(flows)
+        if len(group) >= 2 and not overlap and all(map(_times_counted, group)):
+            strict_bps = point.total_rate_bps(flows, strict=True)
+            full_bps = point.total_rate_bps(flows, strict=False)
+            total = replace(group[0], cell=_sum(group))
+            yield total.bounded(CAPACITY_SUM, strict_bps, full_bps, _TOO_FAST)
 
 
-def _times_counted(one: _Audited) -> int:
+def _sum(group: list[_Number]) -> MappedCell:
+    """Return the sum of the flows' rates as a cell."""
+    return replace(
+        group[0].cell,
+        row="+".join(dict.fromkeys(number.cell.row for number in group)),
+        column="+".join(dict.fromkeys(number.cell.column for number in group)),
+        value=sum(_times_counted(number) * number.cell.value for number in group),
+        half_ulp=sum(_times_counted(number) * number.cell.half_ulp for number in group),
+    )
+
+
+def _times_counted(number: _Number) -> int:
     """Return how often a value counts in the sum of its flows' rates; 0 if unknown."""
-    number = len(one.flows(one.points[0]))
-    if number == 1 or one.cell.quantity.aggregate == "sum":
+    flows = len(number.flows(number.points[0]))
+    if flows == 1 or number.cell.quantity.aggregate == "sum":
         return 1
-    return number if one.cell.quantity.aggregate == "mean" else 0
+    return flows if number.cell.quantity.aggregate == "mean" else 0
 
 
-def _check_repetitions(audited: list[_Audited]) -> Iterator[Finding]:
+def _check_repetitions(numbers: list[_Number]) -> Iterator[Finding]:
     """Different set-ups give the same last digit only by chance."""
     # Derived numbers are computed from the paper's data, not printed.
-    printed = [one for one in audited if not one.cell.printed.startswith(DERIVED)]
-    groups: dict[tuple[str, ...], list[_Audited]] = {}
-    for one in printed:
-        table, row, column = one.cell.key
-        groups.setdefault(("repeated_in_column", table, column, one.measure), []).append(one)
-        groups.setdefault(("repeated_in_row", table, row, one.measure), []).append(one)
-        groups.setdefault(("repeated_across_tables", row, column, one.measure), []).append(one)
+    printed = [number for number in numbers if not number.cell.printed.startswith(DERIVED)]
+    groups: dict[tuple[str, ...], list[_Number]] = {}
+    for number in printed:
+        table, row, column = number.cell.key
+        groups.setdefault(("repeated_in_column", table, column, number.measure), []).append(number)
+        groups.setdefault(("repeated_in_row", table, row, number.measure), []).append(number)
+        groups.setdefault(("repeated_across_tables", row, column, number.measure), []).append(
+            number
+        )
     for (check, *_), group in groups.items():
-        if check == "repeated_across_tables" and len({one.cell.table for one in group}) == 1:
+        tables = {number.cell.table for number in group}
+        if check == "repeated_across_tables" and len(tables) == 1:
             continue
         expected = _chance_repetitions(group)
-        for one in group:
-            twins = [
-                other
-                for other in group
-                if other.cell.printed == one.cell.printed and one.scenarios != other.scenarios
-            ]
+        for number in group:
+            twins = [other for other in group if _is_twin(number, other)]
             # Lossless runs share ratios of 0 and 1.
-            if not twins or one.cell.value in (0.0, 1.0):
-                continue
-            names = "; ".join(
-                f"{table_name(cell.table)}, {cell.row_label}, {cell.column_label}"
-                for cell in (twin.cell for twin in twins)
-            )
-            excuses = {_excuse(one, other, printed) for other in twins}
-            finding, end = CONSISTENT, "; with so few digits or so many numbers this may be chance."
-            if "" not in excuses:
-                end = f": {' or '.join(sorted(excuses))}."
-            elif significant_digits(one.cell.printed) >= TELLING_DIGITS and expected < CHANCE:
-                finding = SUSPICIOUS
-                end = f", where the set-up differs; {_BY_CHANCE.format(expected, 'pairs')}"
-            reason = f"{one.cell.printed} is printed again in {names}{end}"
-            yield one.finding(check, math.nan, finding, reason)
+            if twins and number.cell.value not in (0.0, 1.0):
+                yield _repetition(check, number, twins, printed, expected)
 
 
-def _excuse(a: _Audited, b: _Audited, printed: list[_Audited]) -> str:
+def _is_twin(number: _Number, other: _Number) -> bool:
+    """Return whether the same text is printed for two different set-ups."""
+    return number.cell.printed == other.cell.printed and number.scenarios != other.scenarios
+
+
+def _repetition(
+    check: str, number: _Number, twins: list[_Number], printed: list[_Number], expected: float
+) -> Finding:
+    """Return the finding on a number that is printed again as `twins`; see `_check_repetitions`."""
+    places = []
+    for twin in twins:
+        cell = twin.cell
+        places.append(f"{table_name(cell.table)}, {cell.row_label}, {cell.column_label}")
+    excuses = {_excuse(number, twin, printed) for twin in twins}
+    finding, end = CONSISTENT, "; with so few digits or so many numbers this may be chance."
+    if "" not in excuses:
+        end = f": {' or '.join(sorted(excuses))}."
+    elif significant_digits(number.cell.printed) >= TELLING_DIGITS and expected < CHANCE:
+        finding = SUSPICIOUS
+        end = f", where the set-up differs; {_BY_CHANCE.format(expected, 'pairs')}"
+    reason = f"{number.cell.printed} is printed again in {'; '.join(places)}{end}"
+    return number.finding(check, math.nan, finding, reason)
+
+
+def _excuse(first: _Number, second: _Number, printed: list[_Number]) -> str:
     """Return why two set-ups may give the same number; empty without a reason."""
-    if [p.signature for p in a.points] == [p.signature for p in b.points]:
+    if [p.signature for p in first.points] == [p.signature for p in second.points]:
         return "the same links in another order, which may give the same result"
-    if [p.network for p in a.points] != [p.network for p in b.points]:
+    if [p.network for p in first.points] != [p.network for p in second.points]:
         return ""
-    ours, theirs = (
-        {other.measure: other.cell.printed for other in printed if other.points is one.points}
-        for one in (a, b)
-    )
-    if any(ours[measure] != theirs[measure] for measure in ours.keys() & theirs.keys()):
+    measured, again = _printed_of(first, printed), _printed_of(second, printed)
+    if any(measured[measure] != again[measure] for measure in measured.keys() & again.keys()):
         return ""  # other numbers differ, so the two runs did
     return "algorithms that never had to act differently, as without loss, give the same result"
 
 
-def _chance_repetitions(group: list[_Audited]) -> float:
+def _printed_of(number: _Number, printed: list[_Number]) -> dict[str, str]:
+    """Return what is printed for the points of a number, by what is measured."""
+    return {other.measure: other.cell.printed for other in printed if other.points is number.points}
+
+
+def _chance_repetitions(group: list[_Number]) -> float:
     """Return how many pairs would share the last digit if values were spread evenly."""
     pairs = sum(a.scenarios != b.scenarios for a, b in itertools.combinations(group, 2))
-    values = [one.cell.value for one in group]
+    values = [number.cell.value for number in group]
     spread = max(values) - min(values) or max(abs(v) for v in values)
-    return pairs * 2 * max(one.cell.half_ulp for one in group) / spread if spread else math.inf
+    half_ulp = max(number.cell.half_ulp for number in group)
+    return pairs * 2 * half_ulp / spread if spread else math.inf
 
 
-def _check_monotonic(audited: list[_Audited]) -> Iterator[Finding]:
+def _check_monotonic(numbers: list[_Number]) -> Iterator[Finding]:
     """Numbers follow the trend that the study declares along the rows."""
-    columns: dict[tuple[str, str], dict[str, _Audited]] = {}
-    for one in audited:
-        if one.cell.cell.monotonic is not None:
-            columns.setdefault((one.cell.table, one.cell.column), {})[one.cell.row] = one
+    columns: dict[tuple[str, str], dict[str, _Number]] = {}
+    for number in numbers:
+        cell = number.cell
+        if cell.cell.monotonic is not None:
+            columns.setdefault((cell.table, cell.column), {})[cell.row] = number
     for (table_id, _), by_row in columns.items():
         study = next(iter(by_row.values())).study
         table = next(table for table in study.tables if table.id == table_id)
@@ -353,21 +400,22 @@ def check_decimals(study: Study, cells: Sequence[MappedCell]) -> Iterator[Findin
     """
     columns: dict[tuple[str, str, int], list[MappedCell]] = {}
     for cell in cells:
-        if found := _PRINTED.fullmatch(cell.printed):
-            columns.setdefault((cell.column, cell.cell.metric, len(found[1])), []).append(cell)
+        if match := _PRINTED.fullmatch(cell.printed):
+            columns.setdefault((cell.column, cell.cell.metric, len(match[1])), []).append(cell)
     for (_, _, places), members in columns.items():
-        numbers = {float(cell.printed) for cell in members}
-        if max(numbers) - min(numbers) < LEAST_SPREAD:
+        values = {float(cell.printed) for cell in members}
+        if max(values) - min(values) < LEAST_SPREAD:
             continue
         for decimals in dict.fromkeys(cell.printed.split(".")[1] for cell in members):
             alike = [cell for cell in members if cell.printed.endswith(f".{decimals}")]
             count = len({cell.printed for cell in alike})
-            expected = expected_groups(len(numbers), count, places)
+            expected = expected_groups(len(values), count, places)
             if count > 1 and expected < CHANCE:
-                of = f"{count} of {len(numbers)} different values end in .{decimals}"
+                of = f"{count} of {len(values)} different values end in .{decimals}"
                 reason = f"{of}; {_BY_CHANCE.format(expected, 'groups')}"
-                for one in (_Audited(study, cell, []) for cell in alike):
-                    yield one.finding("shared_decimals", math.nan, SUSPICIOUS, reason)
+                for cell in alike:
+                    number = _Number(study, cell, [])
+                    yield number.finding("shared_decimals", math.nan, SUSPICIOUS, reason)
 
 
 def expected_groups(values: int, alike: int, places: int) -> float:

@@ -93,11 +93,9 @@ class StatedPoint:
 
     def _propagation_s(self, flow: Flow, strict: bool) -> float:
         links = [link for link, _ in self.path(flow)]
-        return sum(
-            link.delay_range_s[0]
-            for link in links
-            if not strict or (link.id, "delay_s") in self.stated
-        )
+        if strict:
+            links = [link for link in links if (link.id, "delay_s") in self.stated]
+        return sum(link.delay_range_s[0] for link in links)
 
     def rtt_s(self, flow: Flow, strict: bool) -> float:
         """Return the least round-trip time of a data packet and its acknowledgement."""
@@ -114,7 +112,8 @@ class StatedPoint:
         same time, the sum may be larger by the ratio of their span to the shortest active time.
         """
         paths = [self.path(flow) for flow in flows]
-        shared = [hop for hop in (paths[0] if paths else []) if all(hop in path for path in paths)]
+        first = paths[0] if paths else []
+        shared = [hop for hop in first if all(hop in path for path in paths)]
         span = _span_s(flows)
         active = min(f.stop_s - f.start_s for f in flows)
         together = min((self._rate(hop, strict, flows) for hop in shared), default=math.inf)
@@ -154,7 +153,7 @@ def stated_points(
     experiment = study.experiment(experiment_id)
     parameters = parameters_of(study, experiment)
     defaults = {name: parameter.value for name, parameter in parameters.items()}
-    found = []
+    points = []
     for keys, changed in _points(experiment, where):
         values = defaults | changed
         published = {n: p.published is not None or _is_exact(p) for n, p in parameters.items()}
@@ -162,8 +161,8 @@ def stated_points(
             level = next(level for level in factor.levels if level.key == keys[factor.id])
             published.update(dict.fromkeys(level.set, factor.published is not None))
         stated = _stated(experiment, values, published, assumed)
-        found.append(StatedPoint(instantiate(experiment, values, _SEED), stated, keys))
-    return found
+        points.append(StatedPoint(instantiate(experiment, values, _SEED), stated, keys))
+    return points
 
 
 def shortest_duration_s(study: Study, wanted: Quantity) -> float:
@@ -173,14 +172,19 @@ def shortest_duration_s(study: Study, wanted: Quantity) -> float:
     """
     experiment = study.experiment(wanted.experiment)
     parameters = parameters_of(study, experiment)
-    varied = {n: p.assumed.varies for n, p in parameters.items() if p.assumed and p.assumed.varies}
-    defaults = {name: parameter.value for name, parameter in parameters.items()}
-    drawn = [{}, *({name: span[end] for name, span in varied.items()} for end in (0, 1))]
-    return min(
-        float(resolve(experiment.duration_s, defaults | own | changed))
-        for _, changed in _points(experiment, wanted.where)
-        for own in drawn
-    )
+    defaults: dict[str, Any] = {}
+    lowest: dict[str, Any] = {}
+    highest: dict[str, Any] = {}
+    for name, parameter in parameters.items():
+        defaults[name] = parameter.value
+        if parameter.assumed and parameter.assumed.varies:
+            lowest[name], highest[name] = parameter.assumed.varies
+    durations_s = []
+    for _, changed in _points(experiment, wanted.where):
+        for drawn in ({}, lowest, highest):
+            duration_s = resolve(experiment.duration_s, defaults | drawn | changed)
+            durations_s.append(float(duration_s))
+    return min(durations_s)
 
 
 def _points(
@@ -197,14 +201,14 @@ def _stated(
     def is_published(value: Any) -> bool:
         return all(published[name] and is_published(values[name]) for name in references(value))
 
-    # A number in a template has no tag that says whether the paper states it.
-    return {
-        (link["id"], key)
-        for template in experiment.topology.links
-        for link in expand([template], values)
-        for key in ("rate_bps", "delay_s")
-        if assumed or (references(template.get(key)) and is_published(template.get(key)))
-    }
+    stated: set[tuple[str, str]] = set()
+    for template in experiment.topology.links:
+        for key in ("rate_bps", "delay_s"):
+            # A number in a template has no tag that says whether the paper states it.
+            value = template.get(key)
+            if assumed or (references(value) and is_published(value)):
+                stated.update((link["id"], key) for link in expand([template], values))
+    return stated
 
 
 def _is_exact(parameter: Parameter) -> bool:
@@ -215,9 +219,8 @@ def _is_exact(parameter: Parameter) -> bool:
 
 def propagation_s(study: Study, wanted: Quantity) -> float:
     """Return the mean one-way propagation delay of the paths of a quantity's flows."""
-    delays = [
-        sum(link.delay_s for link, _ in point.path(flow))
-        for point in stated_points(study, wanted.experiment, wanted.where)
-        for flow in point.flows(wanted.flows)
-    ]
-    return sum(delays) / len(delays)
+    delays_s = []
+    for point in stated_points(study, wanted.experiment, wanted.where):
+        for flow in point.flows(wanted.flows):
+            delays_s.append(sum(link.delay_s for link, _ in point.path(flow)))
+    return sum(delays_s) / len(delays_s)

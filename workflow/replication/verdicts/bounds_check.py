@@ -57,9 +57,9 @@ def bounds_check(
     if not all(wanted.metric in BOUNDED for wanted in compared):
         return None
     allowed = [allowed_at(coverage, wanted) for wanted in compared]
-    found = _statistic(coverage, test, [points.of(ranges) for ranges in allowed])
-    holds = _contains(test.expect, found)
-    if not (holds or _excludes(test, found)) or is_left(coverage, compared, allowed):
+    statistic = _statistic(coverage, test, [points.of(ranges) for ranges in allowed])
+    holds = _contains(test.expect, statistic)
+    if not (holds or _excludes(test, statistic)) or is_left(coverage, compared, allowed):
         return None
     if not holds and (broken := _stated_range(coverage, test)) is not None:
         why = _reason(words, test, broken, "by what the paper states")
@@ -68,9 +68,11 @@ def bounds_check(
     if any(wanted.metric == "delivery_ratio" for wanted in compared):
         causes.append("no packet can be lost, so what is not delivered is under way at the end")
     elif len(compared) > 1:
-        causes += [_in_words(coverage, *pair) for pair in zip(compared, allowed, strict=True)]
-    because = "; ".join(dict.fromkeys(filter(None, causes)))
-    why = _reason(words, test, found, "whatever TCP does" + (f" ({because})" if because else ""))
+        for wanted, ranges in zip(compared, allowed, strict=True):
+            causes.append(_in_words(coverage, wanted, ranges))
+    because = "; ".join(dict.fromkeys(cause for cause in causes if cause))
+    bound = "whatever TCP does" + (f" ({because})" if because else "")
+    why = _reason(words, test, statistic, bound)
     return Forced(holds, f"{why}, so it cannot {'fail' if holds else 'hold'}.")
 
 
@@ -97,8 +99,8 @@ def _stated_range(coverage: Coverage, test: SimpleTest) -> Range | None:
         ranges = [Allowed(point, strict=True).range_of(wanted) for point in points]
         levels = pd.DataFrame([point.levels for point in points], index=range(len(points)))
         stated.append(_frame(levels, ranges))
-    found = _statistic(coverage, test, stated)
-    return found if _excludes(test, found) else None
+    statistic = _statistic(coverage, test, stated)
+    return statistic if _excludes(test, statistic) else None
 
 
 def _frame(levels: pd.DataFrame, ranges: list[Range]) -> pd.DataFrame:
@@ -115,22 +117,24 @@ def _statistic(coverage: Coverage, test: SimpleTest, ranges: list[pd.DataFrame])
         return ANY
     corners = []
     for end, other in (("low", "high"), ("high", "low")):
-        ends = [end, other][: len(ranges)]
-        frames = [
-            frame.drop(columns=["low", "high"]).assign(value=frame[name])
-            for frame, name in zip(ranges, ends, strict=True)
-        ]
+        frames = [_at_end(ranges[0], end)]
+        frames += [_at_end(frame, other) for frame in ranges[1:]]
         try:
             values = compare(coverage.study, test, frames).values
         except UntestableError:
             return ANY
         corners.append(float(values.iloc[0]))
-    if any(map(math.isnan, corners)):
+    if any(math.isnan(corner) for corner in corners):
         return ANY
     if isinstance(test, EquivalenceTest):
         # A difference may vanish between its ends; together they are no less than the largest one.
         return Range(0.0, sum(corners))
     return Range(min(corners), max(corners))
+
+
+def _at_end(ranges: pd.DataFrame, end: str) -> pd.DataFrame:
+    """Return the "low" or "high" ends of ranges as values."""
+    return ranges.drop(columns=["low", "high"]).assign(value=ranges[end])
 
 
 def _is_ordered(test: TrendTest, ranges: pd.DataFrame) -> bool:
@@ -144,22 +148,24 @@ def _is_ordered(test: TrendTest, ranges: pd.DataFrame) -> bool:
     return True
 
 
-def _contains(condition: Condition | PublishedRun, found: Range) -> bool:
+def _contains(condition: Condition | PublishedRun, statistic: Range) -> bool:
     """Return whether a condition holds for the whole range."""
-    return isinstance(condition, Condition) and all(map(condition.holds, found))
+    if isinstance(condition, PublishedRun):
+        return False
+    return condition.holds(statistic.low) and condition.holds(statistic.high)
 
 
-def _excludes(test: SimpleTest, found: Range) -> bool:
+def _excludes(test: SimpleTest, statistic: Range) -> bool:
     """Return whether neither what is expected nor the direction can hold."""
     given = (test.expect, test.direction)
     conditions = [condition for condition in given if isinstance(condition, Condition)]
-    return bool(conditions) and not any(_meets(condition, found) for condition in conditions)
+    return bool(conditions) and not any(_meets(condition, statistic) for condition in conditions)
 
 
-def _meets(condition: Condition, found: Range) -> bool:
+def _meets(condition: Condition, statistic: Range) -> bool:
     """Return whether a condition holds somewhere in a range."""
     low = -math.inf if condition.at_least is None else condition.at_least
-    nearest = min(max(found.low, low), found.high)
+    nearest = min(max(statistic.low, low), statistic.high)
     return condition.holds(nearest)
 
 
@@ -191,8 +197,10 @@ def _losses_of(wanted: Quantity, ranges: pd.DataFrame) -> tuple[Quantity, pd.Dat
 
 
 def _points(coverage: Coverage, compared: list[Quantity]) -> list[StatedPoint]:
-    scenarios = [scenario for wanted in compared for scenario in coverage.ran(wanted)["scenario"]]
-    return [coverage.run_point(scenario) for scenario in dict.fromkeys(scenarios)]
+    scenarios: dict[str, None] = {}
+    for wanted in compared:
+        scenarios |= dict.fromkeys(coverage.ran(wanted)["scenario"])
+    return [coverage.run_point(scenario) for scenario in scenarios]
 
 
 def _in_words(coverage: Coverage, wanted: Quantity, ranges: pd.DataFrame) -> str:
@@ -208,7 +216,8 @@ def _in_words(coverage: Coverage, wanted: Quantity, ranges: pd.DataFrame) -> str
     return f"{label} {' to '.join(ends)}"
 
 
-def _reason(words: Wording, test: SimpleTest, found: Range, because: str) -> str:
-    allowed = words.interval(*found) if found.low < found.high else words.value(found.low)
+def _reason(words: Wording, test: SimpleTest, statistic: Range, because: str) -> str:
+    low, high = statistic
+    allowed = words.interval(low, high) if low < high else words.value(low)
     needs = words.condition(test.expect)
     return f"{words.statistic}: {allowed} {because}; the claim needs {needs}"

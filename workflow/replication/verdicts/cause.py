@@ -54,8 +54,10 @@ class Interpretation(Document):
 
     def of(self, cell: MappedCell) -> MappedCell:
         """Return the cell under this interpretation, its number as a value of our quantity."""
-        parts = {"metric", "aggregate", "flows", "window_s"}
-        changes = {name: value for name, value in self if name in parts and value is not None}
+        changes: dict[str, object] = {}
+        for name in ("metric", "aggregate", "flows", "window_s"):
+            if (part := getattr(self, name)) is not None:
+                changes[name] = part
         value = cell.value * self.factor
         return replace(
             cell,
@@ -65,18 +67,19 @@ class Interpretation(Document):
             quantity=cell.quantity.model_copy(update=changes),
         )
 
-    def printed(self, ours: float, propagation_s: float) -> float:
+    def printed(self, measured: float, propagation_s: float) -> float:
         """Return what the paper would have printed for a value of ours."""
-        value = (ours - propagation_s if self.less_propagation else ours) / self.factor
+        value = measured - propagation_s if self.less_propagation else measured
+        value /= self.factor
         return 1.0 - value if self.complement else value
 
 
 def as_read(study: Study, cell: MappedCell, reading: Interpretation) -> MappedCell:
     """Return a cell under an interpretation, a delay with the propagation that it excludes."""
-    found = reading.of(cell)
+    read = reading.of(cell)
     if not reading.less_propagation:
-        return found
-    return replace(found, value=found.value + propagation_s(study, found.quantity))
+        return read
+    return replace(read, value=read.value + propagation_s(study, read.quantity))
 
 
 def combined(readings: Iterable[Interpretation]) -> Interpretation:
@@ -215,7 +218,7 @@ class Cause(Document):
 
     def title_at(self, level: str) -> str:
         """Return what the cause changes at a level."""
-        titles = {one.key: one.title for one in self.levels or []}
+        titles = {choice.key: choice.title for choice in self.levels or []}
         return titles.get(level) or self.title
 
     def concerns(self, table: str, column: str) -> bool:
@@ -379,7 +382,8 @@ class Explanations(Document):
         if coupled and any(start.get(name) == level for start in starts):
             return coupled.added, coupled.suggested_by
         cause = self.by_id[name]
-        chosen = next((one for one in cause.levels or [] if one.key == level), None)
+        levels = {choice.key: choice for choice in cause.levels or []}
+        chosen = levels.get(level)
         if chosen is None:
             return cause.added, cause.suggested_by
         return chosen.added or cause.added, chosen.suggested_by or cause.suggested_by
@@ -396,24 +400,26 @@ def load_explanations(root: Path, study: str) -> Explanations | None:
     path = explanations_path(root, study)
     if not path.is_file():
         return None
-    found = read_model(path, Explanations)
+    explanations = read_model(path, Explanations)
     with located(path):
-        if found.study != study:
-            text = f"study: is {found.study!r}; it must be {study!r}, as the file is"
+        if explanations.study != study:
+            text = f"study: is {explanations.study!r}; it must be {study!r}, as the file is"
             raise InputError(text, ("study",))
-    return found
+    return explanations
 
 
-def check_explanations(found: Explanations, study: Study, cells: Sequence[MappedCell]) -> None:
+def check_explanations(
+    explanations: Explanations, study: Study, cells: Sequence[MappedCell]
+) -> None:
     """Check the causes, stages and held-out parts of a file against its study.
 
     InputError names what the study lacks, or an implausible value without a reason.
     """
     with within("held_out", words="held_out"):
-        _check_part(found.held_out, study, cells)
-        if found.score == "cells" and not found.held_out.rows:
+        _check_part(explanations.held_out, study, cells)
+        if explanations.score == "cells" and not explanations.held_out.rows:
             raise InputError("rows: name the rows that the search must not score", ())
-    for number, stage in enumerate(found.stages):
+    for number, stage in enumerate(explanations.stages):
         with within("stages", number, words=f"stages[{number}]"):
             _check_part(stage, study, cells)
             for experiment, where in stage.levels.items():
@@ -422,16 +428,22 @@ def check_explanations(found: Explanations, study: Study, cells: Sequence[Mapped
             if stage.set is not None:
                 with within("set"):
                     check_variation(study, stage.set)
-    for cause in found.causes:
+    for cause in explanations.causes:
         with within("causes", cause.id, words=f"cause {cause.id}"):
             if cause.kind == "reading":
                 _check_reading(cause, cells)
             for key, variation in cause.variations.items():
-                with within(*(("levels", key, "set") if cause.range is None else ("set",))):
+                place = ("levels", key, "set") if cause.range is None else ("set",)
+                with within(*place):
                     _check_variation(cause, variation, study)
-    for number, start in enumerate(found.coupled.starts if found.coupled else []):
+    if explanations.coupled is not None:
+        _check_starts(explanations.coupled, explanations.by_id)
+
+
+def _check_starts(coupled: Coupled, causes: Mapping[str, Cause]) -> None:
+    for number, start in enumerate(coupled.starts):
         for name, level in start.items():
-            if name not in found.by_id or level not in found.by_id[name].variations:
+            if name not in causes or level not in causes[name].variations:
                 text = f"coupled: no simulated cause {name} has a level {level!r}"
                 raise InputError(text, ("coupled", "starts", number, name))
 

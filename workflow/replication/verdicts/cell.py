@@ -117,18 +117,20 @@ def _judge_on(
 ) -> CellRow:
     """Judge a cell on an engine; `deviation` is the printed one of the published runs, or NaN."""
     wanted, tolerance = cell.quantity, cell.cell.tolerance
-    ours = coverage.values(wanted)
-    means = replicate_means(ours)
+    measured = coverage.values(wanted)
+    means = replicate_means(measured)
     sample = means.to_numpy(dtype=float)
-    most = largest(wanted.metric, wanted.aggregate)
-    found = deviation_estimate(sample) if cell.is_spread else estimate(sample, highest=most)
-    gone, too_many = left_out(coverage, [wanted], means.index)
-    ruling = Ruling(Verdict.IMPOSSIBLE, [broken]) if broken else untestable(coverage, cell, found.n)
+    if cell.is_spread:
+        value = deviation_estimate(sample)
+    else:
+        value = estimate(sample, highest=largest(wanted.metric, wanted.aggregate))
+    missing = left_out(coverage, [wanted], means.index)
+    ruling = Ruling(Verdict.IMPOSSIBLE, [broken]) if broken else untestable(coverage, cell, value.n)
     if ruling is None and tolerance.spread and math.isnan(deviation):
         why = "No standard deviation of the published runs is printed."
         ruling = not_testable(ReasonCode.PAPER_GIVES_TOO_LITTLE, why)
-    if ruling is None and too_many:
-        ruling = not_testable(ReasonCode.TOO_FEW_RUNS, gone)
+    if ruling is None and missing.too_many:
+        ruling = not_testable(ReasonCode.TOO_FEW_RUNS, missing.sentence)
     if ruling is None and tolerance.factor is not None:
         ruling = judge_published(
             Published(cell.value, cell.half_ulp, tolerance.factor, wanted.metric in COUNTS),
@@ -136,18 +138,18 @@ def _judge_on(
             coverage.fingerprints([wanted]),
             lambda value: amount(wanted, value),
         )
-    notes = [
-        *([gone] if gone and not too_many else []),
-        *outcomes(coverage.study, wanted, ours),
-        *coverage.notes(wanted),
-    ]
+    notes = []
+    if missing.sentence and not missing.too_many:
+        notes.append(missing.sentence)
+    notes += outcomes(coverage.study, wanted, measured)
+    notes += coverage.notes(wanted)
     if tolerance.spread:
         # The 95 % band of the difference between two means, with the printed deviation for both.
         quantile = float(scipy.special.stdtrit(tolerance.spread.runs - 1, 0.975))
-        runs = 1 / tolerance.spread.runs + 1 / max(found.n, 1)
+        runs = 1 / tolerance.spread.runs + 1 / max(value.n, 1)
         banded = tolerance.model_copy(update={"absolute": quantile * deviation * math.sqrt(runs)})
         cell = replace(cell, cell=cell.cell.model_copy(update={"tolerance": banded}))
-    row = judge_cell(coverage.study.id, cell, coverage.engine, found, ruling, notes)
+    row = judge_cell(coverage.study.id, cell, coverage.engine, value, ruling, notes)
     return replace(row, setup=coverage.results.setup, points=coverage.points([wanted]))
 
 
@@ -191,23 +193,23 @@ def judge_cell(
     study: str,
     cell: MappedCell,
     engine: str,
-    found: Estimate,
+    value: Estimate,
     ruling: Ruling | None = None,
     notes: Sequence[str] = (),
 ) -> CellRow:
     """Return a row of the typed table, without its points, for one cell on one engine.
 
-    `found` has n = 0 if nothing was run. A `ruling` replaces the verdict by the tolerance; `notes`
-    say what was not run.
+    Our `value` has n = 0 if nothing was run. A `ruling` replaces the verdict by the tolerance;
+    `notes` say what was not run.
     """
     margin = half_width(cell.cell.tolerance, cell.value)
     if ruling is None:
         low, high = cell.band
-        inside = reaches(found.mean, low - margin) and reaches(high + margin, found.mean)
+        inside = reaches(value.mean, low - margin) and reaches(high + margin, value.mean)
         verdict = Verdict.REPRODUCED if inside else Verdict.NOT_REPRODUCED
-        ruling = Ruling(verdict, [*_deviation(cell, found, margin)])
+        ruling = Ruling(verdict, [*_deviation(cell, value, margin)])
     # Without a value the ruling already says what was not run.
-    ruling = replace(ruling, reasons=[*ruling.reasons, *(notes if found.n else ())])
+    ruling = replace(ruling, reasons=[*ruling.reasons, *(notes if value.n else ())])
     unit, factor = display_unit(cell.unit)
     return CellRow(
         study=study,
@@ -222,11 +224,11 @@ def judge_cell(
         published_half_ulp=cell.half_ulp,
         printed=cell.printed,
         factor=cell.cell.factor,
-        reproduced_mean=found.mean,
-        reproduced_low=found.low,
-        reproduced_high=found.high,
-        n=found.n,
-        relative_deviation=relative_deviation(found.mean, cell.value),
+        reproduced_mean=value.mean,
+        reproduced_low=value.low,
+        reproduced_high=value.high,
+        n=value.n,
+        relative_deviation=relative_deviation(value.mean, cell.value),
         verdict=ruling.verdict,
         reason_code=ruling.reason_code,
         reason=ruling.reason,
@@ -250,14 +252,14 @@ def half_width(tolerance: Tolerance, value: float) -> float:
     return math.nan if tolerance.relative is None else tolerance.relative * abs(value)
 
 
-def _deviation(cell: MappedCell, found: Estimate, margin: float) -> Iterator[str]:
-    tolerance, off = cell.cell.tolerance, found.mean - cell.value
+def _deviation(cell: MappedCell, value: Estimate, margin: float) -> Iterator[str]:
+    tolerance, off = cell.cell.tolerance, value.mean - cell.value
     size, allowed = amount(cell.quantity, off), amount(cell.quantity, margin)
     sign = "+" if off > 0 else ""
     if tolerance.relative is not None:
         allowed = f"{100 * tolerance.relative:g} %"
         if cell.value:
-            share = 100 * relative_deviation(found.mean, cell.value)
+            share = 100 * relative_deviation(value.mean, cell.value)
             # What is rounded to zero has no sign.
             size = "0.0 %" if abs(share) < 0.05 else f"{share:+.1f} %".replace("-", "−")
             sign = ""
@@ -270,5 +272,5 @@ def _deviation(cell: MappedCell, found: Estimate, margin: float) -> Iterator[str
     else:
         yield (
             "The tolerance is the 95 % band of the difference between two means, from the printed "
-            f"standard deviation of {tolerance.spread.runs} published runs and our {found.n}."
+            f"standard deviation of {tolerance.spread.runs} published runs and our {value.n}."
         )

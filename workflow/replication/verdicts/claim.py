@@ -135,16 +135,17 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     numbers: dict[str, list[str]] = {}
     for number, part in enumerate(parts, start=1):
         numbers.setdefault(part.reason, []).append(str(number))
+    reasons = [f"({', '.join(of)}) {reason}" for reason, of in numbers.items()]
     passing = [part.passing for part in judged if part.passing and decided]
     codes = [part.reason_code for part in judged if part.reason_code and not decided]
     return Judgement(
         statistic="share of the parts that are reproduced",
         margin={1: "the part", 2: "both parts"}.get(len(judged), f"all {len(judged)} parts"),
         verdict=verdict,
-        reasons=[counted, *(f"({', '.join(of)}) {reason}" for reason, of in numbers.items())],
+        reasons=[counted, *reasons],
         reason_code=next(iter(codes), ""),
         observed=reproduced / testable if decided else math.nan,
-        passing=min(passing, key=lambda one: one.part / one.whole, default=None),
+        passing=min(passing, key=lambda share: share.part / share.whole, default=None),
         cannot_fail=forced == total,
     )
 
@@ -174,23 +175,21 @@ def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
         judgement = _judge_run(coverage, test, expect, comparison, words)
     else:
         judgement = judge_statistic(test, comparison, words)
-    gone, too_many = left_out(coverage, compared, comparison.values.index)
-    verdict = judgement.verdict
-    if too_many and verdict == Verdict.REPRODUCED:
-        verdict = Verdict.DIRECTION_ONLY
+    missing = left_out(coverage, compared, comparison.values.index)
     notes = [
         f"{congested.why} These are left out." if congested.left_out else "",
-        gone,
+        missing.sentence,
         *sorted(set(_notes(coverage, compared, measured))),
         starved_note(starved(coverage.results, engine, compared)),
     ]
-    judgement = replace(judgement, verdict=verdict)
+    if missing.too_many and judgement.verdict == Verdict.REPRODUCED:
+        judgement = replace(judgement, verdict=Verdict.DIRECTION_ONLY)
     forced = bounds_check(coverage, test, congested, words)
-    if forced is None and verdict == Verdict.REPRODUCED:
+    if forced is None and judgement.verdict == Verdict.REPRODUCED:
         forced = _cannot_fail(coverage, test, words)
     if forced is not None:
         judgement = _forced(judgement, forced)
-    return replace(judgement, reasons=[*judgement.reasons, *filter(None, notes)])
+    return replace(judgement, reasons=judgement.reasons + [note for note in notes if note])
 
 
 def _cannot_fail(coverage: Coverage, test: SimpleTest, words: Wording) -> Forced | None:
@@ -237,27 +236,31 @@ def judge_statistic(test: SimpleTest, comparison: Comparison, words: Wording) ->
     expect, direction = test.expect, test.direction
     if isinstance(expect, PublishedRun):
         expect = Condition(at_least=expect.published)
-    found = estimate(comparison.values, comparison.lowest, comparison.highest)
+    statistic = estimate(comparison.values, comparison.lowest, comparison.highest)
     total = len(comparison.values)
-    passing = Share(sum(map(expect.holds, comparison.values.dropna())), total)
-    enough = passing.part >= PASSING_SHARE * total
+    passing = Share(sum(expect.holds(value) for value in comparison.values.dropna()), total)
     # A single run has no interval.
-    decides = isinstance(test, RatioTest | ValueTest | EquivalenceTest) and not math.isnan(
-        found.low
-    )
-    ends = (found.low, found.high) if decides else ()
+    has_interval = not math.isnan(statistic.low)
+    decisive = [statistic.mean]
+    if has_interval and isinstance(test, RatioTest | ValueTest | EquivalenceTest):
+        decisive += [statistic.low, statistic.high]
     led = _led(comparison.values, direction or expect, words)
     verdict = Verdict.DIRECTION_ONLY if led else Verdict.NOT_REPRODUCED
-    if found.n and enough and all(expect.holds(value) for value in (found.mean, *ends)):
+    enough = statistic.n > 0 and passing.part >= PASSING_SHARE * total
+    if enough and all(expect.holds(value) for value in decisive):
         verdict = Verdict.REPRODUCED
-    interval = f"95 % interval {words.interval(found.low, found.high)}; "
-    passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
-    gaps = f"; undefined in {total - found.n} of them" if total > found.n else ""
-    spread = f" ({interval if not math.isnan(found.low) else ''}{passes}{gaps})" if found.n else ""
     needed = words.condition(expect, comparison.points)
-    if direction and found.n:
-        needed += f" (direction: {words.condition(direction, comparison.points)})"
-    reasons = [f"{_finding(comparison, found.mean, words)}{spread}; the claim needs {needed}."]
+    spread = ""
+    if statistic.n:
+        ends = words.interval(statistic.low, statistic.high)
+        interval = f"95 % interval {ends}; " if has_interval else ""
+        passes = f"passes in {passing} {words.sample}{'s' if total > 1 else ''}"
+        undefined = total - statistic.n
+        gaps = f"; undefined in {undefined} of them" if undefined else ""
+        spread = f" ({interval}{passes}{gaps})"
+        if direction:
+            needed += f" (direction: {words.condition(direction, comparison.points)})"
+    reasons = [f"{_finding(comparison, statistic.mean, words)}{spread}; the claim needs {needed}."]
     if verdict == Verdict.DIRECTION_ONLY and total < LEAST_REPEATS:
         reasons.append(f"The direction rests on {_runs(total)} only.")
     return Judgement(
@@ -265,9 +268,9 @@ def judge_statistic(test: SimpleTest, comparison: Comparison, words: Wording) ->
         margin=words.condition(expect),
         verdict=verdict,
         reasons=reasons,
-        observed=found.mean,
-        low=found.low,
-        high=found.high,
+        observed=statistic.mean,
+        low=statistic.low,
+        high=statistic.high,
         passing=passing,
     )
 
@@ -288,8 +291,8 @@ def _judge_run(
     published = Published(expect.published, 0.0, expect.factor, counts)
     ruling = judge_published(published, values, coverage.fingerprints(sides(test)), words.value)
     verdict, near = ruling.verdict, sum(published.is_near(value) for value in values)
-    leads = test.direction and _led(values, test.direction, words)
-    if verdict == Verdict.NOT_REPRODUCED and leads:
+    has_direction = test.direction is not None and _led(values, test.direction, words)
+    if verdict == Verdict.NOT_REPRODUCED and has_direction:
         verdict = Verdict.DIRECTION_ONLY
     return replace(
         measured,
@@ -308,7 +311,7 @@ def _led(values: pd.Series[float], direction: Condition, words: Wording) -> bool
         beyond_half = value > 0.5 if direction.at_least is not None else value < 0.5
         return direction.holds(value) and (beyond_half or not words.is_share)
 
-    holds = sum(map(leads, values))
+    holds = sum(leads(value) for value in values)
     if len(values) < LEAST_REPEATS:
         # One run where nothing is random, or a run of a quick tier or of a search.
         return 0 < len(values) == holds

@@ -77,15 +77,15 @@ def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:
     """Return the factors in which the points of the two sides must agree."""
-    ours, theirs = (study.experiment(side.experiment).factors for side in sides(test))
-    shared = {factor.id for factor in theirs}
+    left, right = (study.experiment(side.experiment).factors for side in sides(test))
+    shared = {factor.id for factor in right}
     over = test.over if isinstance(test, CrossoverTest) else None
-    return [
-        factor.id
-        for factor in ours
-        if factor.id == over
-        or (factor.id in shared and _matches(test.left.where, test.right.where, factor.id))
-    ]
+    matched = []
+    for factor in left:
+        is_matched = factor.id in shared and _matches(test.left.where, test.right.where, factor.id)
+        if factor.id == over or is_matched:
+            matched.append(factor.id)
+    return matched
 
 
 def _matches(left: Where, right: Where, factor: str) -> bool:
@@ -159,16 +159,19 @@ def _share(study: Study, test: ShareTest, frames: Frames) -> Comparison:
     return Comparison(values.astype(float), len(every) // len(values), lowest=0, highest=1)
 
 
-def _trend(study: Study, test: TrendTest, values: pd.DataFrame) -> Comparison:
+def _trend(study: Study, test: TrendTest, of: pd.DataFrame) -> Comparison:
     """Correlate each curve over a factor with it, then take the worst or the mean of these."""
-    frame = _with_axis(study, test.of, test.over, complete(values), "trend")
+    frame = _with_axis(study, test.of, test.over, complete(of), "trend")
     others = [c for c in frame if c not in ("value", "axis", test.over)]
     curves = frame.groupby(others)[["axis", "value"]].apply(
         lambda curve: spearman(curve["axis"], ranked(curve["value"], test.tie))
     )
-    found = curves.groupby(level="replicate")
-    reduced = found.agg(lambda v: _furthest(v, test.expect)) if test.worst else found.mean()
-    return Comparison(reduced.astype(float), _count(frame, "value"), lowest=-1, highest=1)
+    runs = curves.groupby(level="replicate")
+    if test.worst:
+        values = runs.agg(lambda correlations: _furthest(correlations, test.expect))
+    else:
+        values = runs.mean()
+    return Comparison(values.astype(float), _count(frame, "value"), lowest=-1, highest=1)
 
 
 def _furthest(values: pd.Series[float], expect: Condition) -> float:

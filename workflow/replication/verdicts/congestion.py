@@ -52,9 +52,9 @@ def _limited(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
         return tcp[RUN]
     flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
     shares = results.values(SHARE_AT_WINDOW, None, flows).groupby(RUN)["value"].min()
-    found = pd.DataFrame({"share": shares, "queue": _queues(results, tcp)})
-    without = (found["share"] > LIMITED_SHARE) | (found["queue"] < STANDING_PACKETS)
-    return found.index[without].to_frame(index=False)
+    runs = pd.DataFrame({"share": shares, "queue": _queues(results, tcp)})
+    without = (runs["share"] > LIMITED_SHARE) | (runs["queue"] < STANDING_PACKETS)
+    return runs.index[without].to_frame(index=False)
 
 
 def _queues(results: Results, flows: pd.DataFrame) -> pd.Series[float]:
@@ -112,10 +112,11 @@ def alternatives_cannot_differ(coverage: Coverage, test: SimpleTest) -> dict[int
     reasons = {}
     for replicate, group in runs.groupby("replicate"):
         left_out = group.groupby("name")["idle"].all()
-        found = ComparedPoints([], len(left_out), frozenset(left_out.index[left_out]))
-        if found.too_few:
-            idle = group[group["name"].isin(found.left_out)]
-            reasons[int(str(replicate))] = _why(coverage, idle, len(found.left_out), found.total)
+        points = ComparedPoints([], len(left_out), frozenset(left_out.index[left_out]))
+        if points.too_few:
+            idle = group[group["name"].isin(points.left_out)]
+            why = _why(coverage, idle, len(points.left_out), points.total)
+            reasons[int(str(replicate))] = why
     return reasons
 
 
@@ -129,8 +130,8 @@ def _compared_runs(coverage: Coverage, test: SimpleTest) -> tuple[list[str], pd.
     if isinstance(test, ValueTest | TrendTest) or not _are_alternatives(compared):
         return none
     factors, results = matched_factors(coverage.study, test), coverage.results
-    each = enumerate(map(coverage.ran, compared))
-    runs = pd.concat([ran.assign(side=number) for number, ran in each], ignore_index=True)
+    of_sides = [coverage.ran(wanted).assign(side=n) for n, wanted in enumerate(compared)]
+    runs = pd.concat(of_sides, ignore_index=True)
     if runs.empty:
         return none
     idle = runs_without_congestion(results)
@@ -148,12 +149,13 @@ def _compared_runs(coverage: Coverage, test: SimpleTest) -> tuple[list[str], pd.
 def _are_alternatives(compared: Sequence[Quantity]) -> bool:
     """Return whether quantities are one metric of TCP flows, not of losses or queues."""
     first = compared[0]
-    return (
-        first.metric not in LOSSES
-        and METRICS[first.metric].source != "queue"
-        and all(one.flows not in ("cbr", "all") for one in compared)
-        and all((one.metric, one.window_s) == (first.metric, first.window_s) for one in compared)
-    )
+    if first.metric in LOSSES or METRICS[first.metric].source == "queue":
+        return False
+    for wanted in compared:
+        measure = wanted.metric, wanted.window_s
+        if wanted.flows in ("cbr", "all") or measure != (first.metric, first.window_s):
+            return False
+    return True
 
 
 def _names(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
@@ -162,10 +164,9 @@ def _names(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
 
 def _path(scenario: Mapping[str, Any]) -> str:
     """Return links, other traffic and number of flows of a scenario, without its queues."""
-    links = [
-        {key: value for key, value in link.items() if not key.startswith("queue_")}
-        for link in scenario["links"]
-    ]
+    links = []
+    for link in scenario["links"]:
+        links.append({key: link[key] for key in link if not key.startswith("queue_")})
     rates = [flow.get("rate_bps") for flow in scenario["flows"]]
     return json.dumps([links, rates], sort_keys=True)
 
@@ -196,5 +197,6 @@ def _why(coverage: Coverage, idle: pd.DataFrame, points: int, total: int) -> str
 
 def _time(values_s: Iterable[float]) -> str:
     values = list(values_s)
-    in_ms = max(values) < 1.0
-    return f"{span(1e3 * value for value in values)} ms" if in_ms else f"{span(values)} s"
+    if max(values) < 1.0:
+        return f"{span(1e3 * value for value in values)} ms"
+    return f"{span(values)} s"

@@ -14,7 +14,7 @@ from replication.metrics.metric_model import COUNTS
 from replication.metrics.results import Results
 from replication.metrics.statistic import MINIMUM_REPLICATES
 from replication.study import table as tables
-from replication.study.claim_model import NotTestable, Quantity, covers
+from replication.study.claim_model import Claim, NotTestable, Quantity, covers
 from replication.study.model import reaches
 from replication.study.study import Study
 from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
@@ -39,7 +39,8 @@ def evaluate_study(
         claims += evaluate_claim(claim, coverages)
     judged = evaluate_cells(cells, coverages, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
-    tables.write_table(out_dir / "audit.csv", (f.__dict__ for f in audit), tables.AUDIT_COLUMNS)
+    rows = [vars(finding) for finding in audit]
+    tables.write_table(out_dir / "audit.csv", rows, tables.AUDIT_COLUMNS)
 
 
 def merge(evaluations: Sequence[Path], primary: Mapping[str, str], out_dir: Path) -> None:
@@ -57,25 +58,37 @@ def judgeable(study: Study, cells: Sequence[MappedCell], runs: Sequence[Run]) ->
     """Yield for each engine of a design how much it can judge, and why it cannot judge the rest."""
     claims = [claim for claim in study.claims if not isinstance(claim.test, NotTestable)]
     for engine in dict.fromkeys(run.engine for run in runs):
-        own = [run for run in runs if run.engine == engine]
-        by_claim = ((_lack(own, wanted) for wanted in claim.quantities()) for claim in claims)
-        found = {
-            "number": Counter(_lack(own, cell.quantity, cell) for cell in cells),
-            "claim": Counter(next(filter(None, lacks), "") for lacks in by_claim),
+        of_engine = [run for run in runs if run.engine == engine]
+        lacks = {
+            "number": Counter(_lack(of_engine, cell.quantity, cell) for cell in cells),
+            "claim": Counter(_claim_lacks(of_engine, claim) for claim in claims),
         }
-        counts = [f"{of['']} of {of.total()} {what}s" for what, of in found.items() if of]
+        counts = [f"{of['']} of {of.total()} {what}s" for what, of in lacks.items() if of]
         why = []
-        for reason, _ in (found["number"] + found["claim"]).most_common():
-            lacking = [(of[reason], what) for what, of in found.items() if reason and of[reason]]
-            who = " and ".join(f"{n} {what}{'s' if n > 1 else ''}" for n, what in lacking)
-            why += [f"{who}: {reason}"] if lacking else []
+        for reason, _ in (lacks["number"] + lacks["claim"]).most_common():
+            if reason:
+                who = [_counted(of[reason], what) for what, of in lacks.items() if of[reason]]
+                why.append(f"{' and '.join(who)}: {reason}")
         reasons = f" ({'; '.join(why)})" if why else ""
         yield f"{engine} can judge {' and '.join(counts)}{reasons}"
 
 
-def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None = None) -> str:
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count > 1 else ''}"
+
+
+def _claim_lacks(runs: Sequence[Run], claim: Claim) -> str:
+    """Return what an engine's runs lack first to judge a claim; empty for nothing."""
+    lacks = (_lack(runs, wanted) for wanted in claim.quantities())
+    return next(filter(None, lacks), "")
+
+
+def _lack(of_engine: Sequence[Run], wanted: Quantity, cell: MappedCell | None = None) -> str:
     """Return what an engine's runs lack to judge a quantity, or a number; empty for nothing."""
-    runs = [r for r in own if r.experiment == wanted.experiment and covers(wanted.where, r.levels)]
+    runs = []
+    for run in of_engine:
+        if run.experiment == wanted.experiment and covers(wanted.where, run.levels):
+            runs.append(run)
     ran = [run for run in runs if not run.refusal]
     if not ran:
         refusals = Counter(run.refusal for run in runs).most_common(1)
@@ -92,8 +105,11 @@ def _lack(own: Sequence[Run], wanted: Quantity, cell: MappedCell | None = None) 
     if wanted.metric in COUNTS and short:
         ends_s = min(run.scenario.duration_s for run in short)
         return f"counts need whole runs, and the tier's runs end at {ends_s:g} s"
-    of_one_run = cell.cell.tolerance.factor is not None
-    needed = MINIMUM_REPLICATES if cell.is_spread else LEAST_RUNS if of_one_run else 1
+    needed = 1
+    if cell.is_spread:
+        needed = MINIMUM_REPLICATES
+    elif cell.cell.tolerance.factor is not None:
+        needed = LEAST_RUNS
     replicates = min(run.replicates for run in ran)
     few = f"it takes {needed} runs of each point, and there are {replicates}"
     return few if replicates < needed else ""

@@ -68,13 +68,12 @@ class Allowed:
             return ANY
         if METRICS[wanted.metric].source in ("queue", "fairness"):
             return bounds(self, flows[0], self._span_s(wanted, flows[0]))
-        each = [bounds(self, flow, self._span_s(wanted, flow)) for flow in flows]
-        found = _together(wanted.aggregate, each)
+        of_flows = [bounds(self, flow, self._span_s(wanted, flow)) for flow in flows]
+        low, high = _together(wanted.aggregate, of_flows)
         if wanted.metric in _RATES and wanted.aggregate in ("sum", "mean"):
             most = self.point.total_rate_bps(flows, self.strict)
-            most = most if wanted.aggregate == "sum" else most / len(flows)
-            found = Range(found.low, min(found.high, most))
-        return found
+            high = min(high, most if wanted.aggregate == "sum" else most / len(flows))
+        return Range(low, high)
 
     def _span_s(self, wanted: Quantity, flow: Flow) -> float:
         """Return the time in s over which a flow is measured."""
@@ -125,8 +124,8 @@ class Allowed:
     def _steady_bps(self, flow: TcpFlow) -> float:
         """Return the rate that a flow reaches that is alone, cannot lose and fills its window."""
         hops = self.point.path(flow)
-        own = {link.id for link, _ in hops}
-        sharing = [flows for (link, _), flows in self._crossing.items() if link in own]
+        links = {link.id for link, _ in hops}
+        sharing = [flows for (link, _), flows in self._crossing.items() if link in links]
         is_alone = all(flows == [flow] for flows in sharing)
         fills = flow.congestion_control in LOSS_BASED and flow.stop_after_bytes is None
         if not (is_alone and fills and self.is_lossless(flow)):
@@ -181,7 +180,7 @@ class Allowed:
 
     def is_lossless(self, flow: Flow) -> bool:
         """Whether no queue on a flow's path can overflow, and none drops before it is full."""
-        return not self.strict and all(map(self._holds_all, self.point.path(flow)))
+        return not self.strict and all(self._holds_all(hop) for hop in self.point.path(flow))
 
     def _holds_all(self, hop: _Hop) -> bool:
         link, way = hop
@@ -213,8 +212,8 @@ class Allowed:
 
     def queue_losses(self, _flow: Flow, _span_s: float) -> Range:
         """Return the range of the number of packets that the monitored queues drop."""
-        none = all(map(self.is_lossless, self.point.scenario.flows))
-        return Range(0.0, 0.0 if none else math.inf)
+        is_lossless = all(self.is_lossless(flow) for flow in self.point.scenario.flows)
+        return Range(0.0, 0.0 if is_lossless else math.inf)
 
     def queue_length(self, _flow: Flow, _span_s: float) -> Range:
         """Return the range of the length of a monitored queue."""
@@ -261,35 +260,35 @@ UNBOUNDED = [metric for metric in METRICS if metric not in BOUNDED]
 _RATES = ("throughput_bps", "goodput_bps")
 
 
-def _together(aggregate: str, each: list[Range]) -> Range:
+def _together(aggregate: str, parts: list[Range]) -> Range:
     """Return the range of an aggregate of values with these ranges."""
-    lows, highs = [part.low for part in each], [part.high for part in each]
+    lows, highs = [part.low for part in parts], [part.high for part in parts]
     match aggregate:
         case "sum":
             return Range(sum(lows), sum(highs))
         case "mean":
-            return Range(sum(lows) / len(each), sum(highs) / len(each))
+            return Range(sum(lows) / len(parts), sum(highs) / len(parts))
         case "maximum":
             return Range(max(lows), max(highs))
         case "minimum":
             return Range(min(lows), min(highs))
         case "jain":
-            return Range(1 / len(each), _fairest(each))
+            return Range(1 / len(parts), _fairest(parts))
     # A ratio of sums lies between those of the flows.
     return Range(min(lows), max(highs))
 
 
-def _fairest(each: list[Range]) -> float:
+def _fairest(parts: list[Range]) -> float:
     """Return the largest Jain's index of values with these ranges.
 
     The fairest values lie as close as their ranges allow to a common one. The index rises towards
     the best common value and falls beyond it, and each end of a range may be that value.
     """
-    ends = sorted(filter(math.isfinite, itertools.chain(*each)))
+    ends = sorted(filter(math.isfinite, itertools.chain(*parts)))
     low, high = ends[0], ends[-1]
 
     def index_at(common: float) -> float:
-        values = [min(max(common, part.low), part.high) for part in each]
+        values = [min(max(common, part.low), part.high) for part in parts]
         return float(jain_index(values)) if any(values) else 1.0
 
     for _ in range(200):
@@ -298,7 +297,7 @@ def _fairest(each: list[Range]) -> float:
             low += third
         else:
             high -= third
-    return max([index_at((low + high) / 2), *map(index_at, ends)])
+    return max(index_at(common) for common in [(low + high) / 2, *ends])
 
 
 def _window_segments(flow: TcpFlow) -> float:
@@ -320,7 +319,9 @@ def _is_plain(hop: _Hop) -> bool:
 
 def windows_in_words(points: Iterable[StatedPoint]) -> str:
     """Return the largest windows of the TCP flows, as "windows of 20 packets"; empty for none."""
-    flows = [flow for point in points for flow in point.scenario.flows]
-    sizes = [_window_segments(flow) for flow in flows if isinstance(flow, TcpFlow)]
-    limited = bool(sizes) and all(map(math.isfinite, sizes))
-    return f"windows of {span(sizes)} packets" if limited else ""
+    windows = []
+    for point in points:
+        tcp = [flow for flow in point.scenario.flows if isinstance(flow, TcpFlow)]
+        windows += [_window_segments(flow) for flow in tcp]
+    is_limited = bool(windows) and all(math.isfinite(window) for window in windows)
+    return f"windows of {span(windows)} packets" if is_limited else ""

@@ -125,11 +125,11 @@ def _other_pairs(coverage: Coverage, test: PairedTest) -> Iterator[_Substitute]:
     """Put runs of each other level of a factor with variants in the place of the test's own."""
     factors = coverage.study.experiment(test.left.experiment).factors
     for factor in factors:
-        own = test.left.where.get(factor.id, [])
-        if len(own) != 1:
+        levels = test.left.where.get(factor.id, [])
+        if len(levels) != 1:
             continue
         for level in factor.levels:
-            if level.key in own:
+            if level.key in levels:
                 continue
             both = {side: _at(getattr(test, side), factor, level.key) for side in ("left", "right")}
             moved = test.model_copy(update=both)
@@ -169,12 +169,12 @@ def _at(wanted: Quantity, factor: Factor, key: str) -> Quantity:
 
 def _variants(coverage: Coverage, test: PairedTest) -> set[tuple[Any, ...]]:
     """Return the algorithms of the compared flows, in the runs of both sides."""
-    found: set[tuple[Any, ...]] = set()
+    variants: set[tuple[Any, ...]] = set()
     for wanted in (test.left, test.right):
         for scenario in coverage.ran(wanted).drop_duplicates("point")["scenario"]:
             flows = coverage.run_point(scenario).flows(wanted.flows)
-            found |= {_algorithm(flow.model_dump()) for flow in flows}
-    return found
+            variants |= {_algorithm(flow.model_dump()) for flow in flows}
+    return variants
 
 
 def _algorithm(flow: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -11,12 +11,11 @@ fair share is not a link's rate, nor does a flow that shares none of its links.
 """
 
 import functools
-import itertools
 import json
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import pandas as pd
 
@@ -47,10 +46,11 @@ UNDEFINED = {COMPLETION: " (a transfer is not complete)"}
 
 def points_of(study: Study, wanted: Quantity) -> int:
     """Return how many points of its experiment a quantity is taken over."""
-    return math.prod(
-        len(set(wanted.where.get(factor.id, [level.key for level in factor.levels])))
-        for factor in study.experiment(wanted.experiment).factors
-    )
+    levels = []
+    for factor in study.experiment(wanted.experiment).factors:
+        keys = [level.key for level in factor.levels]
+        levels.append(len(set(wanted.where.get(factor.id, keys))))
+    return math.prod(levels)
 
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -132,14 +132,21 @@ class Coverage:
 
     def no_value(self, wanted: Quantity) -> str:
         """Return in sentences why no run of the engine has a value of a quantity."""
-        what = f"{metric_label(wanted.metric)}{window_in_words(wanted)}"
-        none = f"no run has a value for {what}{UNDEFINED.get(wanted.metric, '')}."
-        return " ".join([*([] if self.ran(wanted).empty else [none]), *self.notes(wanted)])
+        sentences = self.notes(wanted)
+        if not self.ran(wanted).empty:
+            what = f"{metric_label(wanted.metric)}{window_in_words(wanted)}"
+            none = f"no run has a value for {what}{UNDEFINED.get(wanted.metric, '')}."
+            sentences = [none, *sentences]
+        return " ".join(sentences)
 
     def points(self, quantities: Iterable[Quantity]) -> list[dict[str, str]]:
         """Return the points of the quantities that the engine ran, each once."""
-        found = ((one.experiment, p) for one in quantities for p in self.ran(one)["point"].unique())
-        return [{"experiment": one, "point": str(p)} for one, p in dict.fromkeys(found)]
+        points: dict[tuple[str, str], dict[str, str]] = {}
+        for wanted in quantities:
+            for point in self.ran(wanted)["point"].unique():
+                name = str(point)
+                points[wanted.experiment, name] = {"experiment": wanted.experiment, "point": name}
+        return list(points.values())
 
     def shortened(self, wanted: Quantity, replicate: int | None = None) -> tuple[float, float]:
         """Return in s the shortest duration that was run, and the paper's for these points.
@@ -150,22 +157,29 @@ class Coverage:
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
         full = shortest_duration_s(self.study, wanted)
-        ran = runs["scenario"].unique()
-        return min([full, *(float(self.results.scenarios[s]["duration_s"]) for s in ran)]), full
+        shortest = full
+        for scenario in runs["scenario"].unique():
+            shortest = min(shortest, float(self.results.scenarios[scenario]["duration_s"]))
+        return shortest, full
 
     def lack(self, quantities: Iterable[Quantity]) -> ReasonCode:
         """Return whether the engine or the tier is why these quantities cannot be judged."""
-        found = [(one, self._designed(one)) for one in quantities]
-        if all(runs["supported"].all() for _, runs in found):
-            for wanted, runs in found:
-                short, full = self.shortened(wanted)
-                if short < full or runs["point"].nunique() < points_of(self.study, wanted):
-                    return ReasonCode.TOO_FEW_RUNS
+        compared = list(quantities)
+        if not all(self._designed(wanted)["supported"].all() for wanted in compared):
+            return ReasonCode.ENGINE_LACKS_IT
+        if any(self._is_cut(wanted) for wanted in compared):
+            return ReasonCode.TOO_FEW_RUNS
         return ReasonCode.ENGINE_LACKS_IT
+
+    def _is_cut(self, wanted: Quantity) -> bool:
+        """Return whether runs of a quantity are shortened, or the tier leaves out points."""
+        short, full = self.shortened(wanted)
+        points = self._designed(wanted)["point"].nunique()
+        return short < full or points < points_of(self.study, wanted)
 
     def replicates(self, quantities: Iterable[Quantity]) -> set[int]:
         """Return the replicates that the design has at every point that the engine supports."""
-        return set.intersection(*map(self._whole_replicates, quantities))
+        return set.intersection(*(self._whole_replicates(wanted) for wanted in quantities))
 
     @_once_per_points
     def _whole_replicates(self, wanted: Quantity) -> set[int]:
@@ -179,8 +193,13 @@ class Coverage:
         It does not depend on the metric, so runs are independent or not in every table alike.
         """
         compared = [self._compared(wanted) for wanted in quantities]
-        numbers = sorted(self.replicates(quantities))
-        return [tuple(flow for of in compared for flow in of.get(n, ())) for n in numbers]
+        fingerprints: list[Hashable] = []
+        for replicate in sorted(self.replicates(quantities)):
+            flows: list[tuple[object, ...]] = []
+            for by_replicate in compared:
+                flows += by_replicate.get(replicate, [])
+            fingerprints.append(tuple(flows))
+        return fingerprints
 
     @_once_per_points
     def _compared(self, wanted: Quantity) -> dict[int, list[tuple[object, ...]]]:
@@ -191,30 +210,37 @@ class Coverage:
             # Until the next release: the present one was collected without digests.
             table = runs.merge(self.results.flows, on=RUN).sort_values(["point", "flow"])
             table = table[["replicate", *_COUNTED]]
-        found: dict[int, list[tuple[object, ...]]] = {}
-        for number, *flow in table.itertuples(index=False, name=None):
-            found.setdefault(number, []).append(tuple(flow))
-        return found
+        flows: dict[int, list[tuple[object, ...]]] = {}
+        for replicate, *flow in table.itertuples(index=False, name=None):
+            flows.setdefault(replicate, []).append(tuple(flow))
+        return flows
 
 
-def left_out(
-    coverage: Coverage, quantities: Sequence[Quantity], used: Collection[int]
-) -> tuple[str, bool]:
-    """Return a sentence on the replicates that are not `used`, and if they are too many.
+class LeftOut(NamedTuple):
+    """The replicates that a statistic leaves out, in a sentence, and whether they are too many."""
+
+    sentence: str = ""
+    too_many: bool = False
+
+
+def left_out(coverage: Coverage, quantities: Sequence[Quantity], used: Collection[int]) -> LeftOut:
+    """Return which replicates are not `used`.
 
     A replicate that the design has at some of the points only does not count as left out.
     """
     designed = coverage.replicates(quantities)
     missing = designed - set(used)
     if not missing:
-        return "", False
-    found = (_causes(coverage, wanted, missing) for wanted in quantities)
-    causes = list(dict.fromkeys(itertools.chain(*found)))
-    more = len(causes) - _NAMED
-    named = causes[:_NAMED] + ([f"{more} more"] if more > 0 else [])
+        return LeftOut()
+    causes: dict[str, None] = {}
+    for wanted in quantities:
+        causes |= dict.fromkeys(_causes(coverage, wanted, missing))
+    named = list(causes)[:_NAMED]
+    if len(causes) > _NAMED:
+        named.append(f"{len(causes) - _NAMED} more")
     why = "; ".join(named) or "a run without a result"
     sentence = f"{len(missing)} of {len(designed)} replicates are left out: {why}."
-    return sentence, len(missing) > MOST_LEFT_OUT * len(designed)
+    return LeftOut(sentence, len(missing) > MOST_LEFT_OUT * len(designed))
 
 
 def _causes(coverage: Coverage, wanted: Quantity, missing: set[int]) -> Iterator[str]:
@@ -252,15 +278,17 @@ def outcomes(study: Study, wanted: Quantity, values: pd.DataFrame) -> Iterator[s
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     least = 1.0 if wanted.metric in COUNTS else 0.0
     for _, group in values.groupby(keys, sort=False) if keys else [((), values)]:
-        if (found := two_outcomes(group["value"].to_numpy(dtype=float), least)) is None:
+        both = two_outcomes(group["value"].to_numpy(dtype=float), least)
+        if both is None:
             continue
-        (low, below), (high, above) = ((amount(wanted, one.mean()), one.size) for one in found)
-        start, end = (100 * share for share in wilson_interval(above, below + above))
+        low, high = both
+        runs = low.size + high.size
+        start, end = (100 * share for share in wilson_interval(high.size, runs))
         at = levels_in_words(study, wanted.experiment, _levels(group.head(1))[0])
         yield (
-            f"There are two outcomes for the {metric_label(wanted.metric)} of {at}: {high} "
-            f"({above} of {below + above}, Wilson interval {start:.0f} to {end:.0f} %) and "
-            f"{low} ({below} of {below + above})."
+            f"There are two outcomes for the {metric_label(wanted.metric)} of {at}: "
+            f"{amount(wanted, high.mean())} ({high.size} of {runs}, Wilson interval {start:.0f} "
+            f"to {end:.0f} %) and {amount(wanted, low.mean())} ({low.size} of {runs})."
         )
 
 
@@ -278,24 +306,25 @@ def starved(results: Results, engine: str, compared: Sequence[Quantity]) -> pd.D
     columns = ["replicate", "scenario", "flow", "throughput_bps"]
     if len(compared) < 2:
         return pd.DataFrame(columns=[*columns, "fair_bps"])
-    found = []
+    of_sides = []
     for wanted in compared:
         runs = results.runs(wanted.experiment, wanted.where, engine)
         flows = chosen_flows(results, runs, wanted.flows)
         flows = flows.loc[flows["kind"] == "tcp", [*RUN, "flow", "throughput_bps"]]
-        found.append(runs[["replicate", *RUN]].merge(flows, on=RUN))
-    every = pd.concat(found)[columns].drop_duplicates()
-    pairs = every[["scenario", "flow"]].itertuples(index=False, name=None)
-    fair = [_fair_shares(scenario, results.scenarios[scenario])[flow] for scenario, flow in pairs]
+        of_sides.append(runs[["replicate", *RUN]].merge(flows, on=RUN))
+    every = pd.concat(of_sides)[columns].drop_duplicates()
+    fair = []
+    for scenario, flow in every[["scenario", "flow"]].itertuples(index=False, name=None):
+        fair.append(_fair_shares(scenario, results.scenarios[scenario])[flow])
     every = every.assign(fair_bps=fair, share=every["throughput_bps"] / fair)
     return every[every["share"] < STARVED_SHARE].sort_values(["share", "scenario", "flow"])
 
 
-def starved_note(found: pd.DataFrame) -> str:
-    """Return a sentence on the flow that is starved most; empty if none is."""
-    if found.empty:
+def starved_note(flows: pd.DataFrame) -> str:
+    """Return a sentence on the flow that is `starved` most; empty if none is."""
+    if flows.empty:
         return ""
-    worst, runs = found.iloc[0], found[["replicate", "scenario"]].drop_duplicates()
+    worst, runs = flows.iloc[0], flows[["replicate", "scenario"]].drop_duplicates()
     got, fair = (worst[name] / 1e6 for name in ("throughput_bps", "fair_bps"))
     more = "" if len(runs) == 1 else f" ({len(runs)} runs have a starved flow)"
     return f"Starved: flow {worst['flow']} gets {got:.2g} of {fair:.3g} Mbit/s{more}."
@@ -306,12 +335,15 @@ def _fair_shares(scenario_id: str, document: Mapping[str, Any]) -> dict[str, flo
         scenario = Scenario.model_validate(document)
         routes = FlowPaths(scenario)
         paths = {flow.id: routes.links(flow.source, flow.destination) for flow in scenario.flows}
-        crossing = Counter((link.id, way) for path in paths.values() for link, way in path)
-        _SHARES[scenario_id] = {
-            flow: min(link.rate_bps / crossing[link.id, way] for link, way in path)
-            if all(link.is_constant for link, _ in path)
-            and any(crossing[link.id, way] > 1 for link, way in path)
-            else math.nan
-            for flow, path in paths.items()
-        }
+        crossing: Counter[tuple[str, str]] = Counter()
+        for path in paths.values():
+            crossing.update((link.id, way) for link, way in path)
+        shares = {}
+        for flow, path in paths.items():
+            is_constant = all(link.is_constant for link, _ in path)
+            is_shared = any(crossing[link.id, way] > 1 for link, way in path)
+            shares[flow] = math.nan
+            if is_constant and is_shared:
+                shares[flow] = min(link.rate_bps / crossing[link.id, way] for link, way in path)
+        _SHARES[scenario_id] = shares
     return _SHARES[scenario_id]

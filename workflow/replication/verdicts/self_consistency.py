@@ -13,11 +13,11 @@ them. Rates are its delivery rates, weighted by time, zero where it prints none.
 A test of several parts counts the parts that can be computed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -69,18 +69,28 @@ def trace_results(study: Study, files: Mapping[str, Path]) -> SampledResults:
             continue
         levels = {factor: key for factor, (key,) in table.where.items()}
         point = {"experiment": table.experiment, "levels": levels}
-        twins = sum(point.items() <= run.items() for run in design)
-        run = {"point": trace, "replicate": twins, "engine": PUBLISHED, "scenario": trace}
-        design.append({**point, **run, "supported": True, "reason": ""})
+        design.append(
+            {
+                "experiment": table.experiment,
+                "levels": levels,
+                "point": trace,
+                "replicate": sum(point.items() <= run.items() for run in design),
+                "engine": PUBLISHED,
+                "scenario": trace,
+                "supported": True,
+                "reason": "",
+            }
+        )
         raw = read_flows(files[trace], list(table.rows or {}))
         first_s = min(float(samples["time_s"].min()) for samples in raw.values())
-        own = [_series(trace, _name(table, row), samples, first_s) for row, samples in raw.items()]
-        series += own
-        scenarios[trace] = _scenario(own)
+        flows = [_series(trace, _name(table, row), raw[row], first_s) for row in raw]
+        series += flows
+        scenarios[trace] = _scenario(flows)
+    totals = [_totals(flow) for flow in series]
     return SampledResults(
         study_id=study.id,
         design=pd.DataFrame(design),
-        flows=pd.DataFrame([_totals(one) for one in series], columns=list(FLOW_COLUMNS)),
+        flows=pd.DataFrame(totals, columns=list(FLOW_COLUMNS)),
         scenarios=scenarios,
         read_series=partial(pd.concat, series, ignore_index=True),
     )
@@ -97,7 +107,9 @@ def _series(trace: str, flow: str, samples: pd.DataFrame, first_s: float) -> pd.
     rates = samples.get("delivery_rate_bps")
     return pd.DataFrame(
         {
-            **{"scenario": trace, "engine": PUBLISHED, "flow": flow},
+            "scenario": trace,
+            "engine": PUBLISHED,
+            "flow": flow,
             "time_s": samples["time_s"] - first_s,
             "cwnd_bytes": samples["cwnd_segments"],
             "ssthresh_bytes": samples["ssthresh_segments"],
@@ -112,9 +124,14 @@ def _totals(series: pd.DataFrame) -> dict[str, Any]:
     rates = series["throughput_bps"].to_numpy(dtype=float)
     # A sample's rate is of what was delivered before it.
     rate = np.average(rates[1:], weights=np.diff(series["time_s"]))
-    run = {name: series[name].iloc[0] for name in ("scenario", "engine", "flow")}
-    counted = {"kind": "tcp", "retransmissions": series["retransmissions"].sum()}
-    return {**run, **counted, **dict.fromkeys(RATES, rate)}
+    totals = dict.fromkeys(RATES, rate)
+    return totals | {
+        "scenario": series["scenario"].iloc[0],
+        "engine": series["engine"].iloc[0],
+        "flow": series["flow"].iloc[0],
+        "kind": "tcp",
+        "retransmissions": series["retransmissions"].sum(),
+    }
 
 
 def _scenario(flows: Sequence[pd.DataFrame]) -> dict[str, Any]:
@@ -122,13 +139,43 @@ def _scenario(flows: Sequence[pd.DataFrame]) -> dict[str, Any]:
 
     Flows first sampled together are in the order of their ports, which is that of connecting.
     """
-    pace_s = max(float(one["time_s"].diff().median()) for one in flows)
+    pace_s = max(float(flow["time_s"].diff().median()) for flow in flows)
     documents = []
-    for one in flows:
-        first_s = float(one["time_s"].min())
-        start = {"start_s": first_s if first_s > pace_s else 0.0, "segment_bytes": 1}
-        documents.append({"id": one["flow"].iloc[0], "kind": "tcp", **start})
-    return {"duration_s": max(float(one["time_s"].max()) for one in flows), "flows": documents}
+    for flow in flows:
+        first_s = float(flow["time_s"].min())
+        documents.append(
+            {
+                "id": flow["flow"].iloc[0],
+                "kind": "tcp",
+                "start_s": first_s if first_s > pace_s else 0.0,
+                "segment_bytes": 1,
+            }
+        )
+    return {"duration_s": max(float(flow["time_s"].max()) for flow in flows), "flows": documents}
+
+
+@dataclass(frozen=True)
+class ConsistencyRow:
+    """The result of a claim's test on the paper's own numbers: a row of self_consistency.csv."""
+
+    study: str
+    claim: str
+    result: str
+    reason: str
+
+
+class _PartResult(NamedTuple):
+    """The result of a part of a claim's test, and its reason."""
+
+    result: str
+    reason: str
+
+
+class _PublishedValues(NamedTuple):
+    """The values of a quantity, with replicate and factors, and where they come from."""
+
+    source: str
+    values: pd.DataFrame
 
 
 class SelfConsistency:
@@ -141,37 +188,40 @@ class SelfConsistency:
         self._printed = printed_numbers(study, cells)
         self._traces = trace_results(study, files)
 
-    def rows(self) -> Iterable[Row]:
-        """Yield the result of each claim's test: the rows of self_consistency.csv."""
+    def rows(self) -> Iterator[ConsistencyRow]:
+        """Yield the result of each claim's test."""
         for claim in self.study.claims:
             parts = [self._part(test) for test in claim.tests()]
-            results = {result for result, _ in parts}
-            result = next((one for one in (FAILS, HOLDS) if one in results), NONE)
-            texts = [text for _, text in parts]
-            if len(texts) > 1:
-                texts = [f"({n}) {text}" for n, text in enumerate(texts, start=1)]
-            reason = "" if result == NONE else " ".join(texts)
-            yield {"study": self.study.id, "claim": claim.id, "result": result, "reason": reason}
+            results = {part.result for part in parts}
+            reasons = [part.reason for part in parts]
+            if len(reasons) > 1:
+                reasons = [f"({n}) {reason}" for n, reason in enumerate(reasons, start=1)]
+            result, reason = NONE, ""
+            if FAILS in results or HOLDS in results:
+                result = FAILS if FAILS in results else HOLDS
+                reason = " ".join(reasons)
+            yield ConsistencyRow(self.study.id, claim.id, result, reason)
 
-    def _part(self, test: SimpleTest) -> tuple[str, str]:
+    def _part(self, test: SimpleTest) -> _PartResult:
         """Return the result of one test, and its reason."""
         if isinstance(test.expect, PublishedRun):
-            return NONE, "Our runs are compared with the published value itself."
+            return _PartResult(NONE, "Our runs are compared with the published value itself.")
+        alone = isinstance(test, ValueTest)
         try:
-            found = [self._values(one, isinstance(test, ValueTest)) for one in sides(test)]
-            comparison = compare(self.study, test, [frame for _, frame in found])
+            published = [self._values(wanted, alone) for wanted in sides(test)]
+            comparison = compare(self.study, test, [side.values for side in published])
         except UntestableError as error:
-            return NONE, f"Not testable: {error}"
-        sources = sorted({source for source, _ in found})
+            return _PartResult(NONE, f"Not testable: {error}")
+        sources = sorted({side.source for side in published})
         words = wording(self.study, test)
         if sources == [PRINTED] and len(comparison.values) > 1:
             words = replace(words, sample="printing")
         judgement = judge_statistic(test, comparison, words)
         result = HOLDS if judgement.verdict == Verdict.REPRODUCED else FAILS
-        return result, f"From the {' and '.join(sources)}: {judgement.reason}"
+        return _PartResult(result, f"From the {' and '.join(sources)}: {judgement.reason}")
 
-    def _values(self, wanted: Quantity, alone: bool) -> tuple[str, pd.DataFrame]:
-        """Return the source of a quantity's values, and the values: replicate, factors, value.
+    def _values(self, wanted: Quantity, alone: bool) -> _PublishedValues:
+        """Return the published values of a quantity.
 
         `alone`: the quantity is compared with a bound, not with another quantity.
         """
@@ -180,7 +230,7 @@ class SelfConsistency:
         for source in (PRINTED, TRACED):
             frame = self._printed(wanted) if source == PRINTED else self._traced(wanted, alone)
             if not frame.empty and len(frame.drop_duplicates(factors)) == needed:
-                return source, frame
+                return _PublishedValues(source, frame)
         label = metric_label(wanted.metric)
         raise UntestableError(f"the paper does not publish {label} at every point.")
 
@@ -217,7 +267,8 @@ def printed_numbers(
     def look_up(wanted: Quantity) -> pd.DataFrame:
         rows = numbers.get(_kind(wanted), [])
         where = wanted.where.items()
-        return pd.DataFrame([row for row in rows if all(row[f] in keys for f, keys in where)])
+        chosen = [row for row in rows if all(row[factor] in keys for factor, keys in where)]
+        return pd.DataFrame(chosen)
 
     return look_up
 
@@ -233,8 +284,8 @@ def write_self_consistency(root: Path, data: Path, study: str, kept: Sequence[Ro
     If the study has traces that are not on this machine, the rows of `kept` are written instead.
     """
     document, files = load_study(root, study), trace_files(root, study)
-    rows: Iterable[Row] = kept
+    rows: Iterable[Mapping[str, object]] = kept
     if not kept or files or not has_traces(document):
         cells = map_cells(document, read_published(published_path(root, study)))
-        rows = SelfConsistency(document, cells, files).rows()
+        rows = map(vars, SelfConsistency(document, cells, files).rows())
     write_table(data / "evaluation" / study / SELF_CONSISTENCY, rows, SELF_CONSISTENCY_COLUMNS)

@@ -11,6 +11,7 @@ data/README.md explains them (`counts.csv`); shares are of the tested. A claim *
 reproduced; repeats of a claim are not counted.
 """
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -134,20 +135,35 @@ WHAT = {"printed": "printed numbers", "trace": "statistics of published traces",
 ALL_STUDIES = ""
 #: The table of all counts.
 COUNTS = "counts.csv"
-COUNT_COLUMNS = (
-    *("study", "engine", "setup", "what", "total", "tested"),
-    *(word.replace(" ", "_") for word in Verdict),
-    *("compared", "outside"),
-)
+
+
+@dataclass(frozen=True)
+class CountRow:
+    """How many verdicts are of each kind on one engine under one set-up: a row of counts.csv."""
+
+    study: str
+    engine: str
+    setup: Setup
+    what: str
+    total: int
+    tested: int
+    reproduced: int
+    direction_only: int
+    not_reproduced: int
+    not_testable: int
+    impossible: int
+    compared: int
+    outside: int
+
+
+COUNT_COLUMNS = tuple(get_type_hints(CountRow))
 
 
 def write_verdicts(folder: Path, cells: Iterable[CellRow], claims: Iterable[ClaimRow]) -> None:
     """Write the rows of cells and claims as a typed table, with the digits of CSV files."""
-    fields = [
-        *({KIND: "cells"} | _plain(cell) for cell in cells),
-        *({KIND: "claims"} | _plain(claim) for claim in claims),
-    ]
-    tables.write_parquet(pa.Table.from_pylist(fields, SCHEMA), folder / NAME)
+    rows = [{KIND: "cells"} | _plain(cell) for cell in cells]
+    rows += [{KIND: "claims"} | _plain(claim) for claim in claims]
+    tables.write_parquet(pa.Table.from_pylist(rows, SCHEMA), folder / NAME)
 
 
 def _plain(row: CellRow | ClaimRow) -> dict[str, Any]:
@@ -207,8 +223,8 @@ def merge_verdicts(folders: Sequence[Path], primary: Mapping[str, str], out_dir:
     for kind, columns in (("cells", tables.CELL_COLUMNS), ("claims", tables.CLAIM_COLUMNS)):
         rows = read_table(out_dir, kind).select(list(columns)).to_pylist()
         tables.write_table(out_dir / f"{kind}.csv", rows, columns)
-    counted = count_rows(read_cells(out_dir), read_claims(out_dir), primary)
-    tables.write_table(out_dir / COUNTS, counted, COUNT_COLUMNS)
+    counts = count_rows(read_cells(out_dir), read_claims(out_dir), primary)
+    tables.write_table(out_dir / COUNTS, map(vars, counts), COUNT_COLUMNS)
 
 
 class EngineCoverage(NamedTuple):
@@ -355,27 +371,41 @@ def rows_on(
 
 def count_rows(
     cells: Sequence[CellRow], claims: Sequence[ClaimRow], primary: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[CountRow]:
     """Yield the rows of counts.csv, for each set-up.
 
     Each study is counted on each engine, then all studies on their `primary` one.
     """
     engines = {cell.engine for cell in cells} | {claim.engine for claim in claims}
-    places = [(study, engine) for study in sorted(primary) for engine in sorted(engines - {""})]
-    for study, engine in [*places, (ALL_STUDIES, "")]:
-        chosen = {study: engine} if study else primary
-        for setup in Setup:
-            counted = tallies(rows_on(cells, chosen, setup), rows_on(claims, chosen, setup))
-            for what, tally in counted.items():
-                if tally.total:
-                    yield {
-                        "study": study,
-                        "engine": engine,
-                        "setup": setup,
-                        "what": what,
-                        "total": tally.total,
-                        "tested": tally.tested,
-                        **{word.replace(" ", "_"): n for word, n in tally.by_verdict.items()},
-                        "compared": tally.outside.whole,
-                        "outside": tally.outside.part,
-                    }
+    for study, engine in itertools.product(sorted(primary), sorted(engines - {""})):
+        yield from _counts_on(cells, claims, {study: engine}, study, engine)
+    yield from _counts_on(cells, claims, primary, ALL_STUDIES, "")
+
+
+def _counts_on(
+    cells: Sequence[CellRow],
+    claims: Sequence[ClaimRow],
+    engines: Mapping[str, str],
+    study: str,
+    engine: str,
+) -> Iterator[CountRow]:
+    """Count the studies on their `engines`, in rows of `study` and `engine`."""
+    for setup in Setup:
+        counted = tallies(rows_on(cells, engines, setup), rows_on(claims, engines, setup))
+        for what, tally in counted.items():
+            if tally.total:
+                yield CountRow(
+                    study=study,
+                    engine=engine,
+                    setup=setup,
+                    what=what,
+                    total=tally.total,
+                    tested=tally.tested,
+                    reproduced=tally.by_verdict[Verdict.REPRODUCED],
+                    direction_only=tally.by_verdict[Verdict.DIRECTION_ONLY],
+                    not_reproduced=tally.by_verdict[Verdict.NOT_REPRODUCED],
+                    not_testable=tally.by_verdict[Verdict.NOT_TESTABLE],
+                    impossible=tally.by_verdict[Verdict.IMPOSSIBLE],
+                    compared=tally.outside.whole,
+                    outside=tally.outside.part,
+                )

@@ -211,21 +211,22 @@ def window_in_words(wanted: Quantity) -> str:
 def _sides(study: Study, left: Quantity, right: Quantity) -> tuple[str, str, str]:
     """Return two quantities in words and, once, the levels that both have."""
     other = right.where if left.experiment == right.experiment else {}
-    shared = {k: v for k, v in left.where.items() if other.get(k) == v}
+    shared = {factor: keys for factor, keys in left.where.items() if other.get(factor) == keys}
     levels = levels_in_words(study, left.experiment, shared)
-    first, second = _noun(study, left), _noun(study, right)
-    ours, theirs = _of(study, left, shared), _of(study, right, shared)
-    if first == second and theirs:
-        second = "that"
-    return f"{first}{ours}", f"{second}{theirs}", f", {levels}" if levels else ""
+    nouns = [_noun(study, left), _noun(study, right)]
+    of_left, of_right = _of(study, left, shared), _of(study, right, shared)
+    if nouns[0] == nouns[1] and of_right:
+        nouns[1] = "that"
+    return f"{nouns[0]}{of_left}", f"{nouns[1]}{of_right}", f", {levels}" if levels else ""
 
 
 def _of(study: Study, wanted: Quantity, shared: Where) -> str:
     """Return flows and levels, such as " of CUBIC at bottleneck delay 80 ms"."""
-    own = {k: v for k, v in wanted.where.items() if k not in shared}
-    named, numeric = _split(study, wanted.experiment, own)
+    where = {factor: keys for factor, keys in wanted.where.items() if factor not in shared}
+    named, numeric = _split(study, wanted.experiment, where)
     who = ", ".join(part for part in (_flows(wanted), *named) if part)
-    return (f" of {who}" if who else "") + (f" at {_joined(numeric)}" if numeric else "")
+    words = f" of {who}" if who else ""
+    return f"{words} at {_joined(numeric)}" if numeric else words
 
 
 def _noun(study: Study, wanted: Quantity) -> str:
@@ -248,9 +249,9 @@ def _has_several(study: Study, wanted: Quantity) -> bool:
         return False
     if isinstance(wanted.flows, list):
         return len(wanted.flows) > 1
-    flows = study.experiment(wanted.experiment).flows
-    own = [flow for flow in flows if wanted.flows in ("all", flow.get("kind"))]
-    return len(own) > 1 or any("repeat" in flow for flow in own)
+    templates = study.experiment(wanted.experiment).flows
+    flows = [flow for flow in templates if wanted.flows in ("all", flow.get("kind"))]
+    return len(flows) > 1 or any("repeat" in flow for flow in flows)
 
 
 def _split(study: Study, experiment: str, where: Where) -> tuple[list[str], list[str]]:

@@ -1,0 +1,306 @@
+"""Kinds of test: a changed result or threshold flips a verdict; matched points; words."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from replication.design.study_check import check_quantities
+from replication.study.claim_model import Condition, PublishedRun, ShareTest, ValueTest
+from replication.study.errors import InputError
+from replication.study.verdict import Verdict
+from replication.verdicts.comparison import crossing
+from replication.verdicts.wording import Wording, figure, wording
+
+from tests.unit.conftest import (
+    RENO,
+    VEGAS,
+    at_least,
+    quantity,
+    ratio,
+    sides,
+    study_document,
+    throughputs,
+    value_of,
+)
+
+REPRODUCED, DIRECTION = Verdict.REPRODUCED, Verdict.DIRECTION_ONLY
+NOT_REPRODUCED = Verdict.NOT_REPRODUCED
+
+
+# -- each kind of test, and what flips it ---------------------------------------------------------
+
+
+def vegas(*rates):
+    """Return results in which only Vegas has a different throughput."""
+    return [throughputs(vegas=rate) for rate in rates]
+
+
+def vegas_from(*least):
+    """The same, with a smallest ratio in the first access rate."""
+    return vegas(*([rate, 200.0, 300.0] for rate in least))
+
+
+def against_cubic(reno, *rates):
+    """Return results of Reno and Vegas; CUBIC differs, so that equality is no matter of course."""
+    return [throughputs(reno=reno, vegas=rate, cubic=200.0) for rate in rates]
+
+
+def judge(world, test, row=None, **run):
+    return world.judge(test, flows=row or throughputs(), **run)
+
+
+def over(kind, **more):
+    return {"kind": kind, "of": quantity(), "over": "access", **more}
+
+
+MORE = sides("ratio", **at_least(1.1, 1.0))
+CROSSING = {"expect": {"at_least": 12, "at_most": 18}, "direction": {"at_least": 10, "at_most": 30}}
+MARGINS = {"margin": 0.05, "direction_margin": 0.2}
+RISE, SPREAD = [1.0, 2.0, 3.0], [50.0, 100.0, 150.0]
+
+#: kind -> test, result that reproduces, result of the right direction, result that does neither
+KINDS = {
+    "ratio": (MORE, *vegas(120.0, 105.0, 90.0)),
+    "ratio, worst point": (MORE | {"reduce": "minimum"}, *vegas_from(111.0, 109.0, 99.0)),
+    "ratio of means": (
+        MORE | {"reduce": "ratio_of_means"},
+        # matched ratios would be 1.67 on average; the means are 120 to 100
+        throughputs(reno=SPREAD, vegas=[150.0, 100.0, 110.0]),
+        throughputs(reno=SPREAD, vegas=[150.0, 80.0, 90.0]),
+        throughputs(reno=SPREAD, vegas=[140.0, 70.0, 80.0]),
+    ),
+    "equivalence": (
+        sides("equivalence", **MARGINS),
+        *against_cubic(100.0, [104.0, 96.0, 100.0], [104.0, 96.0, 110.0], [104.0, 70.0, 100.0]),
+    ),
+    "equivalence of means": (
+        sides("equivalence", reduce="ratio_of_means", **MARGINS),
+        # matched, they differ by up to two; the means are 104 to 100
+        *against_cubic(SPREAD, [150.0, 102.0, 60.0], [150.0, 102.0, 66.0], [150.0, 102.0, 120.0]),
+    ),
+    "share": (
+        sides("share", relation="above", **at_least(1.0, 0.6))
+        | {"right": quantity(variant=["reno", "cubic"])},
+        throughputs(vegas=101.0),
+        throughputs(vegas=101.0, cubic=[100.0, 100.0, 102.0]),
+        throughputs(vegas=101.0, cubic=[100.0, 102.0, 102.0]),
+    ),
+    "trend": (
+        over("trend") | at_least(0.9, 0.5),
+        throughputs(RISE, RISE, RISE),
+        throughputs(RISE, [1.0, 3.0, 2.0], RISE),  # the worst is 0.5
+        throughputs(RISE, [3.0, 2.0, 1.0], RISE),
+    ),
+    "crossover": (
+        sides("crossover", over="access", before="right", **CROSSING),
+        throughputs(reno=[110.0, 90.0, 90.0]),  # at 15
+        throughputs(reno=[110.0, 110.0, 90.0]),  # at 25
+        throughputs(reno=[110.0, 110.0, 110.0]),  # never
+    ),
+    "value": (
+        {"kind": "value", "of": VEGAS, "reduce": "minimum", **at_least(100.0, 50.0)},
+        *vegas_from(100.0, 99.0, 49.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("place", "verdict"), [(0, REPRODUCED), (1, DIRECTION), (2, NOT_REPRODUCED)]
+)
+def test_a_perturbed_result_flips_the_verdict(world, kind, place, verdict):
+    test, *results = KINDS[kind]
+    row = judge(world, test, results[place])
+    assert row.verdict == verdict, row.reason
+    # A share is of the points on the left, not of pairs.
+    assert (kind, place) != ("share", 1) or row.observed == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"share"}))
+def test_a_perturbed_threshold_flips_the_verdict(world, kind):
+    test, good, weaker, *_ = KINDS[kind]
+    # No correlation is above 1.
+    good = weaker if kind == "trend" else good
+    observed = judge(world, test, good).observed
+    if kind.startswith("equivalence"):
+        stricter = {**test, "margin": 0.99 * observed}
+    elif test["expect"].get("at_most") is not None:
+        stricter = {**test, "expect": {"at_least": observed + 0.01}}
+    else:
+        stricter = {**test, "expect": {"at_least": observed * 1.01}}
+    assert judge(world, stricter, good).verdict == DIRECTION
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_spread_over_replicates_flips_the_verdict(world, kind):
+    """The mean stays; only the interval grows past the condition."""
+    test, good, *_ = KINDS[kind]
+    calm = judge(world, test, good)
+    noisy = judge(world, test, lambda **run: {"throughput_bps": _shaken(good(**run), kind, **run)})
+    assert calm.verdict == REPRODUCED
+    assert calm.low == calm.observed == calm.high
+    assert noisy.verdict != REPRODUCED
+
+
+def _shaken(row, kind, variant, replicate, access, **_):
+    factor = [0.4, 1.0, 1.6][replicate]
+    rate = row["throughput_bps"]
+    if kind.startswith(("ratio", "equivalence", "value")):
+        return rate * factor if variant == "vegas" else rate
+    # the others see order only: turn it round in one replicate
+    return 300.0 - rate if replicate == 0 else rate
+
+
+def test_the_reason_counts_the_runs(world):
+    def noisy(variant, replicate, **_):
+        return {"throughput_bps": 120.0 if variant == "vegas" and replicate else 100.0}
+
+    row = judge(world, ratio({"at_least": 1.1}), noisy)
+    assert row.runs_passing == "2 of 3" and "passes in 2 of 3 runs" in row.reason
+    few = judge(world, sides("ratio", **at_least(1.3, 1.0)), throughputs(vegas=120.0))
+    assert "The direction rests on 3 runs only." in few.reason
+
+
+# -- matching of points ---------------------------------------------------------------------------
+
+
+def test_a_list_on_one_side_narrows_both(world):
+    test = ratio({"at_least": 2.0}, reduce="minimum")
+    test["left"] = quantity(variant="vegas", access=["slow", "mid"])
+    row = judge(world, test, throughputs(vegas=[200.0, 200.0, 1.0]))
+    assert row.verdict == REPRODUCED and "over 2 points" in row.reason
+
+
+def test_points_are_matched_within_a_replicate(world):
+    """Vegas is always 10 % above, though replicates differ by far more: no spread at all."""
+
+    def rates(variant, replicate, **_):
+        return {"throughput_bps": 10.0**replicate * (1.1 if variant == "vegas" else 1.0)}
+
+    row = judge(world, ratio({"at_least": 1.05}), rates)
+    assert row.verdict == REPRODUCED
+    assert row.high - row.low < 1e-9
+
+
+def test_zero_over_zero_is_equal_and_a_number_over_zero_infinite(world):
+    test = ratio({"at_least": 0.9, "at_most": 1.1})
+    assert judge(world, test, throughputs(vegas=0.0, reno=0.0)).observed == 1
+    assert judge(world, test, throughputs(vegas=1.0, reno=0.0)).observed == math.inf
+
+
+def test_a_trend_of_two_points_is_whole_and_of_three_almost_in_order_is_not(world):
+    falls = over("trend") | {"expect": {"at_most": -1.0}}
+    two = falls | {"of": quantity(access=["slow", "fast"])}
+    row = judge(world, two, throughputs(*[[2.0, 3.0, 1.0]] * 3))
+    assert (row.verdict, row.runs_passing) == (REPRODUCED, "3 of 3")
+    assert judge(world, falls, throughputs(*[[2.0, 3.0, 1.0]] * 3)).verdict != REPRODUCED
+
+
+def test_a_crossover_may_be_from_the_left_side(world):
+    left = {**KINDS["crossover"][0], "before": "left"}
+    assert judge(world, left, throughputs(reno=[90.0, 110.0, 110.0])).verdict == REPRODUCED
+
+
+@pytest.mark.parametrize(("worst", "correlation"), [(False, 5 / 6), (True, 1 / 2)])
+def test_the_mean_over_curves_is_not_the_worst(world, worst, correlation):
+    test, _, uneven, _ = KINDS["trend"]
+    assert judge(world, {**test, "worst": worst}, uneven).observed == pytest.approx(correlation)
+
+
+@pytest.mark.parametrize(
+    ("kind", "relation", "row"),
+    [
+        ("trend", {}, throughputs(*[[100.0, 100.4, 100.8]] * 3)),
+        ("share", {"relation": "above"}, throughputs(vegas=100.4)),
+        ("share", {"relation": "below"}, throughputs(vegas=99.6)),
+    ],
+)
+def test_tied_values_have_no_order(world, kind, relation, row):
+    test = {**KINDS[kind][0], **relation}
+    for tie in (0.0, 0.003):
+        assert judge(world, {**test, "tie": tie}, row).verdict == REPRODUCED
+    assert judge(world, {**test, "tie": 0.005}, row).verdict == NOT_REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("starts", "first"), [((0.0, 1.0), 200.0), ((1.0, 0.0), 50.0), ((0.0, 0.0), 200.0)]
+)
+def test_flows_are_taken_in_the_order_of_their_starts(world, starts, first):
+    """A shuffled order of starts is noticed; at one time the order of the list counts."""
+    rates = {"tcp1": 200.0, "tcp2": 50.0}
+    experiments = study_document()["experiments"]
+    for flow, start_s in zip(experiments[0]["flows"], starts, strict=True):
+        flow["start_s"] = start_s
+    test = value_of({**quantity(), "flows": {"start_order": 1}}, {"at_least": 100.0})
+    study = world.claim(test, experiments=experiments)
+    row = world.judge(study, flows=lambda flow, **_: {"throughput_bps": rates[flow]})
+    assert row.observed == first
+    assert row.verdict == (REPRODUCED if first > 100 else NOT_REPRODUCED)
+
+
+@given(st.floats(0.01, 0.99), st.integers(0, 5), st.floats(0.1, 1e3))
+def test_a_line_crosses_where_it_is_zero(fraction, whole, slope):
+    x = np.arange(8.0)
+    zero = whole + fraction
+    assert crossing(x, slope * (zero - x)) == pytest.approx(zero)
+
+
+@pytest.mark.parametrize(
+    ("difference", "crosses_at"),
+    [
+        ([1, 1, 1], math.nan),
+        ([-1, -1, 1], math.nan),  # the wrong side is ahead first
+        ([1, 0, -1], 1.0),
+        ([0, 1, -1], 1.5),
+        ([1, 0, 1, -1], 2.5),  # touching is not crossing
+        ([1, -1, 1, -1], 0.5),  # the first crossing counts
+    ],
+)
+def test_two_curves_cross_where_their_difference_turns_negative(difference, crosses_at):
+    place = crossing(range(len(difference)), difference)
+    assert place == pytest.approx(crosses_at, nan_ok=True)
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def test_a_share_is_worded_as_a_number_of_points(world):
+    test = ShareTest.model_validate(sides("share", relation="above", expect={"at_least": 1.0}))
+    words = wording(world.study(), test)
+    assert words.value(0.75, 4) == "3 of 4 points"
+    assert words.value(0.7, 4) == "70 % of the points", "a mean over replicates"
+    assert words.condition(test.expect) == "all points"
+    assert words.condition(test.expect, 4) == "4 of 4"
+    assert words.condition(Condition(at_least=0.5), 4) == "at least 50 % of the points"
+
+
+def test_a_value_has_the_unit_that_people_read(world):
+    words = wording(world.study(), ValueTest.model_validate(value_of(RENO, {"at_least": 7e5})))
+    assert words.value(19641049.01) == "19.64 Mbit/s"
+    assert words.condition(Condition(at_least=7e5, at_most=8e5)) == "0.7 to 0.8 Mbit/s"
+    published = PublishedRun(published=7e5, factor=1.5)
+    said = "the published 0.7 Mbit/s within the spread of our runs"
+    assert words.condition(published).startswith(said)
+    losses = ValueTest.model_validate(value_of(quantity("loss_rate"), {"at_most": 0.1}))
+    assert wording(world.study(), losses).value(0.015) == "1.5 %"
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [(0.0, "0"), (1.0, "1"), (-0.95, "−0.95"), (1964.13, "1,964"), (1e-7, "1.000e−07"),
+     (12345678.0, "12,345,678"), (math.inf, "infinite")],
+)  # fmt: skip
+def test_figures_have_four_digits_and_no_exponent(number, shown):
+    assert figure(number) == shown
+    assert Wording("Any").value(math.nan) == "undefined"
+
+
+def test_a_trend_needs_numbers_on_its_axis(world):
+    trend, *_ = KINDS["trend"]
+    with pytest.raises(InputError, match="level 'cubic' of factor 'variant' has no value"):
+        check_quantities(world.claim({**trend, "over": "variant"}))
+    with pytest.raises(InputError, match="over: 'colour' is unknown; there are "):
+        check_quantities(world.claim({**trend, "over": "colour"}))
+    check_quantities(world.claim(trend))
