@@ -121,16 +121,6 @@ def test_replicates_are_compared_up_to_the_earliest_end(world, differ_at_s, dist
     assert len(set(Coverage(study, results, "ns3").fingerprints([wanted]))) == distinct
 
 
-def test_results_without_digests_are_compared_by_their_totals(world):
-    """Until the next release."""
-    study = world.study()
-    world.results(study, flows=lambda replicate, **_: {"packets_sent": 500 + replicate % 2})
-    collect_study(study, world.folder)
-    results = Results.load(world.folder, study.id)
-    runs = Coverage(study, results, "ns3").fingerprints([Quantity.model_validate(WANTED[0])])
-    assert len(runs) == 3 and len(set(runs)) == 2
-
-
 # -- loading --------------------------------------------------------------------------------------
 
 

@@ -109,10 +109,6 @@ class Results:
             )
         return values.sort_values(SUBJECT, ignore_index=True)
 
-    def has_feature(self, metric: str) -> bool:
-        """Return whether a metric was computed when these results were collected."""
-        return any(metric == name for name, _ in self._by_feature)
-
     @cached_property
     def _by_feature(self) -> dict[tuple[str, str], pd.DataFrame]:
         table = read_parquet(self.features_path, columns=list(FEATURE_COLUMNS)).to_pandas()

@@ -58,10 +58,6 @@ class SampledResults(Results):
         places = self.series.groupby(RUN, observed=True, sort=False).indices
         return cast("dict[tuple[str, str], npt.NDArray[np.intp]]", places)
 
-    def has_feature(self, metric: str) -> bool:
-        """Return True: every feature is computed when needed."""
-        return True
-
     def values(self, metric: str, window_s: Window, subjects: pd.DataFrame) -> pd.DataFrame:
         """Compute a metric; see `Results.values`."""
         values = _computed(self, metric, window_s, subjects)

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
-from replication.compare.agreement import TABLES as AGREEMENT_TABLES
 from replication.design.config import Tier, load_study_of, study_files
 from replication.design.design import design_study, write_scenarios
 from replication.design.input_hashes import code
@@ -42,10 +41,9 @@ from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.model import Document
 from replication.study.position import read_model
-from replication.study.setup import Setup
 from replication.study.table import Row, read_parquet, read_rows, write_parquet
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
-from replication.verdicts.verdict_table import COUNT_COLUMNS, COUNTS, SCHEMA
+from replication.verdicts.verdict_table import COUNTS
 from replication.verdicts.verdict_table import NAME as VERDICTS
 
 REGIONS = "regions.parquet"
@@ -174,15 +172,12 @@ def _is_restored(folder: Path, made_from: str) -> bool:
 def restore(released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
     shutil.copytree(released, folder, ignore=_NOT_RESTORED)
-    _add_columns(folder)
     provenance = files.read_json(folder / PROVENANCE)
     verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
     for path in sorted((released / "design").glob("*.parquet")):
-        # Until the next release designs have no set-up: all runs are of the defaults.
-        defaults: Row = {"setup": Setup.DEFAULTS.value}
         study = path.stem
-        design: list[Row] = [defaults | row for row in read_parquet(path).to_pylist()]
+        design: list[Row] = read_parquet(path).to_pylist()
         tables.write_table(folder / "design" / f"{study}.csv", design, tables.DESIGN_COLUMNS)
         _write_scenarios(released, study, design, provenance, folder)
         own = folder / "evaluation" / study
@@ -192,31 +187,6 @@ def restore(released: Path, folder: Path) -> None:
     if (released / REGIONS).is_file():
         for row in read_parquet(released / REGIONS).to_pylist():
             files.write_text(folder / row["file"], row["document"])
-
-
-def _add_columns(folder: Path) -> None:
-    """Until the next release: add the columns that the present release lacks.
-
-    Its numbers have no factors, and its pages take what is printed from the published tables.
-    """
-    added: dict[str, Any] = {"setup": str(Setup.DEFAULTS), "printed": "", "factor": 1.0}
-    columns = {
-        "cells.csv": tables.CELL_COLUMNS,
-        "claims.csv": tables.CLAIM_COLUMNS,
-        COUNTS: COUNT_COLUMNS,
-        **AGREEMENT_TABLES,
-    }
-    for name, wanted in columns.items():
-        if (folder / name).is_file():
-            rows = read_rows(folder / name, [column for column in wanted if column not in added])
-            new = {column: added[column] for column in wanted if column in added}
-            tables.write_table(folder / name, (new | row for row in rows), wanted)
-    verdicts = read_parquet(folder / VERDICTS)
-    for place, column in enumerate(SCHEMA.names):
-        if column not in verdicts.column_names:
-            cells = pa.array([added[column]] * len(verdicts), SCHEMA.field(column).type)
-            verdicts = verdicts.add_column(place, column, cells)
-    write_parquet(verdicts, folder / VERDICTS)
 
 
 def _write_scenarios(

@@ -34,8 +34,6 @@ class ReasonCode(StrEnum):
     TOO_FEW_RUNS = "too few runs"
 
 
-#: Until the next release, whose files have the former word.
-FORMER_REASON_CODES = {"no congestion": ReasonCode.ALTERNATIVES_CANNOT_DIFFER}
 #: Verdicts that an engine's runs decide; the others depend on the paper or the tier.
 DECIDED = (Verdict.REPRODUCED, Verdict.DIRECTION_ONLY, Verdict.NOT_REPRODUCED)
 

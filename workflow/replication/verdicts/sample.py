@@ -24,7 +24,7 @@ from replication.metrics.metric import chosen_flows, quantity
 from replication.metrics.metric_model import COUNTS, metric_label
 from replication.metrics.results import Results
 from replication.metrics.same_run import run_digests
-from replication.metrics.sampled import RUN, SERIES_DIGEST
+from replication.metrics.sampled import RUN
 from replication.metrics.statistic import two_outcomes, wilson_interval
 from replication.study.claim_model import Quantity, Where
 from replication.study.scenario import Scenario
@@ -38,8 +38,6 @@ from replication.verdicts.wording import amount, levels_in_words, window_in_word
 MOST_LEFT_OUT = 0.2
 #: A sentence names so many points and counts the others.
 _NAMED = 2
-#: Totals that are the same in equal runs.
-_COUNTED = ("point", "flow", "packets_sent", "packets_dropped", "retransmissions", "timeouts")
 #: Why a metric may have no value.
 UNDEFINED = {COMPLETION: " (a transfer is not complete)"}
 
@@ -204,12 +202,7 @@ class Coverage:
     @_once_per_points
     def _compared(self, wanted: Quantity) -> dict[int, list[tuple[object, ...]]]:
         runs = self.ran(wanted)
-        if self.results.has_feature(SERIES_DIGEST):
-            table = run_digests(self.results, runs)
-        else:
-            # Until the next release: the present one was collected without digests.
-            table = runs.merge(self.results.flows, on=RUN).sort_values(["point", "flow"])
-            table = table[["replicate", *_COUNTED]]
+        table = run_digests(self.results, runs)
         flows: dict[int, list[tuple[object, ...]]] = {}
         for replicate, *flow in table.itertuples(index=False, name=None):
             flows.setdefault(replicate, []).append(tuple(flow))

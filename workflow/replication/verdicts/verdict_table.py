@@ -29,7 +29,7 @@ from replication.study.errors import InputError
 from replication.study.files import REMEDY
 from replication.study.setup import Setup
 from replication.study.study import Study
-from replication.study.verdict import FORMER_REASON_CODES, Verdict
+from replication.study.verdict import Verdict
 from replication.verdicts.published_run import CENTRAL
 
 
@@ -211,9 +211,6 @@ def read_table(folder: Path, kind: str = "") -> pa.Table:
     for column, known in (("verdict", Verdict), ("setup", Setup)):
         if unknown := set(table[column].to_pylist()) - set(known):
             raise InputError(f"{path}: {column} {min(unknown)!r} is unknown; {REMEDY}")
-    codes = [FORMER_REASON_CODES.get(code, code) for code in table["reason_code"].to_pylist()]
-    column = table.column_names.index("reason_code")
-    table = table.set_column(column, SCHEMA.field("reason_code"), pa.array(codes, pa.string()))
     return table.filter(pc.equal(table[KIND], kind)).select(list(COLUMNS[kind])) if kind else table
 
 

@@ -54,25 +54,7 @@ _SCENARIOS = ".scenarios.json"
 def region_results(data: Path) -> list[dict[str, Any]]:
     """Return the results of all regions in the folder of results, by region and engine."""
     paths = sorted((data / "regions").glob("*/*.json"))
-    return [_read(path) for path in paths if not path.name.endswith((_SCENARIOS, JUDGED))]
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Read a result; until the next release, those in the release get what they lack."""
-    found: dict[str, Any] = read_json(path)
-    found.setdefault("measure", {"noun": "compared quantity", "factor": 1.0, "unit": ""})
-    found.setdefault("laws_at_paper", [])
-    for one in (found, *found["panels"]):
-        one.setdefault("cannot_differ", 0.0)
-    for panel in found["panels"]:
-        panel.setdefault("alike", [])
-        if panel["paper"]:
-            panel["paper"].setdefault("cannot_differ", False)
-    for point in found["points"]:
-        point.setdefault("cannot_differ", False)
-    for checked in found["validation"]:
-        checked.setdefault("state_predicted", None)
-    return found
+    return [read_json(path) for path in paths if not path.name.endswith((_SCENARIOS, JUDGED))]
 
 
 def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
@@ -92,7 +74,7 @@ def is_current(root: Path, data: Path, document: Mapping[str, Any]) -> bool:
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
     """Write regions.csv to `data` from the results of regions."""
     rows = []
-    for found in map(_read, paths):
+    for found in map(read_json, paths):
         axes = [axis["id"] for axis in (*found["axes"], *found["level_axes"])]
         counts = {"axes": "; ".join(axes), "points": len(found["points"])}
         row = found | counts | {"cpu_minutes": round(found["cpu_s"] / 60, 2)}
