@@ -74,6 +74,7 @@ def judged_number(kind, verdict, relative_deviation):
         relative_deviation=relative_deviation,
         compatible=None,
         accepted_margin=math.nan,
+        reason_code="",
     )
 
 

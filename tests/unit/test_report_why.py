@@ -167,7 +167,7 @@ def test_two_explanations_stand_side_by_side_with_what_each_contradicts(project)
     found, words = section(project, others=[other])
     assert "A second explanation: Rates in bytes (best guess)" in words
     assert "Its description is 6.0 bits longer." in words
-    last = found.find("th", string="Against the text").parent.find_all("td")
+    last = found.find("th", string="Against text or data").parent.find_all("td")
     assert [cell.get_text() for cell in last] == [
         "possible slip: Table I has 9 <b>packets</b>.",
         "possible slip: It prints Mbps.",
