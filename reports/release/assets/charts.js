@@ -14,6 +14,7 @@
   }
 
   const PANEL_MARGIN = 90; // Axis labels and padding around a panel, in pixels.
+  const WIDEST = 832; // Panels one below the other are no wider, like a single one.
 
   // A hidden chart has no width, so it gets that of the element that hides it.
   function widthOf(plot) {
@@ -22,26 +23,33 @@
     return element.clientWidth;
   }
 
-  function wraps(spec) {
-    return Array.isArray(spec.concat) && spec.columns > 1;
+  // The key of the panels of a chart, if it has several.
+  function panelsOf(spec) {
+    return ["concat", "vconcat"].find((key) => Array.isArray(spec[key]));
   }
 
-  // A single panel takes the whole width. Panels are placed in as many columns as fit, or shrunk to
-  // one column.
+  // The chart with its panels in so many columns, as wide as fits.
+  function inColumns(spec, columns, width) {
+    const wide = Math.max(160, Math.min(width / columns, WIDEST) - PANEL_MARGIN);
+    const widened = (panel) => (typeof panel.width === "number" ? { ...panel, width: wide } : panel);
+    const key = panelsOf(spec);
+    return { ...spec, ...(key === "concat" && { columns }), [key]: spec[key].map(widened) };
+  }
+
+  // A single panel takes the whole width. Panels are placed in as many columns as fit, and widened
+  // to fill them.
   function fit(spec, plot) {
     const width = widthOf(plot);
     const encoding = spec.encoding ?? {};
-    const keys = ["facet", "hconcat", "vconcat", "concat", "repeat"];
-    if (wraps(spec)) {
+    const keys = ["facet", "hconcat", "repeat"];
+    if (Array.isArray(spec.concat)) {
       const needed = Math.max(...spec.concat.map((panel) => panel.width ?? 0)) + PANEL_MARGIN;
-      return { ...spec, columns: Math.max(1, Math.floor(width / needed)) };
+      const panels = spec.concat.length;
+      const most = Math.max(1, Math.min(panels, Math.floor(width / needed)));
+      // Full rows: four panels stand two and two rather than three and one.
+      return inColumns(spec, Math.ceil(panels / Math.ceil(panels / most)), width);
     }
-    if (Array.isArray(spec.vconcat)) {
-      const most = Math.max(220, width - PANEL_MARGIN);
-      const shrink = (panel) =>
-        typeof panel.width === "number" ? { ...panel, width: Math.min(panel.width, most) } : panel;
-      return { ...spec, vconcat: spec.vconcat.map(shrink) };
-    }
+    if (Array.isArray(spec.vconcat)) return inColumns(spec, 1, width);
     if (keys.some((key) => key in spec) || "row" in encoding || "column" in encoding) return spec;
     if (typeof spec.width !== "number") return spec;
     plot.classList.add("single");
@@ -98,24 +106,38 @@
     logLevel: 1, // Errors only: a table of which nothing was run has no extent to warn of.
   };
 
-  // Legends get fewer columns if the page is narrow.
+  // A legend is no wider than the plot below it: it gets fewer columns, and lines for long labels.
+  const CHARACTER = 6; // Pixels of a label's character, and of a symbol with its padding.
+  const SYMBOL = 34;
   function narrowLegends(spec, width) {
-    if (width > 480) return spec;
+    const room = Math.round(0.6 * width);
+    const longest = (domain) => Math.max(0, ...domain.map((entry) => String(entry).length));
+    const narrowed = (legend, domain) => {
+      const column = SYMBOL + CHARACTER * longest(domain);
+      if (column * (legend.columns ?? 1) <= room) return legend;
+      const columns = Math.max(1, Math.min(legend.columns ?? 1, Math.floor(room / column)));
+      const lines = `(.{1,${Math.floor((room - SYMBOL) / CHARACTER)}})`;
+      const wrapped = `split(trim(replace(datum.label, /${lines}( |$)|${lines.replace("1,", "")}/g, '$1$3\\n')), '\\n')`;
+      return { ...legend, columns, labelLimit: room, ...(column > room && { labelExpr: wrapped }) };
+    };
     return JSON.parse(JSON.stringify(spec), (key, value) =>
-      key === "labelLimit" ? Math.min(value, 110)
-        : key === "legend" && value?.columns > 2 ? { ...value, columns: 2 } : value,
+      value?.legend && Array.isArray(value.scale?.domain)
+        ? { ...value, legend: narrowed(value.legend, value.scale.domain) }
+        : value,
     );
   }
 
   function narrowPanels(spec, pixels) {
+    const key = panelsOf(spec);
     const narrower = (panel) => ({ ...panel, width: Math.max(160, panel.width - pixels) });
-    return { ...spec, vconcat: spec.vconcat.map(narrower) };
+    return { ...spec, [key]: spec[key].map(narrower) };
   }
 
-  // Labels make panels wider than their nominal width. If they overflow, use fewer columns, or shrink
-  // a single column once more.
+  // Labels make panels wider than their nominal width. If they overflow, shrink the panels once, then
+  // use fewer columns.
   async function show(plot, spec) {
     spec = narrowLegends(spec, widthOf(plot));
+    const panels = panelsOf(spec);
     for (let shrunk = false; ; ) {
       plot.replaceChildren();
       const { view } = await vegaEmbed(plot, spec, SETTINGS);
@@ -124,11 +146,10 @@
       view.addEventListener("click", (_, item) => follow(item?.datum));
       const overflow = plot.scrollWidth - plot.clientWidth;
       if (overflow <= 0) return;
-      if (wraps(spec)) spec = { ...spec, columns: spec.columns - 1 };
-      else if (Array.isArray(spec.vconcat) && !shrunk) {
-        spec = narrowPanels(spec, overflow);
-        shrunk = true;
-      } else return;
+      if (panels && !shrunk) spec = narrowPanels(spec, Math.ceil(overflow / (spec.columns ?? 1)));
+      else if (spec.columns > 1) spec = inColumns(spec, spec.columns - 1, widthOf(plot));
+      else return;
+      shrunk = !shrunk;
     }
   }
 
@@ -159,7 +180,9 @@
     const rows = Object.values(datasets).flat();
     const names = [...new Set(rows.flatMap(Object.keys))];
     const field = (value) => {
-      const text = String(value ?? "");
+      // Spreadsheets compute a text that begins with one of these signs.
+      const isFormula = typeof value === "string" && /^[=+@-]/.test(value) && isNaN(value);
+      const text = `${isFormula ? "'" : ""}${value ?? ""}`.replaceAll("−", "-");
       return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     const lines = rows.map((row) => names.map((name) => field(row[name])));
