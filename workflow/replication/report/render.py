@@ -78,10 +78,12 @@ def worker_pool(most: int) -> Executor:
 def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) -> None:
     """Write the pages and what they link into an empty `folder`, by the processes of `pool`."""
     changed = changes_page(source.root, source.studies.values())
+    # A thread copies the source for the processes, so nothing may be cached in it from now on.
+    papers = source.papers
     pages = pool.submit(_write_pages, source, folder, changed)
     write_study = partial(_write_study, source, notebooks, folder)
     written = pool.map(write_study, source.studies.values())
-    findings = [one for one in written if one["study"].id in source.papers]
+    findings = [one for one in written if one["study"].id in papers]
     pool.submit(_write_index, source, folder, findings, changed["total"]).result()
     pages.result()
     if source.downloads == _COPIED:
