@@ -160,6 +160,7 @@ def region(claim_holds_to):
         "panel": [],
         "quantity": [[claim_holds_to / x for x in buffers]] * 8,
         "probability": [[float(x < claim_holds_to) for x in buffers]] * 8,
+        "alike": [],
         "paper": None,
         "runs": 7,
     }
