@@ -22,7 +22,7 @@ _COLUMNS = ["study", "kind", "table", "row", "column", "row_label", "column_labe
 _COLUMNS += ["display_unit", "printed", *_VALUES, "accepted_low", "accepted_high"]
 _COLUMNS += ["n", "relative_deviation", "verdict"]
 _WIDTH = 380
-#: The width of a panel that stands beside others, and the characters of its longest label.
+#: The width of a panel beside others, and the most characters of its labels.
 _SMALL_WIDTH, _SHORT_LABEL = 220, 12
 #: Height of a row, without its further lines of text.
 _ROW, _LINE = 20, 14
@@ -46,8 +46,8 @@ def table_figures(cells: pd.DataFrame, tables: Sequence[Table]) -> Iterator[Figu
     """Yield one figure for each metric and unit of printed tables.
 
     There is a panel for each table, or, if many tables have the same rows, for each row, so that
-    what the tables compare stands together. Each number has its preset tolerance as a grey bar, and
-    the values of the columns `explained` and `floor` as ticks.
+    the values that the tables compare are in one panel. Each number has its preset tolerance as a
+    grey bar, and the values of the columns `explained` and `floor` as ticks.
     """
     by_id = {table.id: table for table in tables}
     frame = cells[cells["table"].isin(by_id) & cells["reproduced_mean"].notna()]

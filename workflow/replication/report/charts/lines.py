@@ -13,7 +13,7 @@ from replication.report.charts.data import Display
 from replication.report.charts.figure import Drawing
 
 _COLUMNS = ["series", "x", "mean", "low", "high", "n"]
-#: Height of a plot that stands alone.
+#: Height of a single plot.
 HEIGHT = 260
 #: Characters in a line of a name at a line's end, most such names, and pixels of a line of text.
 _NAME_LINE, _MOST_NAMES, _LINE_HEIGHT = 13, 6, 13
@@ -42,9 +42,9 @@ def lines_panel(
 
     `frame` has series, x, mean, low, high and n, `published` has series, x, value, printed and
     source. `order` lists the series. One of several panels has their common `legend_width` and
-    `scale`, and no titles of axes, which `draw.panels_of` gives to all. A plot that stands alone
-    has the names of its lines where they end, if these fit, and published values of several series
-    are then lines as well.
+    `scale`, and no titles of axes, which `draw.panels_of` gives to all. A single plot has the
+    names of its lines where they end, if these fit, and published values of several series are then
+    lines as well.
     """
     scale = scale or y_scale(frame, published, x)
     ends = [] if legend_width else line_ends(frame, order, published, x)
@@ -113,7 +113,7 @@ def y_scale(frame: pd.DataFrame, published: pd.DataFrame, x: alt.X) -> alt.Scale
 def line_ends(
     frame: pd.DataFrame, order: Sequence[str], published: pd.DataFrame, x: alt.X
 ) -> list[_End]:
-    """Return where lines end in a plot that stands alone, from top to bottom.
+    """Return where lines end in a single plot, from top to bottom.
 
     There are none if their names do not fit, or if a measured line ends before the others.
     """

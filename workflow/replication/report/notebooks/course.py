@@ -19,9 +19,9 @@ from replication.study.files import digest_of, read_text, write_text
 SYLLABUS, SECTION = "## The course", "## For lecturers"
 LECTURER = "lecturer.html"
 _WITHOUT_CHECK = "*No check: discuss your answer.*"
-#: A solution in the prose of a lecture.
 #: A link to a notebook, which has no page in the course.
 _LINKED = re.compile(r"\[(`\w+`)\]\(\w+\.ipynb\)")
+#: A solution in the prose of a lecture.
 _FOLDED = re.compile(r"<details><summary>Solution</summary>.*?</details>\s*", re.DOTALL)
 
 
