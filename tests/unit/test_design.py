@@ -54,7 +54,8 @@ def test_each_tier_runs_the_papers_matrix_or_a_part_of_it_on_ns3(name):
     assert len({run.scenario_id for run in runs}) == len(runs)
     known = {(run.experiment, run.point) for run in runs}
     assert {(run.experiment, run.point) for run in quick} <= known
-    assert all(run.cost_s <= 2 * QUICK.cost_limit_s for run in quick)
+    # The window of a published number may need more than the tier's limit.
+    assert all(run.cost_s <= 1.5 for run in quick)
     again = design_study(study, QUICK, ["ns3"])
     assert [run.scenario_id for run in again] == [run.scenario_id for run in quick]
     assert list(repeat_warnings(quick)) == []
@@ -127,6 +128,12 @@ def test_a_point_is_run_once_if_nothing_in_it_is_random():
     assert replicates(study_document()) == {("ns3", 1), ("ns2", 5)}  # ns-2 draws its clocks
     five = {("ns3", 5), ("ns2", 5)}
     assert replicates(study_document(), once=False) == replicates(varying()) == five
+
+
+@pytest.mark.parametrize("tier", [path.stem for path in (ROOT / "configs/tiers").glob("*.yaml")])
+def test_each_tier_runs_a_point_five_times_at_least(tier):
+    """Fewer runs that differ by chance give no verdict."""
+    assert min(step.count for step in load_tier(ROOT, tier).replicates) >= 5
 
 
 def test_a_costly_point_is_run_once_if_an_experiment_says_so():

@@ -49,9 +49,9 @@ class Extent(Document):
     every_engine: bool = False
     """Whether studies with `primary_only` run on all engines, too."""
     textbook: Literal["none", "primary", "all"] | list[Identifier] = "none"
-    """Where studies with two set-ups run the textbook set-up too: on their `primary` engine (on the
-    first one if that is not run), on `all` engines, or, as a list, those studies on all engines.
-    `replicates_at_least` does not apply to it."""
+    """Where studies with two set-ups run the textbook set-up too: on `all` engines, on their
+    `primary` engine (on the first one if that is not run), or, as a list, those studies on their
+    primary engine. `replicates_at_least` does not apply to it."""
 
     @model_validator(mode="after")
     def _last_is_open(self) -> Self:

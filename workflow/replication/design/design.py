@@ -205,10 +205,10 @@ def engines_by_setup(study: Study, tier: Extent, engines: list[str]) -> dict[Set
     found = {Setup.DEFAULTS: engines}
     if Setup.TEXTBOOK not in study.setups or tier.textbook == "none" or not engines:
         return found
-    if tier.textbook == "primary":
-        found[Setup.TEXTBOOK] = primary
-    elif tier.textbook == "all" or study.id in tier.textbook:
+    if tier.textbook == "all":
         found[Setup.TEXTBOOK] = engines
+    elif tier.textbook == "primary" or study.id in tier.textbook:
+        found[Setup.TEXTBOOK] = primary
     return found
 
 
