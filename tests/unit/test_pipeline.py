@@ -49,6 +49,11 @@ def test_a_change_of_code_changes_the_keys_of_what_it_decides(copied, path, keys
     assert {name for name in names if getattr(before, name) != getattr(after, name)} == keys
 
 
+def test_notebooks_of_the_report_run_live_if_the_tier_says_so():
+    assert Pipeline.load(ROOT, SETTINGS | {"tier": "paper"}).live_program
+    assert not Pipeline.load(ROOT, SETTINGS).live_program
+
+
 def test_batches_are_named_by_the_code_that_decides_their_tables(copied):
     before = set(Pipeline.load(ROOT, SETTINGS).batches)
     assert before <= set(Pipeline.load(ROOT, {"tier": "quick"}).batches)

@@ -76,6 +76,8 @@ class Tier(Extent):
     """Title in the plan and the report."""
     batch_cost_s: PositiveSeconds
     """CPU time of a job of several scenarios; doubled until a plan has at most 400 jobs."""
+    live_experiments: bool = True
+    """Whether the report's notebooks run their live experiments. JupyterLab always does."""
 
     @model_validator(mode="after")
     def _decides(self) -> Self:

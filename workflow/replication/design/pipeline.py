@@ -223,9 +223,10 @@ class Pipeline(Start):
 
     @property
     def runs_live(self) -> bool:
-        """Whether notebooks can run the engine ns3 themselves, in the same version."""
+        """Whether notebooks run live experiments: the tier has them, on the pinned ns-3."""
         is_pinned = self.config.ns3_version == NS3_VERSION
-        return "ns3" in self.engines and self.config.runtime == "native" and is_pinned
+        is_possible = "ns3" in self.engines and self.config.runtime == "native" and is_pinned
+        return is_possible and load_tier(self.root, self.config.tier).live_experiments
 
     @property
     def live_program(self) -> list[Path]:
