@@ -8,7 +8,7 @@ VARIED = f"{PATHS.regions}/{{variation}}/{{study}}"
 
 wildcard_constraints:
     region="[a-z0-9][a-z0-9_.-]*",
-    variation="|".join(rule_inputs.variations()),
+    variation="[a-z_]+",
 
 
 # Every region of the chosen studies on each available engine, and the studies that are judged under a named variation.

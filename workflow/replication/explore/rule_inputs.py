@@ -41,10 +41,3 @@ def variation_engine(root: Path, variation: str) -> str:
     from replication.explore.variation_model import load_variation
 
     return load_variation(root, variation).engine
-
-
-def variations() -> tuple[str, ...]:
-    """Return the named variations."""
-    from replication.explore.variation_model import VARIATIONS
-
-    return VARIATIONS
