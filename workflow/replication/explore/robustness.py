@@ -70,7 +70,7 @@ ROBUST, CONDITIONAL, FRAGILE, TOO_FEW = "robust", "conditional", "fragile", "too
 
 
 @dataclass(frozen=True)
-class PointRow:
+class DesignRow:
     """A design point: a row of points.csv."""
 
     study: str
@@ -96,7 +96,7 @@ class ValueRange(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CellRow:
+class CellRange:
     """The range of our value for a published number: a row of cells.csv."""
 
     study: str
@@ -113,7 +113,7 @@ class CellRow:
 
 
 @dataclass(frozen=True)
-class ClaimRow:
+class ClaimRobustness:
     """The robustness of a claim: a row of claims.csv."""
 
     study: str
@@ -140,7 +140,7 @@ class ClaimRow:
 
 
 @dataclass(frozen=True)
-class EffectRow:
+class Effect:
     """A claim's verdict without and with a single change: a row of effects.csv."""
 
     study: str
@@ -154,10 +154,10 @@ class EffectRow:
 
 #: Tables of a study's folder.
 TABLES = {
-    "points": tuple(get_type_hints(PointRow)),
-    "cells": tuple(get_type_hints(CellRow)),
-    "claims": tuple(get_type_hints(ClaimRow)),
-    "effects": tuple(get_type_hints(EffectRow)),
+    "points": tuple(get_type_hints(DesignRow)),
+    "cells": tuple(get_type_hints(CellRange)),
+    "claims": tuple(get_type_hints(ClaimRobustness)),
+    "effects": tuple(get_type_hints(Effect)),
 }
 
 
@@ -176,10 +176,10 @@ class DesignPoint:
     runs: Sequence[Run] = ()
     refusal: str = ""
 
-    def row(self, study: str, engine: str) -> PointRow:
+    def row(self, study: str, engine: str) -> DesignRow:
         """Return its row of points.csv."""
         refusals = [run.refusal for run in self.runs if run.refusal]
-        return PointRow(
+        return DesignRow(
             study=study,
             point=self.id,
             kind=self.kind,
@@ -213,7 +213,7 @@ def _write(folder: Path, table: str, rows: Iterable[object]) -> None:
     write_table(folder / f"{table}.csv", map(vars, rows), TABLES[table])
 
 
-def _cells(root: Path, study: Study, results: Results) -> Iterator[CellRow]:
+def _cells(root: Path, study: Study, results: Results) -> Iterator[CellRange]:
     """Yield the range of our value for each published number over the points.
 
     Points where one run cannot test it do not count, as with a number of one published run.
@@ -228,7 +228,7 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[CellRow]:
         for number, mean in zip(means.index.tolist(), means, strict=True):
             if not (cell.cell.tolerance.factor or untestable(coverage, cell, 1, number)):
                 values.append(float(mean))
-        yield CellRow(
+        yield CellRange(
             study.id,
             cell.table,
             cell.row,
@@ -352,8 +352,8 @@ def measure_study(
     engine = str(points["engine"].iloc[0])
     judged = read_claims(data) if (data / NAME).is_file() else []
     in_tier = {row.claim: str(row.verdict) for row in rows_on(judged, {name: engine})}
-    claims: list[ClaimRow] = []
-    effects: list[EffectRow] = []
+    claims: list[ClaimRobustness] = []
+    effects: list[Effect] = []
     at_points = read_parquet(folder / VERDICTS).to_pandas()
     for claim, judged_at in at_points.groupby("claim", sort=False):
         key = name, str(claim), engine
@@ -363,13 +363,15 @@ def measure_study(
         (default,) = table.loc[table["kind"] == DEFAULT, "verdict"]
         for point in table[table["kind"] == ONE_AT_A_TIME].to_dict("records"):
             value = json.dumps(point["values"][point["changed"]])
-            effects.append(EffectRow(*key, point["changed"], value, default, point["verdict"]))
+            effects.append(Effect(*key, point["changed"], value, default, point["verdict"]))
     _write(folder, "claims", claims)
     _write(folder, "effects", effects)
     write_json(folder / INPUT_HASHES, sources(root, name, chosen_engine(engine, ns3_version)))
 
 
-def claim_row(study: str, claim: str, engine: str, table: pd.DataFrame, tier: str) -> ClaimRow:
+def claim_row(
+    study: str, claim: str, engine: str, table: pd.DataFrame, tier: str
+) -> ClaimRobustness:
     """Return a claim's row from a table of its verdicts by design point, and that in the tier."""
     (default,) = table.loc[table["kind"] == DEFAULT, "verdict"]
     default = default or str(Verdict.NOT_TESTABLE)
@@ -385,7 +387,7 @@ def claim_row(study: str, claim: str, engine: str, table: pd.DataFrame, tier: st
     for key, values in zip(flipped["changed"], flipped["values"], strict=True):
         value = values[key]
         changes.append(f"{key} = {value if isinstance(value, str) else json.dumps(value)}")
-    return ClaimRow(
+    return ClaimRobustness(
         study=study,
         claim=claim,
         engine=engine,
