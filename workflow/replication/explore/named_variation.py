@@ -136,9 +136,9 @@ def check_variations(root: Path, studies: list[str]) -> list[str]:
 
 def varied_results(root: Path, data: Path, variation: str) -> list[VariedResult]:
     """Return the current result of each study, in the order of their names."""
-    named, current = load_variation(root, variation), []
+    current = []
     for path in sorted((data / "regions" / variation).glob(f"*{JUDGED}")):
-        result = VariedResult.read(path)
+        named, result = load_variation(root, variation), VariedResult.read(path)
         if result.study in named.studies and result.engine == named.engine:
             now = partial(sources, root, variation, result.study)
             if is_same(data, result.input_hashes, now):
