@@ -167,6 +167,11 @@ def test_title_and_introduction_are_computed(two, one):
     assert "the experiments of 1 paper from its text, on ns-2." in text_of(one, "index")
 
 
+def test_the_first_page_links_no_course_where_there_are_no_lectures(two):
+    assert not two.page("method").select("#lectures")
+    assert not two.page("index").select("a[href*='lectures']")
+
+
 def test_two_studies_of_one_surname_stay_two(two):
     for page in ("index", "quill_shares", "method", "engines"):
         menu = [a.get_text() for a in two.page(page).select("header nav a")]

@@ -78,13 +78,16 @@ def worker_pool(most: int) -> Executor:
 def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) -> None:
     """Write the pages and what they link into an empty `folder`, by the processes of `pool`."""
     changed = changes_page(source.root, source.studies.values())
+    lectures = _lectures(source)
     # A thread copies the source for the processes, so nothing may be cached in it from now on.
     papers = source.papers
-    pages = pool.submit(_write_pages, source, folder, changed)
+    pages = pool.submit(_write_pages, source, folder, changed, lectures)
     write_study = partial(_write_study, source, notebooks, folder)
     written = pool.map(write_study, source.studies.values())
     findings = [one for one in written if one["study"].id in papers]
-    pool.submit(_write_index, source, folder, findings, changed["total"]).result()
+    has_lectures = bool(lectures)
+    index = pool.submit(_write_index, source, folder, findings, changed["total"], has_lectures)
+    index.result()
     pages.result()
     if source.downloads == _COPIED:
         _copy_data(source, folder / _COPIED)
@@ -107,7 +110,11 @@ def _write(
 
 
 def _write_index(
-    source: Source, folder: Path, findings: Sequence[dict[str, Any]], changed: int
+    source: Source,
+    folder: Path,
+    findings: Sequence[dict[str, Any]],
+    changed: int,
+    has_lectures: bool,
 ) -> None:
     _write(
         environment(source),
@@ -118,14 +125,19 @@ def _write_index(
         without_runs=sum(one["said"].without_runs for one in findings),
         overview=overview.overview(source),
         changed=changed,
+        has_lectures=has_lectures,
     )
 
 
-def _write_pages(source: Source, folder: Path, changed: Mapping[str, Any]) -> None:
+def _write_pages(
+    source: Source,
+    folder: Path,
+    changed: Mapping[str, Any],
+    lectures: Sequence[tuple[str, str]],
+) -> None:
     """Write the pages on all studies, those on engines and regions if there are results."""
     write, studies = partial(_write, environment(source), folder), source.studies.values()
     write("changes", changed=changed)
-    names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
     parameters = [(study, assumptions.parameter_tables(study)) for study in studies]
     write(
         "method",
@@ -136,7 +148,7 @@ def _write_pages(source: Source, folder: Path, changed: Mapping[str, Any]) -> No
         parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
         downloads=_downloads(source),
         refuted=evidence.refuted_explanations(source),
-        lectures=[] if source.downloads == _COPIED else _linked(names),
+        lectures=lectures,
         glossary=list(csv.reader((PACKAGE / "glossary.csv").read_text("utf-8").splitlines())),
     )
     if source.engines:
@@ -214,6 +226,13 @@ def _write_notebooks(
             to_html(path, folder / page, ran(source.provenance)["whose"])
             shown.append((name.replace("_", " "), page))
     return shown
+
+
+def _lectures(source: Source) -> list[tuple[str, str]]:
+    """Return the pages of all lectures, which a release alone has."""
+    if source.downloads == _COPIED:
+        return []
+    return _linked(path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb")))
 
 
 def _linked(lectures: Iterable[str]) -> list[tuple[str, str]]:
