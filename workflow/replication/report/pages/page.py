@@ -6,6 +6,7 @@ file system may not fetch JSON.
 """
 
 import datetime
+import itertools
 import json
 import re
 from collections import Counter
@@ -29,7 +30,7 @@ from replication.report.pages.causes import Causes
 from replication.report.pages.formulas import with_formulas
 from replication.report.pages.source import Source
 from replication.study.files import digest_of, write_text
-from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
+from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Bibliography, Study
 from replication.verdicts.verdict_table import WHAT
 from replication.verdicts.wording import lower
 
@@ -64,14 +65,11 @@ class _Dense(jinja2.ext.Extension):
 
 
 def short_titles(studies: Mapping[str, Study]) -> dict[str, str]:
-    """Return the family names of each paper's authors, "et al." for more than two.
+    """Return the short citation of each study.
 
-    Papers of the same names have their year, and their study's id where that does not suffice.
+    Studies of the same citation have their year, and their id where that does not suffice.
     """
-    titles = {}
-    for name, study in studies.items():
-        names = [author.split()[-1] for author in study.bibliography.authors]
-        titles[name] = " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
+    titles = {name: _short_title(study.bibliography) for name, study in studies.items()}
     years = {name: study.bibliography.year for name, study in studies.items()}
     for more in (years, {name: f"({name})" for name in studies}):
         counts = Counter(titles.values())
@@ -79,6 +77,25 @@ def short_titles(studies: Mapping[str, Study]) -> dict[str, str]:
             if counts[title] > 1 and more[name]:
                 titles[name] = f"{title} {more[name]}"
     return titles
+
+
+def _short_title(paper: Bibliography) -> str:
+    """Return how to cite a paper: as it says, or by its authors, "et al." for more than two."""
+    if paper.short:
+        return paper.short
+    names = [_family_name(author) for author in paper.authors]
+    return " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
+
+
+def _family_name(author: str) -> str:
+    """Return the family name of "Given Family", "Given van Family" or "Family, Given"."""
+    family, comma, _ = author.partition(",")
+    if comma:
+        return family
+    *given, name = author.split()
+    # Particles, such as "van der", belong to the family name.
+    particles = list(itertools.takewhile(str.islower, reversed(given)))
+    return " ".join([*reversed(particles), name])
 
 
 def environment(source: Source) -> jinja2.Environment:
