@@ -204,10 +204,12 @@ def _measured(study: Study, claim: Claim, row: ClaimRow) -> str:
     if value is None or row.verdict == Verdict.NOT_TESTABLE:
         return ""
     if len(tests := claim.tests()) > 1:
+        if row.margin == "the part":
+            holds = row.verdict == Verdict.REPRODUCED
+            return f"its one part {'holds' if holds else 'does not hold'}"
         # "1 of 2 parts is reproduced", without those that cannot fail.
         counted = row.reasons[0].partition(" parts")[0]
-        parts = "part" if counted.endswith(" of 1") else "parts"
-        return f"{counted} {parts} {'holds' if counted.startswith('1 ') else 'hold'}"
+        return f"{counted} parts {'holds' if counted.startswith('1 ') else 'hold'}"
     return f"measured {wording(study, tests[0]).value(value)}"
 
 
