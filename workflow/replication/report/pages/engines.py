@@ -1,6 +1,6 @@
 """The page on engines: what ran, whether engines agree, and where and why they differ."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -37,6 +37,7 @@ def engines_page(source: Source) -> dict[str, Any]:
         "flows": list(_flow_differences(measured)),
         "outdated": [old.engine for old in outdated(source.root, measured)],
         "known": known,
+        "differences": _on_engines(known.values(), source.engines),
         "outcomes": (HOLDS, NAMED, DEVIATES, REFUSED),
         "downloads": [name for name in TABLES if (source.data / name).is_file()],
     }
@@ -64,14 +65,30 @@ def _flow_differences(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 
 def differences_of(root: Path, results: Results) -> list[EngineDifference]:
-    """Return the known differences that concern any run of a study on an engine they name."""
+    """Return the known differences that concern any run of a study on an engine they name.
+
+    Each names only the engines that ran.
+    """
     ran = results.design[results.design["supported"]][["engine", "scenario"]].drop_duplicates()
     runs = [(row.engine, results.scenarios[str(row.scenario)]) for row in ran.itertuples()]
-    return [
-        one
-        for one in load_differences(root).differences
-        if any(engine in one.engines and one.concerns.holds(run) for engine, run in runs)
+    concerning = [
+        difference
+        for difference in load_differences(root).differences
+        if any(e in difference.engines and difference.concerns.holds(run) for e, run in runs)
     ]
+    return _on_engines(concerning, {engine for engine, _ in runs})
+
+
+def _on_engines(
+    differences: Iterable[EngineDifference], engines: Container[str]
+) -> list[EngineDifference]:
+    """Return what each difference says of these engines; not those that say nothing of them."""
+    shown = []
+    for difference in differences:
+        texts = {name: text for name, text in difference.engines.items() if name in engines}
+        if texts:
+            shown.append(difference.model_copy(update={"engines": texts}))
+    return shown
 
 
 def _engine(source: Source, name: str) -> dict[str, Any]:
