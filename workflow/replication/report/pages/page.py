@@ -11,10 +11,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import jinja2.ext
@@ -35,26 +36,41 @@ from replication.verdicts.verdict_table import WHAT
 from replication.verdicts.wording import lower
 
 
-def ran(provenance: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Ran:
+    """What provenance.json says was run.
+
+    `warnings` are of engines whose packages differ from the locked ones, `again` has the arguments
+    of make that repeat the run, and `whose` is the footer of every page.
+    """
+
+    tier: str
+    quick: bool
+    written: str
+    provenance: dict[str, Any]
+    warnings: list[str]
+    again: str
+    whose: str
+
+
+def ran(provenance: dict[str, Any]) -> Ran:
     """Return what provenance.json says was run."""
     tier, engines = provenance["tier"], provenance["engines"]
     moment = datetime.datetime.fromisoformat(provenance["written"])
     written = f"{moment:%Y-%m-%d %H:%M %Z}"
-    versions = [f"{name} {one['version'].partition('+')[0]}" for name, one in engines.items()]
+    versions = [f"{name} {engine['version'].partition('+')[0]}" for name, engine in engines.items()]
+    warnings = [package_warning(engine.get("package")) for engine in engines.values()]
     studies = provenance["config"].get("studies", "all")
     chosen = "" if studies == "all" else f" STUDIES={','.join(studies)}"
-    return {
-        "tier": tier["id"],
-        "quick": "quick" in (tier["id"], tier["levels"]),
-        "written": written,
-        "provenance": provenance,
-        # Engines whose packages differ from the locked ones.
-        "warnings": [w for one in engines.values() if (w := package_warning(one.get("package")))],
-        # Arguments of make that repeat the run.
-        "again": f"TIER={tier['id']} ENGINES={','.join(engines)}{chosen}",
-        # For the footer of every page.
-        "whose": f"Results of {written}: tier {tier['id']}; engines {', '.join(versions)}.",
-    }
+    return Ran(
+        tier=tier["id"],
+        quick="quick" in (tier["id"], tier["levels"]),
+        written=written,
+        provenance=provenance,
+        warnings=[warning for warning in warnings if warning],
+        again=f"TIER={tier['id']} ENGINES={','.join(engines)}{chosen}",
+        whose=f"Results of {written}: tier {tier['id']}; engines {', '.join(versions)}.",
+    )
 
 
 class _Dense(jinja2.ext.Extension):
@@ -150,14 +166,23 @@ _STUDY_DOWNLOADS = {
 }
 
 
-def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
-    """Return name, file and meaning of a study's downloads that exist in `data`."""
-    found = ((Path(name.format(study)), meaning) for name, meaning in _STUDY_DOWNLOADS.items())
-    return [
-        (path.with_suffix(".parquet").as_posix(), data / path, meaning)
-        for path, meaning in found
-        if (data / path).is_file()
-    ]
+class Download(NamedTuple):
+    """A file that a reader can download: its name in the report, where it is, and its meaning."""
+
+    name: str
+    path: Path
+    meaning: str
+
+
+def study_downloads(data: Path, study: str) -> list[Download]:
+    """Return a study's downloads that exist in `data`."""
+    downloads = []
+    for pattern, meaning in _STUDY_DOWNLOADS.items():
+        path = Path(pattern.format(study))
+        if (data / path).is_file():
+            name = path.with_suffix(".parquet").as_posix()
+            downloads.append(Download(name, data / path, meaning))
+    return downloads
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
@@ -174,7 +199,7 @@ def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
 def _by_column(records: Sequence[Mapping[str, Any]]) -> Any:
     """Return records as columns with each text stored once, which is at most half as large."""
     names = records[0] if records else {}
-    return {name: _column([one[name] for one in records]) for name in names} or records
+    return {name: _column([record[name] for record in records]) for name in names} or records
 
 
 def _column(values: list[Any]) -> Any:
