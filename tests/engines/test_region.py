@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from replication.design.config import load_study
 from replication.explore.machine import Machine
-from replication.explore.modern_kernel import run_modern
+from replication.explore.named_variation import judge_variation
 from replication.explore.regions.exploration import Exploration, Sampler
 from replication.explore.regions.region_model import Region, Spending, load_region, load_settings
 from replication.explore.regions.region_result import run_region
 from replication.explore.regions.space import Space
+from replication.explore.variation_model import MODERN_KERNEL
 from replication.simulate.runtime import Launch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def test_reno_fills_its_link_from_about_one_product_on(machine):
     crossing = axis.at(shares[np.argmax(mean >= 0)])
     # The sum over the sawtooth: 3/4 (1 + b)^2 / (1 + b + b^2) is 0.985 at b = 0.66 and 1 at b = 1.
     assert 0.4 < crossing < 1.8 and mean[0] < 0 < mean[-1]
-    assert surface.shares()["undecided"] < 0.4 and len(found.validation) > 3
+    assert surface.shares().undecided < 0.4 and len(found.validation) > 3
 
 
 def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tmp_path):
@@ -74,7 +75,10 @@ def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tm
 def test_a_study_is_judged_on_the_kernel(linux_program, tmp_path):
     store = str(tmp_path / "store")
     machine = Machine.open(ROOT, Launch("native", "linux", str(linux_program), store=store))
-    paths = [run_modern(ROOT, "nishitha", "quick", tmp_path / name, machine) for name in "ab"]
+    paths = [
+        judge_variation(ROOT, MODERN_KERNEL, "nishitha", "quick", tmp_path / name, machine)
+        for name in "ab"
+    ]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     document = json.loads(paths[0].read_text())
     # The kernel lacks Tahoe but has Vegas, whose queue is the shortest wherever packets queue.

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from replication.design.config import load_sensitivity, load_study
 from replication.explore.broken_claims import broken_claims
+from replication.explore.explained import HELD_OUT, REPEATED, SEEN, Part
 from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, result_of
-from replication.explore.finding import HELD_OUT, REPEATED, SEEN, impossible, parts_of
+from replication.explore.finding import impossible, parts_of
 from replication.explore.score import Choice, Family, FamilyScore
 from replication.explore.search import Search
 from replication.explore.trial import (
@@ -38,7 +39,8 @@ ORIGIN = {"added": {"date": "2026-11-22", "results": "after"}, "suggested_by": "
 
 
 def cause(name, bits=12.0, plausibility="tool default"):
-    return {"cause": name, "title": f"{name}'s title", "bits": bits, "plausibility": plausibility}
+    title = f"{name}'s title"
+    return SimpleNamespace(cause=name, title=title, bits=bits, plausibility=plausibility)
 
 
 PAYS = [cause("a"), cause("b", 3.0)]
@@ -47,8 +49,7 @@ NOT_PAID = [*PAYS, cause("c", 1.9)]
 
 def share(before=2, after=3, error_before=0.2, error_after=0.1, cells=10):
     """Return matches and errors of a part."""
-    errors = {"error_before": error_before, "error_after": error_after}
-    return {"cells": cells, "before": before, "after": after, **errors}
+    return Part(cells, before, after, error_before, error_after)
 
 
 def contradicted(by):
@@ -56,9 +57,9 @@ def contradicted(by):
 
 
 def judged(**changes):
-    """Return a judgement that meets every condition, except for the changes."""
-    found = {"score": "cells", "gain_bits": 30.0, "null_p": 0.05, "causes": PAYS, "contradicts": []}
-    return found | {"held_out": share()} | changes
+    """Return the result of what meets every condition, except for the changes."""
+    finding = {"gain_bits": 30.0, "null_p": 0.05, "causes": PAYS, "contradicts": []}
+    return result_of(SimpleNamespace(**finding | {"held_out": share()} | changes), "cells")
 
 
 @pytest.mark.parametrize(
@@ -76,14 +77,14 @@ def judged(**changes):
     ],
 )
 def test_what_fails_one_condition_is_a_best_guess_that_names_it(change, said):
-    result, (reason,) = result_of(judged(**change))
+    result, (reason,) = judged(**change)
     assert result == BEST_GUESS and said in reason
 
 
 def test_what_meets_every_condition_is_an_explanation():
-    assert result_of(judged()) == (EXPLANATION, [])
+    assert judged() == (EXPLANATION, [])
     # Held-out matches may stay, and a cause is worth exactly two bits.
-    assert result_of(judged(held_out=share(3, 3), causes=[cause("a", 2.0)]))[0] == EXPLANATION
+    assert judged(held_out=share(3, 3), causes=[cause("a", 2.0)])[0] == EXPLANATION
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_what_meets_every_condition_is_an_explanation():
     ],
 )
 def test_what_gains_nothing_or_fails_two_conditions_is_nothing(change):
-    result, reasons = result_of(judged(**change))
+    result, reasons = judged(**change)
     assert result == NONE_FOUND and reasons
 
 
@@ -219,9 +220,10 @@ def test_a_claim_of_the_printed_numbers_that_runs_fail_is_broken_where_they_diff
         return frame.assign(value=frame["value"] * factor)
 
     assert broken_claims(study, cells, study.claims, printed) == []
-    rows = {row["claim"]: row for row in broken_claims(study, cells, study.claims, measured)}
-    assert "HighSpeed is good" in rows["c04"]["quote"] and "10000" in rows["c04"]["at"]
-    assert (rows["c04"]["measured"], rows["c04"]["published"]) == ("0.8665 times", "1.333 times")
+    rows = broken_claims(study, cells, study.claims, measured)
+    (c04,) = (row for row in rows if row.claim == "c04")
+    assert "HighSpeed is good" in c04.quote and "10000" in c04.at
+    assert (c04.measured, c04.published) == ("0.8665 times", "1.333 times")
 
 
 # --- the search, where a table says what each configuration takes ---

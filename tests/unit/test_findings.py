@@ -1,10 +1,10 @@
 """Findings: each holds on the release, with numbers from the results, and no other appears."""
 
-import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import yaml
+from replication.explore.machine import write_json
 from replication.metrics.results import Results
 from replication.report.charts.figure import Figure
 from replication.report.pages.conclusions import conclusions
@@ -17,6 +17,7 @@ from replication.study.setup import Setup
 from replication.verdicts.evaluate import evaluate_study
 
 from tests.unit.conftest import RELEASED_STUDIES, ROOT
+from tests.unit.region_example import BUFFER, PANEL, RESULT
 from tests.unit.report_project import RATES, example, soup
 
 
@@ -142,39 +143,30 @@ def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(pr
             "1 statement needs runs that these results lack."
         )
         assert told.get_text() == words
-    write_text(project.data / "regions/any/ns3.json", json.dumps(region(claim_holds_to=1.0)))
+    write_region(project, claim_holds_to=1.0)
     found = said(project, FIRST, unmapped)
     (one,) = found.shown[1].statements
     assert (one.text, one.is_region, one.runs) == ("Up to 1.0 BDP.", True, 7)
     deep = unmapped | {"facts": {"n": border | {"gives": "beyond"}}}
     assert texts(said(project, FIRST, deep))[1] == "Up to 45 BDP."
     # Without a border the finding is not concluded.
-    write_text(project.data / "regions/any/ns3.json", json.dumps(region(claim_holds_to=20.0)))
+    write_region(project, claim_holds_to=20.0)
     assert said(project, FIRST, unmapped).unsupported == 1
 
 
-def region(claim_holds_to):
-    """Return a result of which the claim holds below a buffer, at every delay."""
+def write_region(project, claim_holds_to):
+    """Write a result of which the claim holds below a buffer, at every delay."""
     buffers = [0.1 * 100 ** ((cell + 0.5) / 8) for cell in range(8)]
-    panel = {
-        "panel": [],
-        "quantity": [[claim_holds_to / x for x in buffers]] * 8,
-        "probability": [[float(x < claim_holds_to) for x in buffers]] * 8,
-        "alike": [],
-        "paper": None,
-        "runs": 7,
-    }
-    buffer = {"id": "b", "title": "Buffer", "unit": "BDP", "low": 0.1, "high": 10, "log": True}
-    buffer["paper"] = 450.0
-    delay = {"id": "d", "title": "Delay", "unit": "s", "low": 0, "high": 0.4, "log": False}
-    return {
-        "region": "any",
-        "engine": "ns3",
-        "axes": [buffer, delay],
-        "panels": [panel],
-        "points": [],
-        "validation": [],
-    }
+    panel = replace(
+        PANEL,
+        panel=[],
+        quantity=[[claim_holds_to / x for x in buffers]] * 8,
+        probability=[[float(x < claim_holds_to) for x in buffers]] * 8,
+        runs=7,
+    )
+    axes = replace(BUFFER, paper=450.0), RESULT.axes[1]
+    result = replace(RESULT, region="any", axes=axes, panels=[panel])
+    write_json(project.data / "regions/any/ns3.json", asdict(result))
 
 
 @pytest.mark.parametrize(

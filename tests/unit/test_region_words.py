@@ -1,32 +1,40 @@
 """Borders as numbers: stretches of a row, their words, and the distance of the paper's point."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 from replication.explore.regions.border import State, row_at, told_rows
+from replication.explore.regions.region_rows import AxisRow, LawAtPaper, Measure
 from replication.report.pages.region_words import away, border_sentences, scale_words
 
 CELLS = 4
-BUFFER = {"id": "b", "title": "Buffer", "unit": "BDP", "low": 0.1, "high": 1000, "log": True}
-DELAY = {"id": "d", "title": "Delay", "unit": "s", "low": 0.0, "high": 0.4, "log": False}
+BUFFER = AxisRow("b", "Buffer", "BDP", low=0.1, high=1000, log=True, paper=None)
+DELAY = AxisRow("d", "Delay", "s", low=0.0, high=0.4, log=False, paper=None)
 #: Holds between 1 and 10 BDP: below ten times as much, above a third; the last cell is undecided.
 HELD = {"quantity": [10.0, 1.0, 0.3, 0.7], "probability": [0.0, 1.0, 0.0, 0.5]}
 
 
 def found(rows, paper=(1.0, 0.1), alike=(), **changes):
     """Return a result whose rows, from the lowest y, are these."""
-    panel = {name: [row[name] for row in rows] for name in ("quantity", "probability")}
-    panel |= {"panel": [], "ties": False, "alike": alike}
-    x, y = ({**axis, "paper": own} for axis, own in zip((BUFFER, DELAY), paper, strict=True))
-    measure = {"noun": "ratio", "factor": 1.0, "unit": ""}
-    return {"axes": [x, y], "panels": [panel], "measure": measure, "laws_at_paper": []} | changes
+    panel = SimpleNamespace(
+        quantity=[row["quantity"] for row in rows],
+        probability=[row["probability"] for row in rows],
+        alike=alike,
+        ties=False,
+    )
+    axes = replace(BUFFER, paper=paper[0]), replace(DELAY, paper=paper[1])
+    result = {"axes": axes, "panels": [panel], "measure": Measure("ratio"), "laws_at_paper": []}
+    return SimpleNamespace(**result | changes)
 
 
-def sentences(document):
-    return border_sentences(document, document["panels"][0])
+def sentences(result):
+    return border_sentences(result, result.panels[0])
 
 
 def test_a_row_is_told_from_edge_to_edge_with_the_size_of_what_fails():
-    document = found([HELD] * CELLS)
-    row = row_at(document, document["panels"][0], 0.4)
+    result = found([HELD] * CELLS)
+    row = row_at(result, result.panels[0], 0.4)
     assert [one.state for one in row.stretches] == ["fails", "holds", "fails", "undecided"]
     assert [(one.low, one.high) for one in row.stretches] == [
         (None, 1.0),
@@ -36,7 +44,7 @@ def test_a_row_is_told_from_edge_to_edge_with_the_size_of_what_fails():
     ]
     assert (row.number("from"), row.number("to")) == (1.0, 10.0)
     assert (row.number("first"), row.number("last")) == (10.0, 0.7)
-    assert sentences(document) == [
+    assert sentences(result) == [
         "Every delay: it fails below 1 BDP (ratio 10), it holds from 1 to 10 BDP and it fails from "
         "10 to 100 BDP (ratio 0.3); the rest is undecided."
     ]
@@ -56,17 +64,13 @@ def test_where_borders_move_with_y_the_papers_row_comes_first_then_both_ends():
         "Delay 350 ms: it fails at every buffer (ratio 2 to 5).",
     ]
     # Without a value of the paper inside, the middle is told.
-    rows = told_rows(*_with_panel(found([everywhere, HELD, nowhere, nowhere], paper=(1.0, 9.0))))
-    assert rows[0].y == pytest.approx(0.25)
-
-
-def _with_panel(document):
-    return document, document["panels"][0]
+    result = found([everywhere, HELD, nowhere, nowhere], paper=(1.0, 9.0))
+    assert told_rows(result, result.panels[0])[0].y == pytest.approx(0.25)
 
 
 def test_a_size_is_shown_in_the_unit_of_its_value():
     row = {"quantity": [8.4e5, 9.4e5, 9.9e5, 9.9e5], "probability": [0.0, 0.0, 1.0, 1.0]}
-    measure = {"noun": "value", "factor": 1e-6, "unit": "Mbit/s"}
+    measure = Measure("value", factor=1e-6, unit="Mbit/s")
     assert sentences(found([row] * CELLS, measure=measure)) == [
         "Every delay: it fails below 10 BDP (value 0.84 to 0.94 Mbit/s) and it holds above 10 BDP."
     ]
@@ -85,10 +89,10 @@ def test_what_is_undecided_is_said_to_be(probability, words):
 
 
 def test_cells_in_which_alternatives_cannot_differ_are_told_apart():
-    document = found([HELD] * CELLS, alike=[[1, 0, 0, 0]] * CELLS)
-    row = row_at(document, document["panels"][0], 0.1)
+    result = found([HELD] * CELLS, alike=[[1, 0, 0, 0]] * CELLS)
+    row = row_at(result, result.panels[0], 0.1)
     assert row.stretches[0].state == State.CANNOT_DIFFER
-    assert sentences(document)[0].startswith(
+    assert sentences(result)[0].startswith(
         "Every delay: the alternatives cannot differ below 1 BDP, it holds from 1 to 10 BDP"
     )
 
@@ -117,7 +121,7 @@ def test_the_distance_of_the_papers_point_is_computed(paper, words):
 
 
 def test_a_law_is_told_at_a_point_outside():
-    law = [{"title": "the law of Ware", "share": 0.4996}]
+    law = [LawAtPaper("the law of Ware", share=0.4996)]
     told = away(found([HELD] * CELLS, paper=(5e4, 0.1), laws_at_paper=law))
     assert told.endswith("50 times less). There the law of Ware gives 0.5 of the link.")
 

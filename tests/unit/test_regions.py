@@ -22,6 +22,7 @@ from replication.explore.regions.region_model import (
     region_runs,
 )
 from replication.explore.regions.region_result import check_region
+from replication.explore.regions.region_rows import Shares
 from replication.explore.regions.space import Point, Space, contour, laws_at_paper
 from replication.explore.regions.surface import CELLS, GRID, REACH, Bounds
 from replication.study.claim_model import EquivalenceTest, Quantity, ShareTest, TrendTest
@@ -85,7 +86,7 @@ def cliff(x, y):
 
 
 def covered(found):
-    return np.mean([one["covered"] for one in found.validation])
+    return np.mean([checked.covered for checked in found.validation])
 
 
 def test_a_smooth_surface_is_recovered_within_its_band():
@@ -93,8 +94,9 @@ def test_a_smooth_surface_is_recovered_within_its_band():
     for seed in range(4):
         found = explored(slope, noise=0.05, seed=seed)
         (surface,) = found.surfaces.values()
-        holds, fails, undecided, alike = surface.shares().values()
-        assert undecided < 0.2 and holds + fails + undecided == pytest.approx(1) and alike == 0
+        shares = surface.shares()
+        assert shares.undecided < 0.2 and shares.cannot_differ == 0
+        assert shares.holds + shares.fails + shares.undecided == pytest.approx(1)
         known, truth = surface.probability(), truths(slope)
         assert (truth[known > 0.95] > 0).mean() > 0.98 and (truth[known < 0.05] < 0).mean() > 0.98
         # The true contour: x = 0.3 + 0.4 y.
@@ -133,7 +135,7 @@ def test_a_cliff_beside_a_noisy_plateau_is_recovered_and_the_plateau_stays_undec
 def test_a_region_without_a_contour_has_none(truth, noise, bounds, side):
     found = explored(truth, noise, bounds, budget_s=100.0)
     (surface,) = found.surfaces.values()
-    assert surface.shares()[side] == 1
+    assert getattr(surface.shares(), side) == 1
     mean, _ = surface.predict(GRID)
     steps = [float(x) for x, _ in GRID[:CELLS]]
     ends = [end for end in bounds.ends() if math.isfinite(end)]
@@ -156,27 +158,24 @@ def test_where_alternatives_cannot_differ_a_claim_neither_holds_nor_fails(bounds
         lambda x, y: 0.0 if x < 0.5 else 0.6, bounds=bounds, alike=lambda x, y: x < 0.5
     )
     shares = found.shares()
-    assert shares["cannot_differ"] == pytest.approx(0.5, abs=0.1)
-    assert shares["holds"] + shares["fails"] == pytest.approx(0.5, abs=0.1)
-    assert shares["undecided"] >= shares["cannot_differ"]
-    assert sum(shares[name] for name in ("holds", "fails", "undecided")) == pytest.approx(1)
-    checked = [one["state_predicted"] for one in found.validation]
-    assert np.mean(checked) > 0.8 and {one["cannot_differ"] for one in found.validation} == {
-        True,
-        False,
-    }
+    assert shares.cannot_differ == pytest.approx(0.5, abs=0.1)
+    assert shares.holds + shares.fails == pytest.approx(0.5, abs=0.1)
+    assert shares.undecided >= shares.cannot_differ
+    assert shares.holds + shares.fails + shares.undecided == pytest.approx(1)
+    assert np.mean([checked.state_predicted for checked in found.validation]) > 0.8
+    assert {checked.cannot_differ for checked in found.validation} == {True, False}
 
 
 def test_nothing_more_is_run_where_alternatives_cannot_differ():
     found = explored(lambda x, y: 0.0, alike=lambda x, y: True)
     assert len(found.results) == 2 * TIER["first_points"]
-    assert found.shares() == {"holds": 0, "fails": 0, "undecided": 1, "cannot_differ": 1}
+    assert found.shares() == Shares(holds=0, fails=0, undecided=1, cannot_differ=1)
 
 
 def test_a_budget_that_ends_leaves_more_undecided_and_panels_out():
     short, long = (explored(slope, 0.2, budget_s=budget_s) for budget_s in (60.0, 300.0))
     assert short.sampler.costs.spent_s <= 62 and long.sampler.costs.spent_s <= 302
-    assert long.shares()["undecided"] < short.shares()["undecided"]
+    assert long.shares().undecided < short.shares().undecided
     found = explored(slope, budget_s=20.0, panels=(("a",), ("b",)))
     assert list(found.surfaces) == [("a",)] and {point.panel for point, _ in found.results} == {
         ("a",)
@@ -267,7 +266,7 @@ def test_the_law_of_bbr_is_read_at_the_papers_own_point():
     region = load_region(ROOT, "kapadia_bbr_beside_reno")
     (law,) = laws_at_paper(Space(region, study, "linux"))
     # 1/2 + 1/(2 x 1589) + 4/69.9 of the link, less 1.04 s of probing in 10 s.
-    assert law["share"] == pytest.approx((0.5 + 1 / (2 * 1588.7) + 4 / 69.905) * 0.8961, rel=1e-3)
+    assert law.share == pytest.approx((0.5 + 1 / (2 * 1588.7) + 4 / 69.905) * 0.8961, rel=1e-3)
 
 
 def test_a_path_is_that_of_the_first_tcp_flow_at_a_point():

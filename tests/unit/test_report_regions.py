@@ -1,7 +1,7 @@
 """The page of regions: surfaces in words and pictures, and studies on a modern kernel."""
 
-import json
 import shutil
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -10,17 +10,19 @@ import yaml
 from bs4 import BeautifulSoup
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
-from replication.explore import modern_kernel
-from replication.explore.modern_model import load_modern
-from replication.explore.regions.region_result import REGION_COLUMNS, merge_regions, sources
+from replication.explore import named_variation
+from replication.explore.machine import write_json
+from replication.explore.regions.region_result import merge_regions, region_results, sources
+from replication.explore.regions.region_rows import REGION_COLUMNS, PaperPoint
+from replication.explore.variation_model import MODERN_KERNEL, load_variation
 from replication.report.pages import regions
 from replication.report.pages.page import environment
 from replication.report.pages.source import Source
 from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.table import read_rows
 
 from tests.unit.conftest import ROOT
+from tests.unit.region_example import BUFFER, PANEL, RESULT, point
 from tests.unit.report_project import EMPTY, example, soup
 
 CHANGED = {"date": "2026-11-25", "was": "60 s", "now": "90 s", "why": "it was <u>wide</u>"}
@@ -34,54 +36,10 @@ REGION = {
     ],
     **{"engines": ["ns3"], "cpu_budget_s": 90, "changed": [CHANGED]},
 }
-LAW = {"title": "A <b>law</b>", "source": "S", "condition": "Always", "segments": [[0, 0, 1, 1]]}
-PANEL = {
-    "panel": ["bbr"],
-    **{"holds": 0.5, "fails": 0.25, "undecided": 0.25, "cannot_differ": 0.0, "ties": False},
-    "alike": [],
-    "quantity": [[0.5, 2.0], [0.95, 8.0]],
-    "probability": [[0.01, 0.99], [0.4, 1.0]],
-    "contour": [[0.25, 0.25, 0.5, 1.0]],
-    "band": [[0.2, 0.2, 0.4, 1.0]],
-    "paper": {"at": [0.25, 0.25], "probability": 0.01, "cannot_differ": False},
-    "laws": [LAW],
-    "traits": [{"entry": "least_rto", "effect": "It times out early."}],
-    **{"starved": 1, "runs": 3},
-}
-BUFFER = {"id": "b", "title": "Buffer", "unit": "BDP"}
-AXES = [
-    BUFFER | {"low": 0.1, "high": 10, "log": True, "paper": 0.3},
-    {"id": "d", "title": "Delay", "unit": "s", "low": 0, "high": 0.4, "log": False, "paper": 0.1},
-]
-
-
-def point(x, y, note=""):
-    at = {"panel": ["bbr"], "x": x, "y": y, "quantity": 1.5, "note": note, "cannot_differ": False}
-    return at | {"scenarios": ["0123456789abcdef"]}
-
-
-def checked(x, y, covered):
-    found = {"holds": True, "probability": 0.9, "covered": covered, "deviations": 1.0}
-    found["state_predicted"] = covered
-    return {"panel": ["bbr"], "x": x, "y": y, "runs": [point(x, y)]} | found
 
 
 def result(**changes):
-    return {
-        **{"region": "m", "title": "It <i>holds</i>", "study": "synthetic", "claim": ""},
-        **{"quote": "Words <script>", "place": "p", "reading": "r", "reason": ""},
-        **{"asked": ["a: at least 1"], "engine": "ns3", "bounds": [1.0, None], "axes": AXES},
-        "level_axes": [{"id": "s", "title": "Sender", "levels": {"bbr": "BBR", "cubic": "CUBIC"}}],
-        **{"panels": [PANEL], "left_out": [["cubic"]]},
-        "points": [point(0.1, 0.0), point(10, 0.4), point(5, 0.3, "Starved: flow a")],
-        "validation": [checked(1, 0.2, True), checked(2, 0.2, False)],
-        "ties_everywhere": False,
-        **{"holds": 0.5, "fails": 0.25, "undecided": 0.25, "cannot_differ": 0.0},
-        "measure": {"noun": "ratio", "factor": 1.0, "unit": ""},
-        "laws_at_paper": [{"title": "the law of Ware", "share": 0.4996}],
-        **{"coverage_90": 0.5, "brier": 0.01, "validation_points": 2},
-        **{"cpu_s": 120.0, "budget_s": 200.0, "tier": "paper"},
-    } | changes
+    return replace(RESULT, **changes)
 
 
 WORDS = (
@@ -89,12 +47,13 @@ WORDS = (
     .get_template("region_words.html")
     .make_module(regions.WORDS | {"entries": {"least_rto": SimpleNamespace(title="Least RTO")}})
 )
-OUTSIDE = PANEL | {"paper": {"at": [3, -0.1], "probability": None, "cannot_differ": False}}
-ALIKE = PANEL | {
-    "alike": [[1, 0], [0, 0]],
-    "cannot_differ": 0.25,
-    "paper": {"at": [0.25, 0.25], "probability": 0.01, "cannot_differ": True},
-}
+OUTSIDE = replace(PANEL, paper=PaperPoint([3, -0.1], None, cannot_differ=False))
+ALIKE = replace(
+    PANEL,
+    alike=[[1, 0], [0, 0]],
+    cannot_differ=0.25,
+    paper=PaperPoint([0.25, 0.25], 0.01, cannot_differ=True),
+)
 TIES = result(ties_everywhere=True, holds=0.0, fails=1.0, undecided=0.0, panels=[])
 REST = [result(engine="ns2", holds=0.95), result(region="n", fails=0.99), TIES]
 NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
@@ -114,7 +73,7 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
             "0.01). 3 runs, 2.0 CPU minutes with validation. Beyond the budget: CUBIC.",
         ),
         (WORDS.summary_of(NOTHING), "On ns3 there is no result: no queue."),
-        (WORDS.summary_of(TIES | {"panels": [PANEL]}), "no difference anywhere: all runs tie."),
+        (WORDS.summary_of(replace(TIES, panels=[PANEL])), "no difference anywhere: all runs tie."),
         (WORDS.details(result(), PANEL), "In 1 of 3 runs a compared flow is starved"),
         (WORDS.details(result(), PANEL), "It times out early. Known difference: least RTO."),
         (
@@ -172,12 +131,13 @@ def test_a_picture_has_what_was_found_where_it_was_found():
     beyond = regions.picture(result(), OUTSIDE)
     assert beyond["paper"] == (600, 600) and beyond["beyond"]
     assert [label for _, label in shown["y_ticks"]] == ["0", "100", "200", "300", "400"]
-    ticks = regions.ticks(AXES[0])
+    ticks = regions.ticks(BUFFER)
     assert [label for _, label in ticks] == ["0.1", "0.3", "1", "3", "10"]
 
 
 def test_a_path_goes_on_from_where_it_is_whichever_way_a_segment_is_given():
-    panel = PANEL | {"contour": [[0, 0, 0.5, 0.5], [1, 0.5, 0.5, 0.5], [0, 1, 0, 0.5]]}
+    contour = [(0, 0, 0.5, 0.5), (1, 0.5, 0.5, 0.5), (0, 1, 0, 0.5)]
+    panel = replace(PANEL, contour=contour)
     assert regions.picture(result(), panel)["contour"] == "m0 600l300-300l300 0m-600-300l0 300"
 
 
@@ -203,8 +163,8 @@ def mapped(project):
     project.write("configs/engine_differences.yaml", (ROOT / DIFFERENCES).read_text())
     project.write("configs/regions/m.yaml", yaml.safe_dump(REGION))
     path = project.data / "regions/m/ns3.json"
-    own = {"input_hashes": sources(project.root, "m", "synthetic", ENGINES["ns3"])}
-    write_text(path, json.dumps(result() | own))
+    hashes = sources(project.root, "m", "synthetic", ENGINES["ns3"])
+    write_json(path, asdict(result(input_hashes=hashes)))
     merge_regions([path], project.data)
     return project
 
@@ -229,6 +189,14 @@ def test_the_pages_are_linked_read_without_scripts_and_escape_words(mapped):
     assert page.find("a", href=regions.RUNS) is not None
 
 
+def test_a_result_of_another_version_names_its_file_and_key(mapped):
+    document = asdict(result())
+    del document["panels"][0]["quantity"]
+    write_json(mapped.data / "regions/m/ns3.json", document)
+    with pytest.raises(InputError, match=r"ns3.json: panels.0.quantity: made by another version"):
+        region_results(mapped.data)
+
+
 @pytest.mark.parametrize(
     ("changes", "is_stale"),
     [({"cpu_budget_s": 9.0}, True), ({"title": "A title and a note", "changed": [CHANGED]}, False)],
@@ -251,9 +219,9 @@ MODERN = {
 }
 
 
-@pytest.mark.parametrize("name", load_modern(ROOT).studies)
+@pytest.mark.parametrize("name", load_variation(ROOT, MODERN_KERNEL).studies)
 def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
-    _, runs = modern_kernel.plan_modern(ROOT, name, "quick")
+    _, runs = named_variation.plan_variation(ROOT, MODERN_KERNEL, name, "quick")
     reasons = {run.refusal for run in runs}
     assert {""} <= reasons <= {"", "linux has no congestion control 'tahoe'"}
 
@@ -273,14 +241,14 @@ def test_a_wrong_substitution_is_named(tmp_path, change, named):
     document["studies"]["nishitha"] |= change
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     with pytest.raises(InputError, match=f"modern_kernel.yaml, line .*: nishitha: .*{named}"):
-        modern_kernel.plan_modern(tmp_path, "nishitha", "quick")
+        named_variation.plan_variation(tmp_path, MODERN_KERNEL, "nishitha", "quick")
 
 
 def test_a_study_of_this_kernel_is_not_judged_on_it_again(project):
     project.add(example(project.world, original_system={"engine": "linux", "description": "x"}))
     project.write("configs/modern_kernel.yaml", yaml.safe_dump(MODERN))
     with pytest.raises(InputError, match="synthetic already come from linux; remove it"):
-        modern_kernel.plan_modern(project.root, "synthetic", "quick")
+        named_variation.plan_variation(project.root, MODERN_KERNEL, "synthetic", "quick")
 
 
 @pytest.fixture
@@ -290,16 +258,22 @@ def modern(project):
     project.link_engines()
     project.write("configs/modern_kernel.yaml", yaml.safe_dump(MODERN))
     claims = [
-        {"claim": claim.id, "verdict": "not reproduced", "reason": f"Why <{claim.id}>"}
+        named_variation.VariedClaim(claim.id, "not reproduced", "", f"Why <{claim.id}>")
         for claim in load_study(project.root, "synthetic").claims
     ]
-    document = {
-        **{"study": "synthetic", "engine": "linux", "tier": "quick", "replicates": 1},
-        **{"reasons": ["Nothing <is> replaced."], "cpu_s": 60.0, "claims": claims},
-        "refusals": {"linux has no congestion control 'tahoe'": 2},
-        "input_hashes": modern_kernel.sources(project.root, "synthetic", ENGINES["linux"]),
-    }
-    write_text(project.data / "regions/modern_kernel/synthetic.claims.json", json.dumps(document))
+    engine = ENGINES["linux"]
+    result = named_variation.VariedResult(
+        study="synthetic",
+        engine=engine.name,
+        tier="quick",
+        reasons=["Nothing <is> replaced."],
+        refusals={"linux has no congestion control 'tahoe'": 2},
+        claims=claims,
+        cpu_s=60.0,
+        input_hashes=named_variation.sources(project.root, MODERN_KERNEL, "synthetic", engine),
+    )
+    path = project.data / "regions/modern_kernel/synthetic.claims.json"
+    write_json(path, asdict(result))
     merge_regions([], project.data)
     return project
 

@@ -5,7 +5,8 @@ import json
 import pytest
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
-from replication.explore.explanation import EXPLANATIONS, NAME, sources
+from replication.explore.explained import EXPLANATIONS
+from replication.explore.explanation import NAME, sources
 from replication.explore.robustness import TABLES
 from replication.report.pages import evidence
 from replication.report.pages.evidence import explanation_of, number_of, varied_claims
@@ -33,6 +34,7 @@ def document(project, **changes):
     before = {"value": "not reproduced", "open": "not testable"}
     return {
         **{"study": "synthetic", "engine": "ns3", "score": "cells", "result": "best guess"},
+        **{"explanation": "best", "bits": 4.3},
         **{"reasons": ["It does not hold."], "causes": [first], "coupled": "", "others": []},
         **{"null_p": 0.005, "permutations": 200, "gain_bits": 20.0, "not_compared": 0},
         **{"seen": SHARE, "held_out": SHARE | {"cells": 1, "after": 0}, "repeated": NOTHING},
@@ -51,7 +53,7 @@ def document(project, **changes):
 def cell(row, matches, used):
     text = dict.fromkeys(EXPLAINED, "x")
     found = {"engine": "ns3", "reproduced_mean": 1.0, "matches": matches, "used_in_search": used}
-    return text | {"table": "1", "row": row} | found
+    return text | {"table": "1", "row": row, "published": 2.0} | found
 
 
 @pytest.fixture
@@ -225,7 +227,7 @@ def test_a_level_is_named_with_its_cause():
     causes = load_explanations(ROOT, "saxena").by_id
     named = {name: one for name, one in causes.items() if one.levels and one.levels[0].title}
     name, cause = next(iter(named.items()))
-    title = evidence._title_of({"cause": name, "level": cause.levels[0].key, "title": "t"}, causes)
+    title = evidence._title_of(name, cause.levels[0].key, "t", causes)
     assert title.startswith(f"{cause.title}: ") and title.endswith(cause.levels[0].title[1:])
 
 

@@ -177,15 +177,16 @@ def row_of(holds, alone=(), default="reproduced", seeds=(), tier="reproduced"):
         *(record(n, SPACE_FILLING, p0=n) for n in range(len(holds))),
     ]
     words = [default, *seeds, *alone, *holds]
-    return claim_row(pd.DataFrame(records).assign(verdict=words), tier)
+    table = pd.DataFrame(records).assign(verdict=words)
+    return claim_row("study", "claim", "ns3", table, tier)
 
 
 def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
     words = ["reproduced"] * 64
-    assert row_of(words)["share"] == 1.0
+    assert row_of(words).share == 1.0
     words[:9] = ["not reproduced"] * 7 + ["not testable", "direction only"]
     row = row_of(words)
-    assert (row["holds"], row["designs"], row["word"]) == (55, 63, CONDITIONAL)
+    assert (row.holds, row.designs, row.word) == (55, 63, CONDITIONAL)
 
 
 @pytest.mark.parametrize(
@@ -208,19 +209,17 @@ def test_words_change_at_their_bounds(word, shares):
 )
 def test_flips_are_the_changes_across_holding_and_no_others(default, flips):
     alone = ["reproduced", "direction only", "not reproduced", "not testable"]
-    assert row_of([], alone, default)["flipped_by"] == flips
+    assert row_of([], alone, default).flipped_by == flips
 
 
 def test_seeds_that_disagree_are_counted_and_a_change_by_the_reduced_scale_is_marked():
     row = row_of([], seeds=["reproduced", "not reproduced"], tier="direction only")
-    assert (row["seeds"], row["seeds_alike"], row["reduced_scale_differs"]) == (3, 2, True)
-    assert not row_of(["reproduced"])["reduced_scale_differs"]
+    assert (row.seeds, row.seeds_alike, row.reduced_scale_differs) == (3, 2, True)
+    assert not row_of(["reproduced"]).reduced_scale_differs
 
 
 @pytest.mark.parametrize(("highest", "reached"), [(11.0, True), (9.9, False)])
 def test_a_cells_range_and_whether_the_published_value_lies_in_it(highest, reached):
-    found = value_range(10.0, [8.0, 9.5, highest])
-    assert (found["lowest"], found["highest"], found["designs"]) == (8.0, highest, 3)
-    assert found["published_in_range"] is reached
+    assert value_range(10.0, [8.0, 9.5, highest]) == (3, 8.0, highest, reached)
     none = value_range(10.0, [])
-    assert none["designs"] == 0 and none["published_in_range"] is None
+    assert none.designs == 0 and none.published_in_range is None

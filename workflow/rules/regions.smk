@@ -3,25 +3,28 @@
 
 
 REGION = f"{PATHS.regions}/{{region}}"
-MODERN = f"{PATHS.regions}/modern_kernel/{{study}}"
+VARIED = f"{PATHS.regions}/{{variation}}/{{study}}"
 
 
 wildcard_constraints:
     region="[a-z0-9][a-z0-9_.-]*",
+    variation="[a-z_]+",
 
 
-# Every region of the chosen studies on each available engine, and the studies that are judged on a modern kernel.
+# Every region of the chosen studies on each available engine, and the studies that are judged under a named variation.
 # An invalid file ends the workflow with exit code 2.
 regions_to_explore = lambda wildcards: exit_with_error()(rule_inputs.region_runs)(
     REPO, PIPE.engines, PIPE.studies
 )
-judged_on_modern_kernel = lambda wildcards: exit_with_error()(
-    rule_inputs.modern_studies
-)(REPO, PIPE.studies, PIPE.engines)
+studies_to_vary = lambda wildcards: exit_with_error()(rule_inputs.variation_runs)(
+    REPO, PIPE.engines, PIPE.studies
+)
 region_study_files = lambda wildcards: PIPE.study_files(
     rule_inputs.region_study(REPO, wildcards.region)
 )
-modern_engine = lambda wildcards: rule_inputs.modern_engine(REPO)
+variation_engine = lambda wildcards: rule_inputs.variation_engine(
+    REPO, wildcards.variation
+)
 
 
 rule explore_region:
@@ -52,39 +55,38 @@ rule explore_region:
         "../scripts/explore_region.py"
 
 
-rule judge_modern_kernel:
+rule judge_variation:
     input:
-        modern=ancient("configs/modern_kernel.yaml"),
+        variation=ancient("configs/{variation}.yaml"),
         study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
-        program=lambda wildcards: PIPE.program_of(modern_engine(wildcards)),
+        program=lambda wildcards: PIPE.program_of(variation_engine(wildcards)),
     output:
-        claims=f"{MODERN}.claims.json",
-        scenarios=f"{MODERN}.claims.scenarios.json",
+        claims=f"{VARIED}.claims.json",
+        scenarios=f"{VARIED}.claims.scenarios.json",
     log:
-        f"{PATHS.data}/logs/judge_modern_kernel/{{study}}.log",
+        f"{PATHS.data}/logs/judge_variation/{{variation}}.{{study}}.log",
     benchmark:
-        f"{PATHS.data}/benchmarks/judge_modern_kernel/{{study}}.tsv"
+        f"{PATHS.data}/benchmarks/judge_variation/{{variation}}.{{study}}.tsv"
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code_of("judge", "judge_modern_kernel"),
+        code=PIPE.code_of("judge", "judge_variation"),
         sources=lambda wildcards: PIPE.content(
-            "configs/modern_kernel.yaml", *PIPE.study_files(wildcards.study)
+            f"configs/{wildcards.variation}.yaml", *PIPE.study_files(wildcards.study)
         ),
         tier=PIPE.config.tier,
-        machine=lambda wildcards: PIPE.machine(modern_engine(wildcards)),
+        machine=lambda wildcards: PIPE.machine(variation_engine(wildcards)),
     script:
-        "../scripts/judge_modern_kernel.py"
+        "../scripts/judge_variation.py"
 
 
 rule merge_regions:
     input:
-        results=lambda wildcards: [
-            f"{PATHS.regions}/{one}.json" for one in regions_to_explore(wildcards)
-        ],
-        modern=lambda wildcards: expand(
-            rules.judge_modern_kernel.output.claims,
-            study=judged_on_modern_kernel(wildcards),
+        results=lambda wildcards: expand(
+            f"{PATHS.regions}/{{run}}.json", run=regions_to_explore(wildcards)
+        ),
+        varied=lambda wildcards: expand(
+            f"{PATHS.regions}/{{run}}.claims.json", run=studies_to_vary(wildcards)
         ),
     output:
         table=f"{PATHS.data}/regions.csv",

@@ -1,7 +1,7 @@
 """Write the tables of all studies' explanations."""
 
 from replication.cli.script import DATA, job
-from replication.explore.explanation import EXPLANATIONS
+from replication.explore.explained import EXPLANATIONS
 from replication.study.table import merge_tables
 
 given, folder = snakemake.params, DATA / "sensitivity"

@@ -75,8 +75,7 @@ def validate(studies: Studies = None) -> None:
     """
     from replication.design.unread import check_all_read, check_folder
     from replication.explore.interventions import check_interventions
-    from replication.explore.modern_kernel import plan_modern
-    from replication.explore.modern_model import load_modern
+    from replication.explore.named_variation import check_variations
     from replication.explore.regions.region_model import load_region, region_names
     from replication.explore.regions.region_result import check_region
 
@@ -88,9 +87,8 @@ def validate(studies: Studies = None) -> None:
     for name in names:
         check_folder(ROOT / STUDIES / name)
         print(*_validated(load_study(ROOT, name)), sep="\n")
-    for name in sorted(set(load_modern(ROOT).studies) & set(names)):
-        plan_modern(ROOT, name, "paper")
-        print(f"{name} on a modern kernel: valid")
+    for varied in check_variations(ROOT, names):
+        print(f"{varied}: valid")
     if count := check_interventions(ROOT, names):
         print(f"{count} interventions: valid")
     for name in region_names(ROOT):

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from replication.compare.agreement import EngineDifferences
 from replication.design.config import Config, Sensitivity, Tier
-from replication.explore.modern_model import ModernKernel
 from replication.explore.regions.region_model import Region, RegionSettings
+from replication.explore.variation_model import MODERN_KERNEL, NamedVariation
 from replication.study.finding_model import Findings
 from replication.study.intervention import Interventions
 from replication.study.model import Document
@@ -34,7 +34,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "regions": RegionSettings,
     "scenario": Scenario,
     "sensitivity": Sensitivity,
-    "modern_kernel": ModernKernel,
+    MODERN_KERNEL: NamedVariation,
     "study": Study,
     "tier": Tier,
 }

@@ -1,7 +1,8 @@
-"""How verdicts change with what the papers do not state, and why numbers differ.
+"""How verdicts change with what the papers do not state, why numbers differ, and where claims hold.
 
-In: the parameters' plausible ranges, `configs/sensitivity.yaml`, `configs/explanations`,
-`configs/modern_kernel.yaml`. Out: `sensitivity/`, explanations.csv, explanation_causes.csv and
-explained_cells.csv. A new assumption is a parameter of its study, without code. `robustness` varies
-the assumptions, `explanation` searches for causes, `modern_kernel` judges on a modern kernel.
+In: parameters' plausible ranges, causes, regions, named variations and interventions (`configs/`),
+and runs from the store. Out: `sensitivity/`, `regions/` and interventions.csv; `explained.py` and
+`regions/region_rows.py` have the types of what the report reads. Never: a verdict of the report is
+changed here, a run starts outside of `machine.py`, or a choice depends on the clock. A new
+assumption is a parameter of its study, without code.
 """

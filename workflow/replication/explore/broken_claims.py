@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
+from replication.explore.explained import BrokenClaim
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import MetricError
 from replication.study.claim_model import (
@@ -27,7 +27,7 @@ LookUp = Callable[[Quantity], pd.DataFrame]
 
 def broken_claims(
     study: Study, cells: Sequence[MappedCell], read: Sequence[Claim], measured: LookUp
-) -> list[dict[str, str]]:
+) -> list[BrokenClaim]:
     """Return a row for each test that the printed numbers pass and the `measured` ones fail.
 
     `read` are the claims as the explanation reads their quantities; the printed numbers are taken
@@ -41,22 +41,22 @@ def broken_claims(
             continue
         pairs = zip(stated[claim.id].tests(), claim.tests(), strict=True)
         for as_stated, as_read in pairs:
-            theirs = _statistic(study, as_stated, printed)
-            ours = _statistic(study, as_read, measured)
-            if not _holds(as_stated, theirs) or math.isnan(ours) or _holds(as_read, ours):
+            published = _statistic(study, as_stated, printed)
+            value = _statistic(study, as_read, measured)
+            if not _holds(as_stated, published) or math.isnan(value) or _holds(as_read, value):
                 continue
             where = _widest_gap(study, as_stated, as_read, printed, measured)
-            at, ours, theirs = where or ("", ours, theirs)
+            at, value, published = where or ("", value, published)
             words = wording(study, as_stated)
             rows.append(
-                {
-                    "claim": claim.id,
-                    "quote": stated[claim.id].quote,
-                    "statistic": words.statistic,
-                    "at": at,
-                    "measured": words.value(ours),
-                    "published": words.value(theirs),
-                }
+                BrokenClaim(
+                    claim=claim.id,
+                    quote=stated[claim.id].quote,
+                    statistic=words.statistic,
+                    at=at,
+                    measured=words.value(value),
+                    published=words.value(published),
+                )
             )
     return rows
 
@@ -82,18 +82,19 @@ def _statistic(study: Study, test: SimpleTest, look_up: LookUp) -> float:
 def _widest_gap(
     study: Study, as_stated: SimpleTest, as_read: SimpleTest, printed: LookUp, measured: LookUp
 ) -> tuple[str, float, float] | None:
-    """Return the level at which our ratio is furthest from the printed one, with both ratios."""
+    """Return the level at which the measured and the printed ratio differ most, and the two."""
     if not isinstance(as_stated, RatioTest) or not isinstance(as_read, RatioTest):
         return None
     gaps = []
     for factor, level in _shared_levels(as_stated):
         narrowed = {factor: [level]}
-        theirs = _statistic(study, _at(as_stated, narrowed), printed)
-        ours = _statistic(study, _at(as_read, narrowed), measured)
-        if theirs > 0 and ours > 0:
-            label = study.experiment(as_stated.left.experiment).factor(factor)
-            named = next(one.label for one in label.levels if one.key == level)
-            gaps.append((abs(math.log(ours / theirs)), f"{label.label} {named}", ours, theirs))
+        published = _statistic(study, _at(as_stated, narrowed), printed)
+        value = _statistic(study, _at(as_read, narrowed), measured)
+        if published > 0 and value > 0:
+            varied = study.experiment(as_stated.left.experiment).factor(factor)
+            (label,) = (option.label for option in varied.levels if option.key == level)
+            gap = abs(math.log(value / published))
+            gaps.append((gap, f"{varied.label} {label}", value, published))
     return max(gaps)[1:] if gaps else None
 
 
@@ -107,8 +108,6 @@ def _shared_levels(test: RatioTest) -> Iterator[tuple[str, str]]:
 
 def _at(test: RatioTest, narrowed: Mapping[str, list[str]]) -> RatioTest:
     """Return a ratio at single levels."""
-    changed: dict[str, Any] = {}
-    for name in ("left", "right"):
-        side: Quantity = getattr(test, name)
-        changed[name] = side.model_copy(update={"where": {**side.where, **narrowed}})
-    return test.model_copy(update=changed)
+    left = test.left.model_copy(update={"where": {**test.left.where, **narrowed}})
+    right = test.right.model_copy(update={"where": {**test.right.where, **narrowed}})
+    return test.model_copy(update={"left": left, "right": right})

@@ -10,14 +10,26 @@ again.
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from replication.explore.broken_claims import broken_claims
+from replication.explore.explained import (
+    HELD_OUT,
+    REPEATED,
+    SEEN,
+    EquallyGood,
+    ExplainedCell,
+    Finding,
+    Impossible,
+    OnData,
+    Part,
+    UsedCause,
+)
 from replication.explore.score import (
     MOST_LOG_RATIO,
     Choice,
@@ -48,99 +60,114 @@ from replication.verdicts.cause import CONTRADICTS, Interpretation, as_read
 REPLICATES = 19
 #: Best configurations by shared interpretations for which exceptions are tried too.
 _SEARCHED = 4
-#: Parts of the numbers or claims: what the search scored, what it never saw, and what it never
-#: scored but saw, since a searched row prints the same number.
-SEEN, HELD_OUT, REPEATED = "seen", "held_out", "repeated"
-_Rows = list[dict[str, Any]]
+#: Table, row and column.
+CellKey = tuple[str, str, str]
 
 
-def judge_finding(search: Search, best: Trial) -> tuple[dict[str, Any], _Rows]:
-    """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only).
+class Scored(NamedTuple):
+    """A number or claim under a configuration: its part, whether it matches, and its error."""
 
-    As in explanation.json: `gain_bits` is how much shorter it is than the defaults and `null_p` the
-    probability of that by chance; `seen`, `held_out` and `repeated` have matches and errors before
-    and after; `causes` has the bits that each saves and what matches without it (an exception for a
-    table is `cause@table`), `contradicts` those against the paper's text or its authors' data, and
-    `suggested_by` whose they are; `broken` has the claims that the paper's numbers hold and it does
-    not; `impossible` has the printed numbers that break a bound, as the study reads them and under
-    the explanation; `equally_good` fit as well without one of its causes.
-    """
+    part: str
+    matches: bool
+    error: float
+
+
+def judge_finding(search: Search, best: Trial) -> tuple[Finding, list[ExplainedCell]]:
+    """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only)."""
     judge, last, coupled = search.judge, search.stages[-1], search.coupled
     causes, rivals = _leaving_out(search, best), search.rivals(best)
     if isinstance(judge, CellJudge):
-        found, rows = _by_cells(search, judge, best)
+        on_data, cells = _by_cells(search, judge, best)
         rivals += _other_readings(search, judge, best)
     else:
-        found, rows = _by_claims(search, best), []
-    found |= {
-        "bits": round(best.bits, 3),
-        "coupled": coupled.title if coupled and search.is_coupled(best.configuration) else "",
-        "causes": causes,
-        "contradicts": [one["cause"] for one in causes if one["plausibility"] in CONTRADICTS],
-        "suggested_by": list(dict.fromkeys(one["suggested_by"] for one in causes)),
-        "equally_good": [
-            {"causes": trial.pairs, "worse_by_bits": round(trial.total - best.total, 3)}
-            for trial in sorted(rivals)
-        ],
+        on_data, cells = _by_claims(search, best), []
+    finding = Finding(
+        **vars(on_data),
+        reasons=[],
+        bits=round(best.bits, 3),
+        coupled=coupled.title if coupled and search.is_coupled(best.configuration) else "",
+        causes=causes,
+        contradicts=[cause.cause for cause in causes if cause.plausibility in CONTRADICTS],
+        suggested_by=list(dict.fromkeys(cause.suggested_by for cause in causes)),
+        equally_good=[_equally_good(trial, best) for trial in sorted(rivals)],
         # As far as the budget allowed, they were compared on the last stage.
-        "not_compared": sum((one, last.name) not in search.tried for one in search.near(best)),
-    }
-    return found, rows
+        not_compared=sum((near, last.name) not in search.tried for near in search.near(best)),
+    )
+    return finding, cells
 
 
-def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[dict[str, Any], _Rows]:
+def _equally_good(trial: Trial, best: Trial) -> EquallyGood:
+    return EquallyGood(list(trial.pairs), round(trial.total - best.total, 3))
+
+
+def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[OnData, list[ExplainedCell]]:
     stated = replace(search.defaults, readings=(Choice({}),) * len(best.readings))
-    claims, rows, beyond = {}, {}, {}
-    for when, trial in (("before", stated), ("after", best)):
-        rows[when] = _cell_rows(search, judge, trial)
-        claims[f"claims_{when}"] = _judged_claims(search, judge, trial)
-        beyond[when] = impossible(judge, trial, assumed=when == "after")
-    for row in rows["after"]:
-        if why := beyond["after"].get((row["table"], row["row"], row["column"])):
-            row["reason"] += f" Impossible in this set-up: {why}"
+    part_of = parts_of(judge.cells, search.stages[-1].cells)
+    before = _explained_cells(search, judge, stated, part_of)
+    claims_before = _judged_claims(search, judge, stated)
+    impossible_before = impossible(judge, stated, assumed=False)
+    after = _explained_cells(search, judge, best, part_of)
+    claims_after = _judged_claims(search, judge, best)
+    impossible_after = impossible(judge, best, assumed=True)
     results = judge.runner.results([best.configuration], search.whole)
 
     def measured(wanted: Quantity) -> pd.DataFrame:
         return quantity(results, wanted).drop(columns="engine").dropna(subset="value")
 
-    found = {
-        "gain_bits": judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
-        "null_p": _cells_p(search, judge, best),
-        "impossible": {
-            when: [" ".join((*key[:2], why)) for key, why in numbers.items()]
-            for when, numbers in beyond.items()
-        },
-        "broken": broken_claims(
+    on_data = OnData(
+        gain_bits=judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
+        null_p=_cells_p(search, judge, best),
+        **_parts(_scored(before, part_of), _scored(after, part_of), np.median),
+        claims_before=claims_before,
+        claims_after=claims_after,
+        impossible=Impossible(_in_words(impossible_before), _in_words(impossible_after)),
+        broken=broken_claims(
             judge.runner.study, judge.cells, _claims_as_read(search, judge, best), measured
         ),
-    }
-    shares = _shares(**rows)
-    return found | claims | shares, [_without_part(row) for row in rows["after"]]
+    )
+    for number, cell in enumerate(after):
+        if why := impossible_after.get(cell.key):
+            reason = f"{cell.reason} Impossible in this set-up: {why}"
+            after[number] = replace(cell, reason=reason)
+    return on_data, after
 
 
-def _by_claims(search: Search, best: Trial) -> dict[str, Any]:
+def _in_words(impossible_numbers: Mapping[CellKey, str]) -> list[str]:
+    return [f"{table} {row} {why}" for (table, row, _), why in impossible_numbers.items()]
+
+
+def _by_claims(search: Search, best: Trial) -> OnData:
+    before, after = _whole_verdicts(search, search.defaults), _whole_verdicts(search, best)
+    hidden = search.runner.explanations.held_out.claims
+    return OnData(
+        gain_bits=search.defaults.total - best.total,
+        null_p=_claims_p(search, best),
+        **_parts(_scored_claims(before, hidden), _scored_claims(after, hidden), np.mean),
+        claims_before=before,
+        claims_after=after,
+        # There are no printed numbers that could break a bound or hold a claim.
+        impossible=Impossible([], []),
+        broken=[],
+    )
+
+
+def _whole_verdicts(search: Search, trial: Trial) -> dict[str, str]:
+    """Return the verdict on each claim, the held-out ones too."""
     runner, whole = search.runner, search.whole
-    hidden = runner.explanations.held_out.claims
-    claims, rows = {}, {}
-    for when, trial in (("before", search.defaults), ("after", best)):
-        results = runner.results([trial.configuration], whole)
-        claims[f"claims_{when}"] = found = verdicts(runner.study, whole.claims, results)
-        rows[when] = [
-            {
-                "part": HELD_OUT if claim in hidden else SEEN,
-                "matches": verdict == Verdict.REPRODUCED,
-                "error": VERDICT_BITS[verdict] / max(VERDICT_BITS.values()),
-            }
-            for claim, verdict in found.items()
-        ]
-    judged = {
-        "gain_bits": search.defaults.total - best.total,
-        "null_p": _claims_p(search, best),
-        "impossible": {"before": [], "after": []},
-        # There are no printed numbers that could hold a claim.
-        "broken": [],
-    }
-    return judged | claims | _shares(**rows)
+    return verdicts(runner.study, whole.claims, runner.results([trial.configuration], whole))
+
+
+def _scored_claims(judged: Mapping[str, str], hidden: Collection[str]) -> list[Scored]:
+    most = max(VERDICT_BITS.values())
+    scored = []
+    for claim, verdict in judged.items():
+        part = HELD_OUT if claim in hidden else SEEN
+        scored.append(Scored(part, verdict == Verdict.REPRODUCED, VERDICT_BITS[verdict] / most))
+    return scored
+
+
+def _scored(cells: Sequence[ExplainedCell], part_of: Mapping[CellKey, str]) -> list[Scored]:
+    return [Scored(part_of[cell.key], cell.matches, abs(cell.deviation)) for cell in cells]
 
 
 def _readings(judge: CellJudge, trial: Trial) -> Iterator[tuple[MappedCell, Interpretation]]:
@@ -167,53 +194,51 @@ def _matches(judge: CellJudge | ClaimJudge, trial: Trial, part: StudyPart) -> in
     return sum(bool(matches(cell, value)) for cell, _, value in values)
 
 
-def _cell_rows(search: Search, judge: CellJudge, trial: Trial) -> _Rows:
-    """Return a row of explained_cells.csv for each number, the held-out ones too.
+def _explained_cells(
+    search: Search, judge: CellJudge, trial: Trial, part_of: Mapping[CellKey, str]
+) -> list[ExplainedCell]:
+    """Return the row of each number, the held-out ones too.
 
     The interpretations are those of a trial, chosen on what the search saw. A number of one
     published run is compared with the range of replicates.
     """
-    runner, part, rows = judge.runner, search.whole, []
-    part_of = parts_of(judge.cells, search.stages[-1].cells)
-    (ran,) = search.evaluate([trial.configuration], part)
-    arrays: Sequence[Numbers] = ran.printed
+    runner, whole, rows = judge.runner, search.whole, []
+    (ran,) = search.evaluate([trial.configuration], whole)
+    replicates: Sequence[Numbers] = ran.printed
     if any(cell.cell.tolerance.factor is not None for cell in judge.cells):
-        results = runner.results([trial.configuration], part, REPLICATES)
-        arrays = judge.printed(results, REPLICATES, judge.scores(part))
-    single, replicates = (_values(judge, trial, one, part) for one in (ran.printed, arrays))
-    for (cell, read, printed), (_, _, values) in zip(single, replicates, strict=True):
-        value = float(printed)
-        off = value / cell.value - 1 if cell.value else math.nan
-        how = ", ".join(f"{cause}={level}" for cause, level in read)
-        matched = bool(matches(cell, value))
-        reason = f"Deviation {100 * off:+.1f} %, read as {how or 'the study says'}."
+        results = runner.results([trial.configuration], whole, REPLICATES)
+        replicates = judge.printed(results, REPLICATES, judge.scores(whole))
+    ranges = _values(judge, trial, replicates, whole)
+    for cell, read, printed in _values(judge, trial, ran.printed, whole):
+        _, _, values = next(ranges)
+        part = part_of[cell.key]
+        row = ExplainedCell(
+            study=runner.study.id,
+            table=cell.table,
+            row=cell.row,
+            column=cell.column,
+            engine=runner.machine.engine.name,
+            unit=cell.unit,
+            published=cell.value,
+            reproduced_mean=float(printed),
+            matches=bool(matches(cell, float(printed))),
+            used_in_search=part == SEEN,
+            reason="",
+        )
+        how = ", ".join(f"{cause}={level}" for cause, level in read) or "the study says"
+        reason = f"Deviation {100 * row.deviation:+.1f} %, read as {how}."
         if cell.cell.tolerance.factor is not None:
             low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
-            matched = low - cell.half_ulp <= cell.value <= high + cell.half_ulp
+            is_inside = low - cell.half_ulp <= cell.value <= high + cell.half_ulp
+            row = replace(row, matches=is_inside)
             reason = f"Between {low:g} and {high:g} in {REPLICATES} replicates."
-        which = part_of[cell.key]
-        if which == REPEATED:
+        if part == REPEATED:
             reason += " Not held out: a searched row prints the same number."
-        rows.append(
-            {
-                "study": runner.study.id,
-                **{name: getattr(cell, name) for name in ("table", "row", "column", "unit")},
-                "engine": runner.machine.engine.name,
-                "published": cell.value,
-                "reproduced_mean": value,
-                "matches": matched,
-                "used_in_search": which == SEEN,
-                "reason": reason,
-                "part": which,
-                "error": abs(off),
-            }
-        )
+        rows.append(replace(row, reason=reason))
     return rows
 
 
-def parts_of(
-    cells: Sequence[MappedCell], seen: Sequence[MappedCell]
-) -> dict[tuple[str, str, str], str]:
+def parts_of(cells: Sequence[MappedCell], seen: Sequence[MappedCell]) -> dict[CellKey, str]:
     """Return the part of each cell, if the search scored those `seen`.
 
     A number that a searched row prints in the same column of the same table is not held out.
@@ -228,81 +253,83 @@ def parts_of(
     return parts
 
 
-def _without_part(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of explained_cells.csv."""
-    return {name: value for name, value in row.items() if name not in ("part", "error")}
+def _parts(
+    before: Sequence[Scored], after: Sequence[Scored], average: Callable[[list[float]], Any]
+) -> dict[str, Part]:
+    """Return matches and the average error before and after, by part."""
+    parts = {}
+    for name in (SEEN, HELD_OUT, REPEATED):
+        then = [scored for scored in before if scored.part == name]
+        now = [scored for scored in after if scored.part == name]
+        parts[name] = Part(
+            cells=len(now),
+            before=sum(scored.matches for scored in then),
+            after=sum(scored.matches for scored in now),
+            error_before=_error(then, average),
+            error_after=_error(now, average),
+        )
+    return parts
 
 
-def _shares(before: _Rows, after: _Rows) -> dict[str, dict[str, Any]]:
-    """Return matches and error before and after, by part.
-
-    The error of numbers is the median of the relative ones. That of claims is the mean: 0 if a
-    claim is reproduced, half in direction only, 1 if not.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for part in (SEEN, HELD_OUT, REPEATED):
-        share: dict[str, Any] = {}
-        found[part] = share
-        for when, rows in (("before", before), ("after", after)):
-            chosen = [row for row in rows if row["part"] == part]
-            share["cells"] = len(chosen)
-            share[when] = sum(row["matches"] for row in chosen)
-            share[f"error_{when}"] = _error(chosen)
-    return found
+def _error(part: Sequence[Scored], average: Callable[[list[float]], Any]) -> float | None:
+    errors = [scored.error for scored in part if not math.isnan(scored.error)]
+    return float(average(errors)) if errors else None
 
 
-def _error(rows: _Rows) -> float | None:
-    errors = [row["error"] for row in rows if not math.isnan(row["error"])]
-    if not errors:
-        return None
-    of_numbers = "published" in rows[0]
-    return float(np.median(errors) if of_numbers else np.mean(errors))
-
-
-def _leaving_out(search: Search, best: Trial) -> list[dict[str, Any]]:
+def _leaving_out(search: Search, best: Trial) -> list[UsedCause]:
     """Return each cause with its texts and the effect of leaving it out, on what the search saw.
 
     Without a simulated cause the best interpretations are chosen again; without an interpretation
     all other causes stay.
     """
     stage, judge = search.stages[-1], search.judge
-    waterfall = zip(best.configuration, search.waterfall(best), strict=True)
-    without = [(pair, trial.total - best.total, trial) for pair, trial in waterfall]
+    causes = []
+    for pair, trial in zip(best.configuration, search.waterfall(best), strict=True):
+        matched = _matches(judge, trial, stage)
+        causes.append(_used_cause(search, best, pair, trial.total - best.total, matched))
     scores = judge.scores(stage) if isinstance(judge, CellJudge) else []
-    for pair in dict.fromkeys(pair for choice in best.readings for pair in choice.pairs):
+    pairs: dict[tuple[str, str], None] = {}
+    for choice in best.readings:
+        pairs |= dict.fromkeys(choice.pairs)
+    for pair in pairs:
         lost, choices = 0.0, []
         for score, printed, choice in zip(scores, best.printed, best.readings, strict=True):
             less = dict(score.without_each(choice, score.errors(printed))).get(pair, choice)
             lost += less.total - choice.total
             choices.append(less)
-        without.append((pair, lost, replace(best, readings=tuple(choices))))
-    return [
-        {"cause": name, "level": level, "bits": bits, "matches": _matches(judge, trial, stage)}
-        | _texts(search, name.partition("@")[0], level, dict(best.configuration))
-        for (name, level), bits, trial in without
-    ]
+        matched = _matches(judge, replace(best, readings=tuple(choices)), stage)
+        causes.append(_used_cause(search, best, pair, lost, matched))
+    return causes
 
 
-def _texts(
-    search: Search, name: str, level: str, configuration: Mapping[str, str]
-) -> dict[str, str]:
-    """Return what is said of a cause of a configuration at a level."""
+def _used_cause(
+    search: Search, best: Trial, pair: tuple[str, str], bits: float, matched: int
+) -> UsedCause:
+    """Return a cause and level of the best; without it so many bits are lost and numbers match."""
+    name, level = pair
     explanations = search.runner.explanations
-    cause = explanations.by_id[name]
-    shown = {"reason", "source", "plausibility", "evidence", "outside_ledger"}
-    texts = {key: text or "" for key, text in cause.model_dump(include=shown).items()}
-    added, suggested_by = explanations.origin(name, level, configuration)
-    return texts | {
-        "title": cause.title_at(level),
-        "added": added.date,
-        "results_seen": added.results,
-        "suggested_by": suggested_by,
-    }
+    cause = explanations.by_id[name.partition("@")[0]]
+    added, suggested_by = explanations.origin(cause.id, level, dict(best.configuration))
+    return UsedCause(
+        cause=name,
+        level=level,
+        bits=bits,
+        matches=matched,
+        title=cause.title_at(level),
+        reason=cause.reason,
+        source=cause.source,
+        plausibility=cause.plausibility or "",
+        evidence=cause.evidence or "",
+        outside_ledger=cause.outside_ledger or "",
+        added=added.date,
+        results_seen=added.results,
+        suggested_by=suggested_by,
+    )
 
 
 def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial]:
     """Return the best with other interpretations that fit as well without one of its causes."""
-    found, needed = [], kinds(best)
+    others, needed = [], kinds(best)
     scores = judge.scores(search.stages[-1])
     for number, (score, printed) in enumerate(zip(scores, best.printed, strict=True)):
         bits = score.shared_bits(score.errors(printed))
@@ -312,8 +339,8 @@ def _other_readings(search: Search, judge: CellJudge, best: Trial) -> list[Trial
             readings[number] = Choice({}, combination)
             other = replace(best, readings=tuple(readings), data_bits=best.data_bits + more_bits)
             if more_bits <= EQUALLY_GOOD_BITS and not needed <= kinds(other):
-                found.append(other)
-    return found
+                others.append(other)
+    return others
 
 
 def _judged_claims(search: Search, judge: CellJudge, trial: Trial) -> dict[str, str]:
@@ -343,13 +370,13 @@ def _claims_as_read(search: Search, judge: CellJudge, trial: Trial) -> list[Clai
 
     read = []
     for claim in study.claims:
-        if claim.is_counted and all(one.experiment in ran for one in claim.quantities()):
+        if claim.is_counted and all(part.experiment in ran for part in claim.quantities()):
             document = json.loads(claim.model_dump_json(), object_hook=read_alike)
             read.append(Claim.model_validate_json(json.dumps(document)))
     return read
 
 
-def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str, str, str], str]:
+def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[CellKey, str]:
     """Return the printed numbers that break a bound of a trial's configuration, and why.
 
     With `assumed` the bounds include the study's assumptions, else only what the paper states.
@@ -359,9 +386,9 @@ def impossible(judge: CellJudge, trial: Trial, assumed: bool) -> dict[tuple[str,
     return impossible_cells(audit_study(study, read, assumed=assumed))
 
 
-def _cells_p(search: Search, judge: CellJudge, found: Trial) -> float:
+def _cells_p(search: Search, judge: CellJudge, finding: Trial) -> float:
     stage = search.stages[0]
-    (best,) = search.evaluate([found.configuration], stage)
+    (best,) = search.evaluate([finding.configuration], stage)
     tried, scores = search.at_stage(stage), judge.scores(stage)
     defaults = search.tried[DEFAULTS, stage.name]
     gain = judge.stated_bits(defaults, stage) - best.total
@@ -371,29 +398,28 @@ def _cells_p(search: Search, judge: CellJudge, found: Trial) -> float:
     for number, score in enumerate(scores):
         printed = np.stack([trial.printed[number] for trial in tried])
         logs = log_values(printed, score.slack[:, None])
-        ours = log_values(defaults.printed[number][:, 0], score.slack)
+        measured = log_values(defaults.printed[number][:, 0], score.slack)
         # Undefined values count as the largest deviation.
-        residuals = np.nan_to_num(score.published - ours, nan=MOST_LOG_RATIO)
+        residuals = np.nan_to_num(score.published - measured, nan=MOST_LOG_RATIO)
         residuals = np.clip(residuals, -MOST_LOG_RATIO, MOST_LOG_RATIO)
-        families.append((score, logs, np.nan_to_num(ours), residuals))
+        families.append((score, logs, np.nan_to_num(measured), residuals))
 
     def as_good(random: np.random.Generator) -> bool:
         """Return whether the best gain over the defaults for shuffled numbers is as large."""
         totals, errors, stated = names.copy(), [], 0.0
-        for score, logs, ours, residuals in families:
+        for score, logs, measured, residuals in families:
             signs = random.choice([-1.0, 1.0], size=len(residuals))
-            false = ours + random.permutation(residuals) * signs
+            false = measured + random.permutation(residuals) * signs
             errors.append(deviations(logs, false[:, None]))
             shared = score.shared_bits(errors[-1])
             totals += shared.min(axis=-1)
             stated += float(shared[start, 0])
-        chosen = {start, *np.argsort(totals, kind="stable")[:_SEARCHED].tolist()}
-        best = [
-            names[n]
-            + sum(score.best(error[n]).total for score, error in zip(scores, errors, strict=True))
-            for n in chosen
-        ]
-        return float(stated - min(best)) >= gain - 1e-9
+        least = math.inf
+        for place in {start, *np.argsort(totals, kind="stable")[:_SEARCHED].tolist()}:
+            scored = zip(scores, errors, strict=True)
+            bits = sum(score.best(error[place]).total for score, error in scored)
+            least = min(least, names[place] + bits)
+        return float(stated - least) >= gain - 1e-9
 
     return _chance(search, as_good)
 
@@ -404,11 +430,11 @@ def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> f
     return (1 + sum(as_good(random) for _ in range(count))) / (1 + count)
 
 
-def _claims_p(search: Search, found: Trial) -> float:
-    (best,) = search.evaluate([found.configuration], search.stages[0])
+def _claims_p(search: Search, finding: Trial) -> float:
+    (best,) = search.evaluate([finding.configuration], search.stages[0])
     tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
-    bits = np.array([[VERDICT_BITS[t.verdicts[claim]] for claim in claims] for t in tried])
+    bits = np.array([[VERDICT_BITS[trial.verdicts[name]] for name in claims] for trial in tried])
 
     def as_good(random: np.random.Generator) -> bool:
         totals = random.permuted(bits, axis=0).sum(axis=1) + names

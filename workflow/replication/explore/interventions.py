@@ -34,8 +34,9 @@ from replication.verdicts.wording import wording
 
 def measure_interventions(root: Path, engine: str, machine: Machine, path: Path) -> None:
     """Run all interventions on an engine, and write their rows to `path`."""
-    chosen = [one for one in load_interventions(root) if one.engine == engine]
-    write_table(path, [measure(root, one, machine) for one in chosen], INTERVENTION_COLUMNS)
+    listed = load_interventions(root)
+    rows = [measure(root, each, machine) for each in listed if each.engine == engine]
+    write_table(path, rows, INTERVENTION_COLUMNS)
 
 
 def merge_interventions(root: Path, folders: Sequence[Path], path: Path) -> None:
@@ -48,26 +49,26 @@ def merge_interventions(root: Path, folders: Sequence[Path], path: Path) -> None
         if source.is_file():
             table = read_rows(source, INTERVENTION_COLUMNS)
             rows |= {row["intervention"]: row for row in table}
-    order = [one.id for one in load_interventions(root)]
+    order = [intervention.id for intervention in load_interventions(root)]
     write_table(path, [rows[name] for name in order if name in rows], INTERVENTION_COLUMNS)
 
 
-def measure(root: Path, one: Intervention, machine: Machine) -> dict[str, object]:
+def measure(root: Path, intervention: Intervention, machine: Machine) -> dict[str, object]:
     """Run an intervention; return its row."""
-    study = load_study(root, one.study)
-    gone = one.test.model_copy(update={"expect": one.gone})
-    present = _judged(one, study, one.with_cause, one.test, machine)
-    absent = _judged(one, study, one.without_cause, gone, machine)
-    words = wording(study, one.test)
+    study = load_study(root, intervention.study)
+    gone = intervention.test.model_copy(update={"expect": intervention.gone})
+    present = _judged(intervention, study, intervention.with_cause, intervention.test, machine)
+    absent = _judged(intervention, study, intervention.without_cause, gone, machine)
+    words = wording(study, intervention.test)
     return {
-        "intervention": one.id,
-        "sentence": one.sentence,
-        "place": one.place,
-        "study": one.study,
-        "engine": one.engine,
+        "intervention": intervention.id,
+        "sentence": intervention.sentence,
+        "place": intervention.place,
+        "study": intervention.study,
+        "engine": intervention.engine,
         "statistic": words.statistic,
-        "configuration_with": one.with_cause.words,
-        "configuration_without": one.without_cause.words,
+        "configuration_with": intervention.with_cause.words,
+        "configuration_without": intervention.without_cause.words,
         "expected": f"{present.margin} with, {absent.margin} without",
         "measured_with": words.value(present.observed),
         "measured_without": words.value(absent.observed),
@@ -75,20 +76,20 @@ def measure(root: Path, one: Intervention, machine: Machine) -> dict[str, object
         "passing_without": str(absent.passing or ""),
         "holds": present.verdict == absent.verdict == Verdict.REPRODUCED,
         "generation": machine.engine.fingerprint(root).partition("-")[0],
-        "scenarios": scenarios_digest(one, study, machine.engine),
+        "scenarios": scenarios_digest(intervention, study, machine.engine),
     }
 
 
 def _judged(
-    one: Intervention,
+    intervention: Intervention,
     study: Study,
     configuration: Configuration,
     test: ValueTest | RatioTest,
     machine: Machine,
 ) -> Judgement:
-    runs = runs_of(one, study, configuration, machine.engine)
+    runs = runs_of(intervention, study, configuration, machine.engine)
     if refused := [refusal for run in runs if (refusal := machine.refusal(run))]:
-        raise InputError(f"{CONFIG}: {one.id}: {configuration.words}: {refused[0]}")
+        raise InputError(f"{CONFIG}: {intervention.id}: {configuration.words}: {refused[0]}")
     results = machine.results(study.id, by_replicate(runs))
     frames = [quantity(results, wanted).drop(columns="engine") for wanted in sides(test)]
     defined = [frame.dropna(subset="value") for frame in frames]
@@ -96,73 +97,83 @@ def _judged(
 
 
 def runs_of(
-    one: Intervention, study: Study, configuration: Configuration, engine: Engine
+    intervention: Intervention, study: Study, configuration: Configuration, engine: Engine
 ) -> list[Run]:
     """Return the runs of one side of an intervention."""
-    wanted = sides(one.test)
+    wanted = sides(intervention.test)
     named = {side.experiment for side in wanted}
     kept = [experiment for experiment in study.experiments if experiment.id in named]
-    changed = study.model_copy(update={"experiments": kept})
-    for variation in (one.both, configuration.set):
-        changed = apply(changed, variation) if variation else changed
-    runs = whole_runs(changed, engine.name, engine.version, one.replicates)
+    changed = _varied(intervention, study.model_copy(update={"experiments": kept}), configuration)
+    runs = whole_runs(changed, engine.name, engine.version, intervention.replicates)
     return [run for run in runs if serves(run, wanted)]
 
 
-def scenarios_digest(one: Intervention, study: Study, engine: Engine) -> str:
+def _varied(intervention: Intervention, study: Study, configuration: Configuration) -> Study:
+    """Return the study with what both sides of an intervention set, and with a side of it."""
+    for variation in (intervention.both, configuration.set):
+        study = apply(study, variation) if variation else study
+    return study
+
+
+def scenarios_digest(intervention: Intervention, study: Study, engine: Engine) -> str:
     """Return a hash of the scenarios of both sides, in their order."""
-    runs = runs_of(one, study, one.with_cause, engine)
-    runs += runs_of(one, study, one.without_cause, engine)
+    runs = runs_of(intervention, study, intervention.with_cause, engine)
+    runs += runs_of(intervention, study, intervention.without_cause, engine)
     return digest_of(" ".join(run.scenario_id for run in runs).encode())[:16]
 
 
-def current_digest(root: Path, one: Intervention) -> str:
+def current_digest(root: Path, intervention: Intervention) -> str:
     """Return the digest that a current row of an intervention has."""
-    return scenarios_digest(one, load_study(root, one.study), chosen_engine(one.engine))
+    return scenarios_digest(
+        intervention, load_study(root, intervention.study), chosen_engine(intervention.engine)
+    )
 
 
 def check_interventions(root: Path, studies: Iterable[str]) -> int:
     """Return how many interventions the studies have; InputError for one that cannot be run."""
-    chosen = [one for one in load_interventions(root) if one.study in set(studies)]
+    known = set(studies)
+    chosen = [each for each in load_interventions(root) if each.study in known]
     with located(root / CONFIG):
-        for one in chosen:
-            with within("interventions", one.id, words=f"intervention {one.id}"):
-                _check_intervention(root, one)
+        for intervention in chosen:
+            name = intervention.id
+            with within("interventions", name, words=f"intervention {name}"):
+                _check_intervention(root, intervention)
     return len(chosen)
 
 
-def _check_intervention(root: Path, one: Intervention) -> None:
-    study = load_study(root, one.study)
+def _check_intervention(root: Path, intervention: Intervention) -> None:
+    study = load_study(root, intervention.study)
     parts = {
-        ("both",): one.both,
-        ("with_cause", "set"): one.with_cause.set,
-        ("without_cause", "set"): one.without_cause.set,
+        ("both",): intervention.both,
+        ("with_cause", "set"): intervention.with_cause.set,
+        ("without_cause", "set"): intervention.without_cause.set,
     }
     for place, variation in parts.items():
         if variation is not None:
             with within(*place):
                 check_variation(study, variation)
-    for side in (one.with_cause, one.without_cause):
-        changed = study
-        for variation in (one.both, side.set):
-            changed = apply(changed, variation) if variation else changed
+    for side in (intervention.with_cause, intervention.without_cause):
+        changed = _varied(intervention, study, side)
         with within("test"):
-            check_test(changed, one.test, study_points(changed))
+            check_test(changed, intervention.test, study_points(changed))
 
 
 def check_causes(root: Path, study: Study) -> None:
     """Raise InputError for an intervention that a study's texts name and the file lacks."""
-    threats = {f"threat {n}": one.causes for n, one in enumerate(study.notes.threats, start=1)}
-    findings = {}
+    threats = {}
+    for number, threat in enumerate(study.notes.threats, start=1):
+        threats[f"threat {number}"] = threat.causes
+    findings: dict[str, list[StatedCause]] = {}
     for number, finding in enumerate(load_findings(root, study.id), start=1):
-        statements = finding.statements()
-        findings[f"finding {number}"] = [cause for said in statements for cause in said.causes]
+        causes = findings.setdefault(f"finding {number}", [])
+        for statement in finding.statements():
+            causes += statement.causes
     check_named(root, f"study {study.id}", threats | findings)
 
 
 def check_named(root: Path, of: str, causes: Mapping[str, Sequence[StatedCause]]) -> None:
     """Raise InputError for an unknown intervention among the causes of texts, by their names."""
-    known = {one.id for one in load_interventions(root)}
+    known = {intervention.id for intervention in load_interventions(root)}
     for name, stated in causes.items():
         ids = [cause.intervention for cause in stated if cause.intervention]
         check_known(f"{of}, {name}: intervention", ids, known)

@@ -1,7 +1,7 @@
 """The machine: makes the runs of an exploration, keeps them in the store, and reads results."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -71,23 +71,27 @@ class Machine:
 
     def results(self, study: str, points: Sequence[Sequence[Run]]) -> SampledResults:
         """Return the results of points of a study, each a replicate; run what is missing."""
-        runs = [(number, run) for number, point in enumerate(points) for run in point]
-        supported = {run.scenario_id: run.scenario for _, run in runs if not run.refusal}
+        supported: dict[str, Scenario] = {}
+        rows = []
+        for number, point in enumerate(points):
+            supported |= supported_scenarios(point)
+            for run in point:
+                place = (run.experiment, run.point, run.levels)
+                rows.append((*place, number, run.scenario_id, run.refusal))
         self.simulate(supported)
         columns = ["experiment", "point", "levels", "replicate", "scenario", "reason"]
-        rows = [(r.experiment, r.point, r.levels, n, r.scenario_id, r.refusal) for n, r in runs]
         design = pd.DataFrame(rows, columns=columns).assign(engine=self.engine.name)
         design["supported"] = design["reason"] == ""
         read = partial(read_runs, self.store, supported, self.engine.name, "")
         flows = pd.DataFrame(columns=list(FLOW_COLUMNS))
         if supported:
-            found = read("flows.csv").to_pandas().reindex(columns=flows.columns)
-            flows = found.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
+            table = read("flows.csv").to_pandas().reindex(columns=flows.columns)
+            flows = table.astype(dict.fromkeys(FLOW_COLUMNS[:4], str))
         return SampledResults(
             study_id=study,
             design=design,
             flows=flows,
-            scenarios={name: one.model_dump(mode="json") for name, one in supported.items()},
+            scenarios=as_documents(supported),
             read_series=lambda: read("series.csv").to_pandas(),
         )
 
@@ -108,8 +112,17 @@ def by_replicate(runs: Sequence[Run]) -> list[list[Run]]:
 
 def write_scenarios(path: Path, runs: Iterable[Run]) -> None:
     """Write the scenarios of runs by their ids; `replicate run` starts any of them."""
-    found = {run.scenario_id: run.scenario for run in runs if not run.refusal}
-    write_json(path, {name: one.model_dump(mode="json") for name, one in found.items()})
+    write_json(path, as_documents(supported_scenarios(runs)))
+
+
+def supported_scenarios(runs: Iterable[Run]) -> dict[str, Scenario]:
+    """Return the scenarios of runs that the engine does not refuse, by their ids."""
+    return {run.scenario_id: run.scenario for run in runs if not run.refusal}
+
+
+def as_documents(scenarios: Mapping[str, Scenario]) -> dict[str, dict[str, Any]]:
+    """Return scenarios as plain data, by their ids."""
+    return {name: scenario.model_dump(mode="json") for name, scenario in scenarios.items()}
 
 
 def write_json(path: Path, value: Any) -> None:

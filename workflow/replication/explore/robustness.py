@@ -12,13 +12,15 @@ at which it can be tested, given with Wilson's interval as if the points were a 
 Sobol' design covers the space more evenly, so the interval is too wide rather than too narrow).
 """
 
+import itertools
 import json
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple, get_type_hints
 
 import pandas as pd
 import pyarrow as pa
@@ -60,28 +62,103 @@ DEFAULT, SEED = "default", "seed"
 ONE_AT_A_TIME, SPACE_FILLING = "one at a time", "space filling"
 #: Verdicts on the claims at all points: point, claim, verdict.
 VERDICTS = "claims.parquet"
-#: Tables of a study's folder.
-TABLES: dict[str, tuple[str, ...]] = {
-    "points": (
-        *("study", "point", "kind", "changed", "values", "engine", "scenarios", "refused"),
-        "reason",
-    ),
-    "cells": (
-        *("study", "table", "row", "column", "engine", "unit", "published"),
-        *("designs", "lowest", "highest", "published_in_range"),
-    ),
-    "claims": (
-        *("study", "claim", "engine", "verdict_tier", "verdict_default", "reduced_scale_differs"),
-        *("seeds", "seeds_alike", "designs", "holds", "share", "low", "high"),
-        *("word", "tested_alone", "flipped_by"),
-    ),
-    "effects": ("study", "claim", "engine", "parameter", "value", "before", "after"),
-}
 INPUT_HASHES = "input_hashes.json"
 #: A claim is robust at or above the first share of designs, and fragile at or below the second.
 #: With fewer than 35 designs Wilson's interval is too wide for either word, even if all agree.
 ROBUST_AT_LEAST, FRAGILE_AT_MOST = 0.9, 0.1
 ROBUST, CONDITIONAL, FRAGILE, TOO_FEW = "robust", "conditional", "fragile", "too few designs"
+
+
+@dataclass(frozen=True)
+class DesignRow:
+    """A design point: a row of points.csv."""
+
+    study: str
+    point: str
+    kind: str
+    #: The assumption that is changed alone.
+    changed: str
+    #: JSON of the values that differ from the defaults.
+    values: str
+    engine: str
+    scenarios: int
+    refused: int
+    reason: str
+
+
+class ValueRange(NamedTuple):
+    """The range of a number over design points, and whether the published one is in it."""
+
+    designs: int
+    lowest: float
+    highest: float
+    published_in_range: bool | None
+
+
+@dataclass(frozen=True)
+class CellRange:
+    """The range of our value for a published number: a row of cells.csv."""
+
+    study: str
+    table: str
+    row: str
+    column: str
+    engine: str
+    unit: str
+    published: float
+    designs: int
+    lowest: float
+    highest: float
+    published_in_range: bool | None
+
+
+@dataclass(frozen=True)
+class ClaimRobustness:
+    """The robustness of a claim: a row of claims.csv."""
+
+    study: str
+    claim: str
+    engine: str
+    #: In the report's tier, and at the reduced scale of the design points.
+    verdict_tier: str
+    verdict_default: str
+    reduced_scale_differs: bool
+    seeds: int
+    seeds_alike: int
+    #: Space-filling points that can test it.
+    designs: int
+    holds: int
+    #: With Wilson's interval.
+    share: float
+    low: float
+    high: float
+    word: str
+    #: Single changes that can test it.
+    tested_alone: int
+    #: Those that change whether it holds.
+    flipped_by: str
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A claim's verdict without and with a single change: a row of effects.csv."""
+
+    study: str
+    claim: str
+    engine: str
+    parameter: str
+    value: str
+    before: str
+    after: str
+
+
+#: Tables of a study's folder.
+TABLES = {
+    "points": tuple(get_type_hints(DesignRow)),
+    "cells": tuple(get_type_hints(CellRange)),
+    "claims": tuple(get_type_hints(ClaimRobustness)),
+    "effects": tuple(get_type_hints(Effect)),
+}
 
 
 @dataclass(frozen=True)
@@ -99,19 +176,20 @@ class DesignPoint:
     runs: Sequence[Run] = ()
     refusal: str = ""
 
-    @property
-    def row(self) -> dict[str, object]:
-        """Its row of points.csv, without study and engine."""
+    def row(self, study: str, engine: str) -> DesignRow:
+        """Return its row of points.csv."""
         refusals = [run.refusal for run in self.runs if run.refusal]
-        return {
-            "point": self.id,
-            "kind": self.kind,
-            "changed": self.changed,
-            "values": json.dumps(self.values, sort_keys=True),
-            "scenarios": len(self.runs) - len(refusals),
-            "refused": len(refusals),
-            "reason": self.refusal or "; ".join(sorted(set(refusals))),
-        }
+        return DesignRow(
+            study=study,
+            point=self.id,
+            kind=self.kind,
+            changed=self.changed,
+            values=json.dumps(self.values, sort_keys=True),
+            engine=engine,
+            scenarios=len(self.runs) - len(refusals),
+            refused=len(refusals),
+            reason=self.refusal or "; ".join(sorted(set(refusals))),
+        )
 
 
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
@@ -120,18 +198,22 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
     points = design_points(study, settings, machine.engine)
     ran = [point for point in points if not all(run.refusal for run in point.runs)]
     results = machine.results(name, [point.runs for point in ran])
-    write_table(folder / "cells.csv", _cells(root, study, results), TABLES["cells"])
-    judged: list[tuple[str, ...]] = []
+    _write(folder, "cells", _cells(root, study, results))
+    judged: list[tuple[str, str, str]] = []
     for point in ran:
-        found = verdicts(study, study.claims, machine.results(name, [point.runs]))
-        judged += [(point.id, *one) for one in found.items()]
+        by_claim = verdicts(study, study.claims, machine.results(name, [point.runs]))
+        judged += [(point.id, claim, verdict) for claim, verdict in by_claim.items()]
     table = pd.DataFrame(judged, columns=["point", "claim", "verdict"])
     write_parquet(pa.Table.from_pandas(table, preserve_index=False), folder / VERDICTS)
-    described = ({"study": name, "engine": machine.engine.name} | point.row for point in points)
-    write_table(folder / "points.csv", described, TABLES["points"])
+    _write(folder, "points", [point.row(name, machine.engine.name) for point in points])
 
 
-def _cells(root: Path, study: Study, results: Results) -> Iterator[dict[str, object]]:
+def _write(folder: Path, table: str, rows: Iterable[object]) -> None:
+    """Write rows of one of `TABLES`."""
+    write_table(folder / f"{table}.csv", map(vars, rows), TABLES[table])
+
+
+def _cells(root: Path, study: Study, results: Results) -> Iterator[CellRange]:
     """Yield the range of our value for each published number over the points.
 
     Points where one run cannot test it do not count, as with a number of one published run.
@@ -142,46 +224,50 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[dict[str, obj
         if cell.is_spread:
             continue
         means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
-        values = [
-            float(mean)
-            for number, mean in zip(means.index.tolist(), means, strict=True)
-            if not (cell.cell.tolerance.factor or untestable(coverage, cell, 1, number))
-        ]
-        yield {
-            "study": study.id,
-            "table": cell.table,
-            "row": cell.row,
-            "column": cell.column,
-            "engine": engine,
-            "unit": cell.unit,
-            "published": cell.value,
-            **value_range(cell.value, values),
-        }
+        values = []
+        for number, mean in zip(means.index.tolist(), means, strict=True):
+            if not (cell.cell.tolerance.factor or untestable(coverage, cell, 1, number)):
+                values.append(float(mean))
+        yield CellRange(
+            study.id,
+            cell.table,
+            cell.row,
+            cell.column,
+            engine,
+            cell.unit,
+            cell.value,
+            *value_range(cell.value, values),
+        )
 
 
-def value_range(published: float, values: Sequence[float]) -> dict[str, object]:
+def value_range(published: float, values: Sequence[float]) -> ValueRange:
     """Return the range of values at design points, and whether the published one is in it."""
     low, high = min(values, default=math.nan), max(values, default=math.nan)
     within = low <= published <= high if values else None
-    return {"designs": len(values), "lowest": low, "highest": high, "published_in_range": within}
+    return ValueRange(len(values), low, high, within)
 
 
 def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
     """Return the design points of a study that its budget allows; print how many those are."""
     scale = settings.of(study.id).exploration
     study, axes = explored(study, settings)
-    alone = [(axis.key, value) for axis in axes for value in axis.alternatives]
     points = _seeds(study, scale, settings.replicates_at_default, engine)
     usual = {run.refusal for run in points[0].runs}
     # Choices that the engine refuses although it runs the default.
     refused: defaultdict[str, list[JsonValue]] = defaultdict(list)
-    for n, (key, value) in enumerate(alone):
-        point = DesignPoint(f"o-{n:03d}", ONE_AT_A_TIME, key, {key: value})
-        points.append(point := _with_runs(point, study, scale, engine))
-        if point.refusal or {run.refusal for run in point.runs} - usual:
-            refused[key].append(value)
+    numbers = itertools.count()
+    for axis in axes:
+        for value in axis.alternatives:
+            name = f"o-{next(numbers):03d}"
+            point = DesignPoint(name, ONE_AT_A_TIME, axis.key, {axis.key: value})
+            points.append(point := _with_runs(point, study, scale, engine))
+            if point.refusal or {run.refusal for run in point.runs} - usual:
+                refused[axis.key].append(value)
     costs = Costs()
-    costs.count(run for point in points for run in point.runs)
+    runs: list[Run] = []
+    for point in points:
+        runs += point.runs
+    costs.count(runs)
     sobol = scipy.stats.qmc.Sobol(len(axes), rng=settings.seed)
     rows = sobol.random(settings.points).tolist() if axes else []
     for n, row in enumerate(rows):
@@ -210,17 +296,17 @@ def check_scale(root: Path, study: Study) -> None:
 
 def explored(study: Study, settings: Sensitivity) -> tuple[Study, list[Assumption]]:
     """Return the explored part of a study, and its assumptions that vary."""
-    own, where = settings.of(study.id), f"studies.{study.id}"
+    chosen, where = settings.of(study.id), f"studies.{study.id}"
     known = {experiment.id: experiment for experiment in study.experiments}
-    wanted = own.exploration.experiments or [*known]
+    wanted = chosen.exploration.experiments or [*known]
     place = "studies", study.id, "exploration", "experiments"
     check_known(f"{where}.exploration.experiments", wanted, known, place)
-    kept = [one for name, one in known.items() if name in wanted]
+    kept = [experiment for name, experiment in known.items() if name in wanted]
     study = study.model_copy(update={"experiments": kept})
-    found = assumptions(study)
-    held = "studies", study.id, "held"
-    check_known(f"{where}.held", own.held, {one.key for one in found}, held)
-    return study, [a for a in found if a.alternatives and a.key not in own.held]
+    axes = {axis.key: axis for axis in assumptions(study)}
+    check_known(f"{where}.held", chosen.held, axes, ("studies", study.id, "held"))
+    varied = [axis for key, axis in axes.items() if key not in chosen.held]
+    return study, [axis for axis in varied if axis.alternatives]
 
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
@@ -266,24 +352,26 @@ def measure_study(
     engine = str(points["engine"].iloc[0])
     judged = read_claims(data) if (data / NAME).is_file() else []
     in_tier = {row.claim: str(row.verdict) for row in rows_on(judged, {name: engine})}
-    claims, effects = [], []
+    claims: list[ClaimRobustness] = []
+    effects: list[Effect] = []
     at_points = read_parquet(folder / VERDICTS).to_pandas()
-    for claim, found in at_points.groupby("claim", sort=False):
+    for claim, judged_at in at_points.groupby("claim", sort=False):
+        key = name, str(claim), engine
         # The verdict is empty where no run could be made.
-        table = points.merge(found[["point", "verdict"]], how="left").fillna({"verdict": ""})
-        own = {"study": name, "claim": claim, "engine": engine}
-        claims.append(own | claim_row(table, in_tier.get(str(claim), "")))
+        table = points.merge(judged_at[["point", "verdict"]], how="left").fillna({"verdict": ""})
+        claims.append(claim_row(*key, table, in_tier.get(str(claim), "")))
         (default,) = table.loc[table["kind"] == DEFAULT, "verdict"]
-        for one in table[table["kind"] == ONE_AT_A_TIME].to_dict("records"):
-            value = json.dumps(one["values"][one["changed"]])
-            change = {"parameter": one["changed"], "value": value}
-            effects.append(own | change | {"before": default, "after": one["verdict"]})
-    write_table(folder / "claims.csv", claims, TABLES["claims"])
-    write_table(folder / "effects.csv", effects, TABLES["effects"])
+        for point in table[table["kind"] == ONE_AT_A_TIME].to_dict("records"):
+            value = json.dumps(point["values"][point["changed"]])
+            effects.append(Effect(*key, point["changed"], value, default, point["verdict"]))
+    _write(folder, "claims", claims)
+    _write(folder, "effects", effects)
     write_json(folder / INPUT_HASHES, sources(root, name, chosen_engine(engine, ns3_version)))
 
 
-def claim_row(table: pd.DataFrame, tier: str) -> dict[str, object]:
+def claim_row(
+    study: str, claim: str, engine: str, table: pd.DataFrame, tier: str
+) -> ClaimRobustness:
     """Return a claim's row from a table of its verdicts by design point, and that in the tier."""
     (default,) = table.loc[table["kind"] == DEFAULT, "verdict"]
     default = default or str(Verdict.NOT_TESTABLE)
@@ -295,24 +383,28 @@ def claim_row(table: pd.DataFrame, tier: str) -> dict[str, object]:
     alone = decided[decided["kind"] == ONE_AT_A_TIME]
     flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)
     flipped = alone[flips & (default != Verdict.NOT_TESTABLE)]
-    return {
-        "verdict_tier": tier,
-        "verdict_default": default,
-        "reduced_scale_differs": bool(tier) and tier != default,
-        "seeds": len(seeds),
-        "seeds_alike": int((seeds == default).sum()),
-        "designs": designs,
-        "holds": holds,
-        "share": holds / designs if designs else math.nan,
-        "low": low,
-        "high": high,
-        "word": robustness_word(holds, designs),
-        "tested_alone": len(alone),
-        "flipped_by": "; ".join(
-            f"{key} = {value if isinstance(value := values[key], str) else json.dumps(value)}"
-            for key, values in zip(flipped["changed"], flipped["values"], strict=True)
-        ),
-    }
+    changes = []
+    for key, values in zip(flipped["changed"], flipped["values"], strict=True):
+        value = values[key]
+        changes.append(f"{key} = {value if isinstance(value, str) else json.dumps(value)}")
+    return ClaimRobustness(
+        study=study,
+        claim=claim,
+        engine=engine,
+        verdict_tier=tier,
+        verdict_default=default,
+        reduced_scale_differs=bool(tier) and tier != default,
+        seeds=len(seeds),
+        seeds_alike=int((seeds == default).sum()),
+        designs=designs,
+        holds=holds,
+        share=holds / designs if designs else math.nan,
+        low=low,
+        high=high,
+        word=robustness_word(holds, designs),
+        tested_alone=len(alone),
+        flipped_by="; ".join(changes),
+    )
 
 
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:

@@ -25,18 +25,19 @@ def intervention_studies(root: Path, engine: str) -> list[str]:
     """Return the studies whose points the interventions on an engine run."""
     from replication.study.intervention import load_interventions
 
-    return sorted({one.study for one in load_interventions(root) if one.engine == engine})
+    listed = load_interventions(root)
+    return sorted({intervention.study for intervention in listed if intervention.engine == engine})
 
 
-def modern_studies(root: Path, studies: Collection[str], engines: Collection[str]) -> list[str]:
-    """Return the studies to judge on a modern kernel, as `modern_model.modern_studies`."""
-    from replication.explore.modern_model import modern_studies
+def variation_runs(root: Path, engines: Collection[str], studies: Collection[str]) -> list[str]:
+    """Return the studies to judge under named variations, as `variation_model.variation_runs`."""
+    from replication.explore.variation_model import variation_runs
 
-    return modern_studies(root, studies, engines)
+    return variation_runs(root, engines, studies)
 
 
-def modern_engine(root: Path) -> str:
-    """Return the engine with the modern kernel."""
-    from replication.explore.modern_model import load_modern
+def variation_engine(root: Path, variation: str) -> str:
+    """Return the engine that runs a named variation."""
+    from replication.explore.variation_model import load_variation
 
-    return load_modern(root).engine
+    return load_variation(root, variation).engine

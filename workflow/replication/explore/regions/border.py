@@ -1,13 +1,12 @@
 """Borders as numbers: along the axis x, where a claim holds, where it fails, and by how much."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
-from typing import Any
 
+from replication.explore.regions.region_rows import PanelRow, RegionResult
 from replication.explore.regions.surface import SURE
-from replication.study.variation import Range
 
 
 class State(StrEnum):
@@ -47,8 +46,8 @@ class Row:
 
     def only(self, state: State) -> Stretch | None:
         """Return the stretch in a state; None if there is none, or more than one."""
-        found = [one for one in self.stretches if one.state == state]
-        return found[0] if len(found) == 1 else None
+        in_state = [stretch for stretch in self.stretches if stretch.state == state]
+        return in_state[0] if len(in_state) == 1 else None
 
     def number(self, gives: str) -> float | None:
         """Return a border or the quantity at an end, as of `Fact.gives`; None without a border."""
@@ -62,37 +61,32 @@ class Row:
         return holds.low if gives == "from" else holds.high
 
 
-def range_of(axis: Mapping[str, Any], factor: float = 1.0) -> Range:
-    """Return the range of an axis times a factor."""
-    return Range(low=axis["low"] * factor, high=axis["high"] * factor, log=axis["log"])
-
-
-def row_at(document: Mapping[str, Any], panel: Mapping[str, Any], y: float) -> Row:
+def row_at(result: RegionResult, panel: PanelRow, y: float) -> Row:
     """Return the row of a panel that is nearest to a value of the axis y."""
-    x_range, y_range = map(range_of, document["axes"])
-    cells = len(panel["quantity"])
-    number = min(cells - 1, max(0, int(y_range.position(y) * cells)))
-    quantity, at = panel["quantity"][number], 0
+    x_span, y_span = (axis.span() for axis in result.axes)
+    cells = len(panel.quantity)
+    number = min(cells - 1, max(0, int(y_span.position(y) * cells)))
+    quantity, at = panel.quantity[number], 0
     stretches = []
     for state, group in groupby(_states(panel, number)):
         end = at + len(list(group))
         stretches.append(
             Stretch(
                 state,
-                low=x_range.at(at / cells) if at else None,
-                high=x_range.at(end / cells) if end < cells else None,
+                low=x_span.at(at / cells) if at else None,
+                high=x_span.at(end / cells) if end < cells else None,
                 least=min(quantity[at:end]),
                 most=max(quantity[at:end]),
             )
         )
         at = end
-    y_middle = y_range.at((number + 0.5) / cells)
+    y_middle = y_span.at((number + 0.5) / cells)
     return Row(y_middle, tuple(stretches), first=quantity[0], last=quantity[-1])
 
 
-def _states(panel: Mapping[str, Any], number: int) -> Iterator[State]:
-    alike: Sequence[int] = panel["alike"][number] if panel["alike"] else ()
-    for cell, probability in enumerate(panel["probability"][number]):
+def _states(panel: PanelRow, number: int) -> Iterator[State]:
+    alike = panel.alike[number] if panel.alike else []
+    for cell, probability in enumerate(panel.probability[number]):
         if alike and alike[cell]:
             yield State.CANNOT_DIFFER
         elif probability > SURE:
@@ -103,23 +97,24 @@ def _states(panel: Mapping[str, Any], number: int) -> Iterator[State]:
             yield State.UNDECIDED
 
 
-def told_rows(document: Mapping[str, Any], panel: Mapping[str, Any]) -> list[Row]:
+def told_rows(result: RegionResult, panel: PanelRow) -> list[Row]:
     """Return the rows that words tell: at the paper's own y or the middle, and at both ends of y.
 
     A single one where all rows of the panel are alike, from the same x on to the same x.
     """
-    y_axis = document["axes"][1]
-    span = range_of(y_axis)
-    rows = [row_at(document, panel, span.at(share)) for share in (0.0, 1.0)]
-    own = y_axis["paper"]
-    is_inside = own is not None and 0 <= span.position(own) <= 1
-    named = row_at(document, panel, own if is_inside else span.at(0.5))
+    y_axis = result.axes[1]
+    span, paper = y_axis.span(), y_axis.paper
+    y = span.at(0.5)
+    if paper is not None and 0 <= span.position(paper) <= 1:
+        y = paper
+    named = row_at(result, panel, y)
     if is_same_everywhere(panel):
         return [named]
-    return [named, *(row for row in rows if row.y != named.y)]
+    ends = [row_at(result, panel, span.at(share)) for share in (0.0, 1.0)]
+    return [named, *(row for row in ends if row.y != named.y)]
 
 
-def is_same_everywhere(panel: Mapping[str, Any]) -> bool:
+def is_same_everywhere(panel: PanelRow) -> bool:
     """Return whether each place of the axis x is in one state over the whole axis y."""
-    first, *others = (list(_states(panel, number)) for number in range(len(panel["probability"])))
-    return all(row == first for row in others)
+    first, *others = (list(_states(panel, number)) for number in range(len(panel.probability)))
+    return all(states == first for states in others)

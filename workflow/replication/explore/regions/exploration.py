@@ -27,6 +27,7 @@ import scipy
 from replication.design.design import Run
 from replication.explore.machine import Costs, Machine
 from replication.explore.regions.region_model import RegionSettings, Spending
+from replication.explore.regions.region_rows import Shares
 from replication.explore.regions.space import Panel, Point, Space
 from replication.explore.regions.surface import REACH, Bounds, Surface, best_places
 from replication.metrics.metric import quantity
@@ -97,12 +98,10 @@ class Compared:
 
     def values(self, study: Study, results: Results) -> dict[int, float]:
         """Return the logarithm of the quantity of each replicate that has one."""
-        found, reach = [], math.log(LARGEST)
+        clauses, reach = [], math.log(LARGEST)
         for test, bounds in self.clauses:
-            frames = [
-                quantity(results, wanted).drop(columns="engine").dropna(subset="value")
-                for wanted in sides(test)
-            ]
+            tables = [quantity(results, wanted).drop(columns="engine") for wanted in sides(test)]
+            frames = [table.dropna(subset="value") for table in tables]
             try:
                 values = compare(study, test, frames).values.dropna()
             except UntestableError:
@@ -110,8 +109,8 @@ class Compared:
             logs = pd.Series(np.log(values.astype(float).clip(1e-300, 1e300)))
             logs = logs.clip(bounds.centre - reach, bounds.centre + reach)
             margin = np.minimum(logs - bounds.low, bounds.high - logs)
-            found.append(logs if len(self.clauses) == 1 else margin)
-        together = pd.concat(found, axis=1, join="inner").min(axis=1)
+            clauses.append(logs if len(self.clauses) == 1 else margin)
+        together = pd.concat(clauses, axis=1, join="inner").min(axis=1)
         return {int(str(replicate)): float(value) for replicate, value in together.items()}
 
     def cannot_differ(self, study: Study, results: Results, engine: str) -> set[int]:
@@ -132,6 +131,28 @@ class PointResult:
     cannot_differ: bool = False  # its runs are without congestion, so the alternatives are alike
 
 
+@dataclass(frozen=True)
+class Validation:
+    """A random point: the mean of its runs, compared with its prediction."""
+
+    point: Point
+    results: Sequence[PointResult]
+    #: Their difference in standard deviations.
+    deviations: float
+    #: Predicted probability that the claim holds.
+    probability: float
+    #: Whether the mean meets the claim.
+    holds: bool
+    #: Whether all runs are without congestion, and whether the surface has this state there.
+    cannot_differ: bool
+    state_predicted: bool
+
+    @property
+    def covered(self) -> bool:
+        """Whether the mean is inside the interval of `LEVEL`."""
+        return abs(self.deviations) <= REACH
+
+
 class Sampler:
     """Runs replicates of points on an engine; all but the first lie `offset` off their point."""
 
@@ -142,28 +163,35 @@ class Sampler:
 
     def cost_s(self, trials: Iterable[Trial]) -> float:
         """Return the expected CPU time of trials, without runs that were made already."""
-        return self.costs.further_s(run for trial in trials for run in self._design(trial)[0])
+        runs: list[Run] = []
+        for trial in trials:
+            runs += self._design(trial)[0]
+        return self.costs.further_s(runs)
 
     def sample(self, trials: Sequence[Trial]) -> dict[Trial, PointResult]:
         """Return the results of trials; run those that are not in the store."""
         designed = [self._design(trial) for trial in trials]
         points = [runs for runs, _ in designed]
-        self.costs.count(itertools.chain(*points))
+        every: list[Run] = []
+        for runs in points:
+            every += runs
+        self.costs.count(every)
         values, notes, alike = dict[int, float](), dict[int, str](), set[int]()
-        if any(points):
+        if every:
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
             alike = self.compared.cannot_differ(self.space.study, results, self.machine.engine.name)
             hungry = starved(results, self.machine.engine.name, list(self.space.claim.quantities()))
             notes = {int(str(n)): starved_note(flows) for n, flows in hungry.groupby("replicate")}
-        found = {}
-        for number, (trial, (runs, refusal)) in enumerate(zip(trials, designed, strict=True)):
+        sampled = {}
+        for number, trial in enumerate(trials):
+            runs, refusal = designed[number]
             value = values.get(number, math.nan)
             undefined = "the quantity is undefined" if math.isnan(value) else ""
             note = notes.get(number) or refusal or undefined
             at = replicate_point(*trial, self.offset)
-            found[trial] = PointResult(at, value, runs, note, number in alike)
-        return found
+            sampled[trial] = PointResult(at, value, runs, note, number in alike)
+        return sampled
 
     def _design(self, trial: Trial) -> tuple[list[Run], str]:
         """Return the runs of a trial, or none and why."""
@@ -171,7 +199,8 @@ class Sampler:
             point, replicate = trial
             try:
                 runs = self.space.runs(replicate_point(point, replicate, self.offset), replicate)
-                refusal = next(filter(None, map(self.machine.refusal, runs)), "")
+                refusals = [refusal for run in runs if (refusal := self.machine.refusal(run))]
+                refusal = refusals[0] if refusals else ""
             except InputError as error:
                 runs, refusal = [], str(error)
             self._designed[trial] = ([] if refusal else runs, refusal)
@@ -193,10 +222,7 @@ def replicate_point(point: Point, replicate: int, offset: float) -> Point:
 class Exploration:
     """The exploration of a region on an engine, and its results.
 
-    `name` seeds the random points. Each entry of `validation` compares the mean of a point's runs
-    with its prediction: their difference in standard deviations, the predicted probability that the
-    claim holds, and whether the mean is inside the interval of `LEVEL` (`covered`); `cannot_differ`
-    is the state of its runs, and `state_predicted` whether the surface has it there.
+    `name` seeds the random points.
     """
 
     name: str
@@ -207,7 +233,7 @@ class Exploration:
     budget_s: float
     results: dict[Trial, PointResult] = field(default_factory=dict)
     surfaces: dict[Panel, Surface] = field(default_factory=dict)
-    validation: list[dict[str, Any]] = field(default_factory=list)
+    validation: list[Validation] = field(default_factory=list)
 
     def run(self) -> None:
         """Explore; the same inputs give the same results, also after an interruption."""
@@ -222,53 +248,62 @@ class Exploration:
         while batch := self._choose():
             self.results |= self.sampler.sample(batch)
             self._fit()
-            share = self._left_open
+            share = self.shares().open
             print(f"{self.name}: {len(self.results)} runs, {share:.0%} undecided", file=sys.stderr)
         if self.surfaces:
             self._validate()
 
-    def shares(self) -> dict[str, float]:
-        """Return the shares of the drawn area, as of a surface; without one all is undecided."""
-        found = [surface.shares() for surface in self.surfaces.values()]
-        nothing = {"holds": 0.0, "fails": 0.0, "undecided": 1.0, "cannot_differ": 0.0}
-        found = found or [nothing]
-        return {name: float(np.mean([one[name] for one in found])) for name in nothing}
+    def shares(self) -> Shares:
+        """Return the mean shares of the panels; without a surface all is undecided."""
+        if not self.surfaces:
+            return Shares(holds=0.0, fails=0.0, undecided=1.0, cannot_differ=0.0)
+        panels = [surface.shares() for surface in self.surfaces.values()]
+        return Shares(
+            holds=float(np.mean([panel.holds for panel in panels])),
+            fails=float(np.mean([panel.fails for panel in panels])),
+            undecided=float(np.mean([panel.undecided for panel in panels])),
+            cannot_differ=float(np.mean([panel.cannot_differ for panel in panels])),
+        )
 
-    @property
-    def _left_open(self) -> float:
-        """The share of the area that further runs may decide."""
-        shares = self.shares()
-        return shares["undecided"] - shares["cannot_differ"]
+    def runs(self) -> list[Run]:
+        """Return the runs of all points, those of the validation last."""
+        results = list(self.results.values())
+        for checked in self.validation:
+            results += checked.results
+        runs: list[Run] = []
+        for result in results:
+            runs += result.runs
+        return runs
 
     @property
     def _left_s(self) -> float:
         return self.budget_s - self.sampler.costs.spent_s
 
     def _replicated(self, points: Iterable[Point]) -> list[Trial]:
-        return [(point, n) for point in points for n in range(self.settings.replicates)]
+        return list(itertools.product(points, range(self.settings.replicates)))
 
     def _fit(self) -> None:
         """Fit the surfaces of panels with further runs."""
         for panel in self.panels:
-            runs = [
-                (str(point), one)
-                for (point, _), one in self.results.items()
-                if point.panel == panel and not math.isnan(one.value)
-            ]
+            points, runs = [], []
+            for (point, _), result in self.results.items():
+                if point.panel == panel and not math.isnan(result.value):
+                    points.append(str(point))
+                    runs.append(result)
             fitted = self.surfaces.get(panel)
             if len(runs) < LEAST_RUNS or (fitted and fitted.runs == len(runs)):
                 continue
-            places = np.array([(one.at.x, one.at.y) for _, one in runs])
-            values = np.array([one.value for _, one in runs])
+            places = np.array([(result.at.x, result.at.y) for result in runs])
+            values = np.array([result.value for result in runs])
             # The median over points leaves cliffs out; of a normal pair it is 0.67 deviations.
-            spread = pd.Series(values).groupby([point for point, _ in runs]).std().median()
+            spread = pd.Series(values).groupby(points).std().median()
             noise = float(np.nan_to_num(spread)) / float(scipy.special.ndtri(0.75))
             self.surfaces[panel] = Surface.fit(
                 places,
                 values,
                 self.sampler.compared.bounds,
                 noise,
-                alike=[one.cannot_differ for _, one in runs],
+                alike=[result.cannot_differ for result in runs],
             )
 
     def _validation_points(self) -> int:
@@ -278,7 +313,7 @@ class Exploration:
 
     def _choose(self) -> list[Trial]:
         """Return the trials of the next batch: none where enough is known, or none affordable."""
-        if not self.surfaces or self._left_open <= self.settings.enough:
+        if not self.surfaces or self.shares().open <= self.settings.enough:
             return []
         each_s = self.sampler.costs.spent_s / len(self.results)
         reserve_s = self._validation_points() * self.settings.replicates * each_s
@@ -287,11 +322,11 @@ class Exploration:
         best = {panel: next(options) for panel, options in places.items()}
         chosen: list[Trial] = []
         for _ in range(math.ceil(self.settings.batch_share * len(self.results))):
-            panel = max(best, key=lambda one: best[one][0])
-            gain, place = best[panel]
+            panel = max(best, key=lambda panel: best[panel][0])
+            gain, (x, y) = best[panel]
             if gain < LEAST_GAIN:
                 break
-            point = Point(panel, *map(float, place))
+            point = Point(panel, float(x), float(y))
             trial = (point, count[point])
             if self.sampler.cost_s([*chosen, trial]) > self._left_s - reserve_s:
                 break
@@ -305,28 +340,32 @@ class Exploration:
         panels = list(self.surfaces)
         seed = int(digest_of(self.name.encode())[:8], 16)
         random = np.random.Generator(np.random.PCG64([self.settings.seed, seed]))
-        drawn = [
-            _place(panels[int(random.integers(len(panels)))], *random.random(2))
-            for _ in range(self._validation_points())
-        ]
-        found = self.sampler.sample(self._replicated(drawn))
+        drawn = []
+        for _ in range(self._validation_points()):
+            panel = panels[int(random.integers(len(panels)))]
+            drawn.append(_place(panel, *random.random(2)))
+        sampled = self.sampler.sample(self._replicated(drawn))
         for point in drawn:
-            results = [found[trial] for trial in self._replicated([point])]
-            values, surface = np.array([one.value for one in results]), self.surfaces[point.panel]
+            results = [sampled[trial] for trial in self._replicated([point])]
+            values, surface = np.array([run.value for run in results]), self.surfaces[point.panel]
             if np.isnan(values).any():
                 continue
             observed = float(np.mean(surface.bounds.warp(values)))
             place = np.array([(point.x, point.y)])
             mean, sd = surface.predict(place, len(results))
             low, high = surface.bounds.ends()
-            deviations = (observed - float(mean[0])) / float(sd[0])
-            one = {"point": point, "results": results, "deviations": deviations}
-            one["probability"] = float(surface.bounds.holds(mean, sd)[0])
-            one |= {"holds": low <= observed <= high, "covered": abs(deviations) <= REACH}
-            alike = all(result.cannot_differ for result in results)
-            one["cannot_differ"] = alike
-            one["state_predicted"] = bool(surface.cannot_differ(place)[0]) == alike
-            self.validation.append(one)
+            alike = all(run.cannot_differ for run in results)
+            self.validation.append(
+                Validation(
+                    point=point,
+                    results=results,
+                    deviations=(observed - float(mean[0])) / float(sd[0]),
+                    probability=float(surface.bounds.holds(mean, sd)[0]),
+                    holds=low <= observed <= high,
+                    cannot_differ=alike,
+                    state_predicted=bool(surface.cannot_differ(place)[0]) == alike,
+                )
+            )
 
 
 def _place(panel: Panel, x: float, y: float) -> Point:

@@ -182,15 +182,17 @@ class Region(Document):
         if bool(self.keep or self.fixed) != (self.reason is not None):
             text = "reason: goes with fixed and keep; say why they differ from the paper"
             raise InputError(text, ("reason" if self.reason else "keep",))
-        unique([*(one.id for one in self.axes), *(one.id for one in self.panels)], "axis", "axes")
+        names = [axis.id for axis in self.axes] + [axis.id for axis in self.panels]
+        unique(names, "axis", "axes")
         unique(self.engines, "engine", "engines")
-        levels = [level.key for axis in self.panels for level in axis.levels]
+        levels: list[str] = []
+        for level_axis in self.panels:
+            levels += [level.key for level in level_axis.levels]
         unique(levels, "level", "panels")
         axes = {axis.id: axis for axis in self.axes}
         for number, law in enumerate(self.laws):
-            check_known(
-                "laws: axis", [law.axis] if law.axis else [], axes, ("laws", number, "axis")
-            )
+            if law.axis:
+                check_known("laws: axis", [law.axis], axes, ("laws", number, "axis"))
             check_known("laws: panels", law.panels, levels, ("laws", number, "panels"))
         for number, trait in enumerate(self.traits):
             check_known("traits: panels", trait.panels, levels, ("traits", number, "panels"))
@@ -243,19 +245,22 @@ def load_region(root: Path, name: str) -> Region:
     """Read a region; InputError names each wrong field."""
     check_known("region", [name], region_names(root))
     path = region_path(root, name)
-    found = read_model(path, Region)
+    region = read_model(path, Region)
     with located(path):
-        if found.id != name:
-            text = f"id: is {found.id!r}; it must be {name!r}, as the file is"
+        if region.id != name:
+            text = f"id: is {region.id!r}; it must be {name!r}, as the file is"
             raise InputError(text, ("id",))
-    return found
+    return region
 
 
 def region_runs(root: Path, engines: Collection[str], studies: Collection[str]) -> list[str]:
     """Return `region/engine` of the regions of studies, on those of their engines in `engines`."""
-    found = [load_region(root, name) for name in region_names(root)]
-    found = [one for one in found if one.study in studies]
-    return [f"{one.id}/{engine}" for one in found for engine in one.engines if engine in engines]
+    runs = []
+    for name in region_names(root):
+        region = load_region(root, name)
+        if region.study in studies:
+            runs += [f"{name}/{engine}" for engine in region.engines if engine in engines]
+    return runs
 
 
 def load_settings(root: Path) -> RegionSettings:

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import JsonValue
 
 from replication.design.design import Run
 from replication.engines.ns3 import NS3_VERSION
 from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
 from replication.explore.machine import whole_runs
 from replication.explore.regions.region_model import DIGITS, Law, OfBdp, Region
+from replication.explore.regions.region_rows import LawAtPaper, LawRow, Segments
 from replication.explore.trial import StudyPart, serves
 from replication.study.claim_model import Claim
 from replication.study.errors import InputError, check_known
@@ -55,12 +57,12 @@ class Space:
         name, number = self.region.claim, self.region.test
         claims = {claim.id: claim for claim in self.base.claims}
         check_known("claim", [name] if name else [], claims, ("claim",))
-        found = self.region.own_claim or claims[str(name)]
+        claim = self.region.own_claim or claims[str(name)]
         if number is None:
-            return found
-        if number > len(tests := found.tests()):
-            raise InputError(f"test: claim {found.id} has {len(tests)}, not {number}", ("test",))
-        return found.model_copy(update={"test": tests[number - 1]})
+            return claim
+        if number > len(tests := claim.tests()):
+            raise InputError(f"test: claim {claim.id} has {len(tests)}, not {number}", ("test",))
+        return claim.model_copy(update={"test": tests[number - 1]})
 
     @cached_property
     def study(self) -> Study:
@@ -75,17 +77,17 @@ class Space:
         It is that of the study: nothing is `fixed`, and no value is drawn for a replicate.
         """
         run, path, values = self._paper_run, self.paper_path, self._paper_values
-        found: list[float | None] = []
+        places: list[float | None] = []
         for axis in self.region.axes:
             named = [axis.of_bdp.parameter] if axis.of_bdp else [*(axis.set or _NONE).parameters]
             value = values.get(named[0].removeprefix(f"{run.experiment}/")) if named else None
             if isinstance(value, bool) or not isinstance(value, int | float):
-                found.append(None)
+                places.append(None)
             elif axis.of_bdp is None:
-                found.append(rounded(value / axis.scale, DIGITS))
+                places.append(rounded(value / axis.scale, DIGITS))
             else:
-                found.append(rounded(_of_path(axis.of_bdp, value, path), DIGITS))
-        return tuple(found)
+                places.append(rounded(_of_path(axis.of_bdp, value, path), DIGITS))
+        return tuple(places)
 
     @cached_property
     def paper_path(self) -> TcpPath:
@@ -95,11 +97,10 @@ class Space:
     @cached_property
     def _paper_study(self) -> Study:
         """The compared part of the study as the paper has it."""
-        drawn = {
-            name: one.value
-            for name, one in parameters(self.base)
-            if one.assumed is not None and one.assumed.varies is not None
-        }
+        drawn: dict[str, JsonValue] = {}
+        for name, parameter in parameters(self.base):
+            if parameter.assumed is not None and parameter.assumed.varies is not None:
+                drawn[name] = parameter.value
         study = apply(self.base, Variation(defaults=drawn)) if drawn else self.base
         return self._compared(study)
 
@@ -112,7 +113,8 @@ class Space:
         """The values of the parameters at the paper's own point."""
         run, study = self._paper_run, self._paper_study
         experiment = study.experiment(run.experiment)
-        values = {name: one.value for name, one in parameters_of(study, experiment).items()}
+        named = parameters_of(study, experiment)
+        values: dict[str, Any] = {name: parameter.value for name, parameter in named.items()}
         for factor in experiment.factors:
             for level in factor.levels:
                 if level.key == run.levels[factor.id]:
@@ -121,7 +123,7 @@ class Space:
 
     def _compared(self, study: Study) -> Study:
         """Return the compared part of a study, with the region's claim."""
-        claims = [c for c in study.claims if c.id != self.claim.id]
+        claims = [claim for claim in study.claims if claim.id != self.claim.id]
         study = study.model_copy(update={"claims": [*claims, self.claim]})
         compared = {quantity.experiment for quantity in self.claim.quantities()}
         levels = {name: self.region.keep.get(name, {}) for name in compared}
@@ -170,10 +172,10 @@ class Space:
     def _runs(self, study: Study, replicate: int = 0) -> list[Run]:
         compared = list(self.claim.quantities())
         runs = whole_runs(study, self.engine, self.ns3_version, replicate + 1)
-        found = [run for run in runs if run.replicate == replicate and serves(run, compared)]
-        if not found:
+        kept = [run for run in runs if run.replicate == replicate and serves(run, compared)]
+        if not kept:
             raise InputError("keep: leaves no run that the claim is about", ("keep",))
-        return found
+        return kept
 
 
 def _amount(of: OfBdp, value: float, path: TcpPath) -> int:
@@ -200,21 +202,22 @@ WARE = "the law of Ware et al. (2019)"
 _STEPS, _LARGEST = [step / 12 for step in range(13)], 1e9
 
 
-def drawn_laws(space: Space, panel: Panel) -> list[dict[str, Any]]:
+def drawn_laws(space: Space, panel: Panel) -> list[LawRow]:
     """Return the laws of a panel as segments, 0 to 1; one that is crossed nowhere has none."""
-    return [
-        law.model_dump(include={"title", "source", "condition"})
-        | {"segments": (_line if law.kind == "line" else _curve)(space, law, panel)}
-        for law in space.region.laws
-        if law.is_on(space.engine, panel)
-    ]
+    rows = []
+    for law in space.region.laws:
+        if law.is_on(space.engine, panel):
+            draw = _line if law.kind == "line" else _curve
+            segments = draw(space, law, panel)
+            rows.append(LawRow(law.title, law.source, law.condition, segments))
+    return rows
 
 
-def laws_at_paper(space: Space) -> list[dict[str, Any]]:
+def laws_at_paper(space: Space) -> list[LawAtPaper]:
     """Return the share of the link that the law of BBR gives at the paper's own point, if drawn."""
     if not any(law.kind == "ware" for law in space.region.laws):
         return []
-    return [{"title": WARE, "share": rounded(float(bbr_share(space.paper_path)), DIGITS)}]
+    return [LawAtPaper(WARE, rounded(float(bbr_share(space.paper_path)), DIGITS))]
 
 
 def _line(space: Space, law: Law, panel: Panel) -> Segments:
@@ -225,16 +228,13 @@ def _line(space: Space, law: Law, panel: Panel) -> Segments:
 
 
 def _curve(space: Space, law: Law, panel: Panel) -> Segments:
-    paths = [space.path(Point(panel, x, y)) for y in _STEPS for x in _STEPS]
+    places = itertools.product(_STEPS, repeat=2)
+    paths = [space.path(Point(panel, x, y)) for y, x in places]
     # The laws are powers, so their logarithms are interpolated; without loss they are infinite.
     with np.errstate(divide="ignore"):
         shares = _LAWS[law.kind](law, TcpPath(*np.transpose(paths))) / (law.share or 1.0)
         logs = np.log(np.minimum(shares, _LARGEST))
     return contour(logs.reshape(len(_STEPS), len(_STEPS)), _STEPS)
-
-
-#: Ends of straight pieces: x, y, x, y, each 0 to 1.
-Segments = list[tuple[float, float, float, float]]
 
 
 def contour(values: ArrayLike, steps: Sequence[float] | NDArray[np.float64]) -> Segments:
@@ -243,16 +243,17 @@ def contour(values: ArrayLike, steps: Sequence[float] | NDArray[np.float64]) -> 
     Marching squares: the crossings of a cell's edges are interpolated and joined.
     """
     table = np.asarray(values, dtype=float)
-    found: Segments = []
+    pieces: Segments = []
     for j, i in itertools.product(range(len(steps) - 1), repeat=2):
         corners = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
-        crossed: list[float] = []
-        for (a, b), (c, d) in zip(corners, [*corners[1:], corners[0]], strict=True):
-            one, other = table[b, a], table[d, c]
-            if (one < 0) != (other < 0):
-                share = one / (one - other)
+        crossed: list[tuple[float, float]] = []
+        for (a, b), (c, d) in itertools.pairwise([*corners, corners[0]]):
+            start, end = table[b, a], table[d, c]
+            if (start < 0) != (end < 0):
+                share = start / (start - end)
                 x = steps[a] + share * (steps[c] - steps[a])
                 y = steps[b] + share * (steps[d] - steps[b])
-                crossed += [round(float(x), 4), round(float(y), 4)]
-        found += [tuple(crossed[at : at + 4]) for at in range(0, len(crossed), 4)]  # type: ignore[misc]
-    return found
+                crossed.append((round(float(x), 4), round(float(y), 4)))
+        # An edge is crossed at most once, so the crossings are none, two or four.
+        pieces += [(*crossed[at], *crossed[at + 1]) for at in range(0, len(crossed), 2)]
+    return pieces

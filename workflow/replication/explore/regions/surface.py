@@ -17,6 +17,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from replication.explore.regions.region_rows import Shares
+
 if TYPE_CHECKING:
     from sklearn.gaussian_process import GaussianProcessRegressor
 
@@ -40,11 +42,14 @@ def middles(cells: int) -> Numbers:
     return (np.arange(cells) + 0.5) / cells
 
 
-#: Places in the middles of the cells, row by row.
-GRID, COARSE = (
-    np.array([(x, y) for y in middles(cells) for x in middles(cells)])
-    for cells in (CELLS, COARSE_CELLS)
-)
+def _grid(cells: int) -> Numbers:
+    """Return the places in the middles of the cells, row by row."""
+    x, y = np.meshgrid(middles(cells), middles(cells))
+    return np.column_stack([x.ravel(), y.ravel()])
+
+
+#: Of the drawn area, and of the area from which points are chosen.
+GRID, COARSE = _grid(CELLS), _grid(COARSE_CELLS)
 
 
 @dataclass(frozen=True)
@@ -170,21 +175,17 @@ class Surface:
         nearest: NDArray[np.bool_] = self.alike[squares.argmin(axis=1)]
         return nearest
 
-    def shares(self) -> dict[str, float]:
-        """Return the shares of the area in which the claim holds, fails, and is undecided.
-
-        Where the alternatives cannot differ the claim neither holds nor fails; this share is given
-        apart too.
-        """
+    def shares(self) -> Shares:
+        """Return the shares of the area."""
         known, alike = self.probability().ravel(), self.cannot_differ(GRID)
         holds = float(((known > SURE) & ~alike).mean())
         fails = float(((known < 1 - SURE) & ~alike).mean())
-        return {
-            "holds": holds,
-            "fails": fails,
-            "undecided": 1 - holds - fails,
-            "cannot_differ": float(alike.mean()),
-        }
+        return Shares(
+            holds=holds,
+            fails=fails,
+            undecided=1 - holds - fails,
+            cannot_differ=float(alike.mean()),
+        )
 
 
 def best_places(surface: Surface) -> Iterator[tuple[float, Numbers]]:

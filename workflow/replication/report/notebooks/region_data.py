@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from replication.explore.regions.border import range_of
 from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current, region_results
+from replication.explore.regions.region_rows import PointRow, RegionResult, ValidationRow
 from replication.explore.regions.space import Point, Space
 from replication.explore.regions.surface import middles
 from replication.report.notebooks.names import check_name
@@ -44,57 +44,60 @@ class RegionData(NamedTuple):
 
 def region_table(root: Path, data: Path) -> pd.DataFrame:
     """Return one row for each region and engine with results."""
-    names = ("region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90")
-    found = region_results(data)
-    current = [is_current(root, data, one) for one in found]
-    return pd.DataFrame(found, columns=list(names)).assign(current=current)
+    names = ["region", "engine", "title", "study", "holds", "fails", "undecided", "coverage_90"]
+    results = region_results(data)
+    current = [is_current(root, data, result) for result in results]
+    return pd.DataFrame(map(vars, results), columns=names).assign(current=current)
 
 
 def read_region(data: Path, name: str, engine: str) -> RegionData:
     """Return a region on an engine; InputError if it is missing."""
-    found = {(one["region"], one["engine"]): one for one in region_results(data)}
-    if not found:
+    results = region_results(data)
+    if not results:
         raise InputError(f"{data}: has no regions; run `make regions` first")
-    check_name("region", name, {region for region, _ in found}, "`replication.regions`")
-    ran = [own for region, own in found if region == name]
-    check_name(f"region {name}: engine", engine, ran, "`replication.regions`")
-    return region_data(found[name, engine])
+    check_name("region", name, {result.region for result in results}, "`replication.regions`")
+    by_engine = {result.engine: result for result in results if result.region == name}
+    check_name(f"region {name}: engine", engine, by_engine, "`replication.regions`")
+    return region_data(by_engine[engine])
 
 
 def scenarios_at(root: Path, study: Study, found: RegionData, x: float, y: float) -> list[Scenario]:
     """Return the scenarios of a point in a region's first panel."""
-    own = load_region(root, found.document["region"])
-    space = Space(own, study, found.document["engine"])
-    shares = [a.range.position(value) for a, value in zip(own.axes, (x, y), strict=True)]
-    return [run.scenario for run in space.runs(Point(space.panels[0], *shares))]
+    region = load_region(root, found.document["region"])
+    space = Space(region, study, found.document["engine"])
+    x_axis, y_axis = region.axes
+    point = Point(space.panels[0], x_axis.range.position(x), y_axis.range.position(y))
+    return [run.scenario for run in space.runs(point)]
 
 
-def region_data(document: Mapping[str, Any]) -> RegionData:
+def region_data(result: RegionResult) -> RegionData:
     """Return the tables of a region's result."""
-    names = [str(axis["id"]) for axis in document["axes"]]
+    names = [axis.id for axis in result.axes]
 
-    def points(rows: list[dict[str, Any]], *shown: str) -> pd.DataFrame:
-        frame = pd.DataFrame(rows, columns=["panel", "x", "y", *shown])
-        frame["panel"] = [panel_title(document, panel) for panel in frame["panel"]]
+    def points(rows: Sequence[PointRow | ValidationRow], *shown: str) -> pd.DataFrame:
+        frame = pd.DataFrame(map(vars, rows), columns=["panel", "x", "y", *shown])
+        frame["panel"] = [panel_title(result, panel) for panel in frame["panel"]]
         return frame.rename(columns=dict(zip("xy", names, strict=True)))
 
-    spans, cells = [range_of(axis) for axis in document["axes"]], []
-    for panel in document["panels"]:
-        places, title = middles(len(panel["quantity"])), panel_title(document, panel["panel"])
-        for y, *rows in zip(places, panel["quantity"], panel["probability"], strict=True):
-            for x, *found in zip(places, *rows, strict=True):
-                own = zip(spans, (x, y), strict=True)
-                cells.append((title, *(span.at(share, _EXACT) for span, share in own), *found))
+    x_span, y_span = (axis.span() for axis in result.axes)
+    cells, borders = [], {}
+    for panel in result.panels:
+        title = panel_title(result, panel.panel)
+        borders[title] = border_sentences(result, panel)
+        places = middles(len(panel.quantity))
+        for row, y_share in enumerate(places):
+            y = y_span.at(y_share, _EXACT)
+            for column, x_share in enumerate(places):
+                x = x_span.at(x_share, _EXACT)
+                quantity, probability = panel.quantity[row][column], panel.probability[row][column]
+                cells.append((title, x, y, quantity, probability))
     return RegionData(
-        document,
-        list(document["axes"]),
-        points(document["points"], "quantity", "note"),
-        points(document["validation"], "holds", "probability", "covered", "deviations"),
-        pd.DataFrame(cells, columns=["panel", *names, "quantity", "probability"]),
-        {
-            panel_title(document, one["panel"]): border_sentences(document, one)
-            for one in document["panels"]
-        },
-        away(document),
-        scale_words(document["axes"]),
+        document=vars(result),
+        axes=[vars(axis) for axis in result.axes],
+        runs=points(result.points, "quantity", "note"),
+        validation=points(result.validation, "holds", "probability", "covered", "deviations"),
+        surface=pd.DataFrame(cells, columns=["panel", *names, "quantity", "probability"]),
+        borders=borders,
+        away=away(result),
+        scale=scale_words(result.axes),
     )

@@ -4,12 +4,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from replication.explore.regions.border import row_at
 from replication.explore.regions.region_result import region_results
+from replication.explore.regions.region_rows import RegionResult
 from replication.metrics.cell_map import map_cells
 from replication.metrics.metric import quantity
 from replication.metrics.metric_model import MetricError
@@ -188,25 +189,25 @@ class _Facts:
     def _on_region(self, fact: Fact) -> _Number | None:
         """Return a border or quantity of a region; None if it was not run on the engine."""
         region = self._regions.get((str(fact.region), str(fact.engine)))
-        if region is None or not region["panels"]:
+        if region is None or not region.panels:
             return None
-        panel = region["panels"][0]
-        runs = frozenset(f"{fact.region} {fact.engine} {n}" for n in range(panel["runs"]))
-        x_axis = region["axes"][0]
+        panel = region.panels[0]
+        runs = frozenset(f"{fact.region} {fact.engine} {n}" for n in range(panel.runs))
+        x_axis = region.axes[0]
         if fact.gives == "beyond":
-            own = x_axis["paper"]
-            value = own / x_axis["high"] if own is not None else None
+            value = x_axis.paper / x_axis.high if x_axis.paper is not None else None
         else:
             value = row_at(region, panel, fact.at or 0.0).number(str(fact.gives))
         if value is None:
             return _Number("", False, runs)
-        unit = x_axis["unit"] if fact.gives in ("from", "to") else "1"
+        unit = x_axis.unit if fact.gives in ("from", "to") else "1"
         holds = fact.expect is None or fact.expect.holds(value)
         return _Number(_rounded(value * unit_of(unit)[1]), holds, runs)
 
     @cached_property
-    def _regions(self) -> dict[tuple[str, str], dict[str, Any]]:
-        return {(one["region"], one["engine"]): one for one in region_results(self.source.data)}
+    def _regions(self) -> dict[tuple[str, str], RegionResult]:
+        results = region_results(self.source.data)
+        return {(result.region, result.engine): result for result in results}
 
 
 def _rounded(value: float) -> str:

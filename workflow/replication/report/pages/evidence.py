@@ -13,7 +13,7 @@ from replication.design.config import Reading, Scale, load_sensitivity
 from replication.design.input_hashes import is_same
 from replication.engines.path import TcpPath
 from replication.explore import explanation, robustness
-from replication.explore.finding import HELD_OUT, REPEATED, SEEN
+from replication.explore.explained import EquallyGood, ExplainedCell, Explanation, Finding
 from replication.explore.readings import READING_COLUMNS, READINGS
 from replication.explore.search import EQUALLY_GOOD_BITS
 from replication.metrics.cwnd import LABELS
@@ -41,36 +41,31 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     folder = data / "sensitivity" / study.id
     if not (folder / explanation.NAME).is_file() or is_stale(root, data, study):
         return None
-    document: dict[str, Any] = read_json(folder / explanation.NAME)
-    rows = read_rows(folder / "explained_cells.csv", explanation.EXPLANATIONS["explained_cells"])
+    best = Explanation.read(folder / explanation.NAME)
+    cells = ExplainedCell.read(folder / "explained_cells.csv")
     names = table_names(study)
-    parts = [document[part] for part in (SEEN, HELD_OUT, REPEATED)]
+    missed = [names.get(cell.table, cell.table) for cell in cells if not cell.matches]
     known = load_explanations(root, study.id)
     causes = known.by_id if known else {}
-    coupled = known.coupled if known and document["coupled"] else None
-    shown = _shown(study, document, causes)
-    return (
-        document
-        | shown
-        | {
-            "is_found": document["result"] != explanation.NONE_FOUND,
-            "is_explanation": document["result"] == explanation.EXPLANATION,
-            "rows": rows,
-            "others": [one | _shown(study, one, causes) for one in document["others"]],
-            "ties": [_tie(one, causes) for one in document["equally_good"]],
-            "ties_within_bits": EQUALLY_GOOD_BITS,
-            "coupled_because": coupled.reason if coupled else "",
-            # Numbers at the defaults, under the explanation, and how many there are.
-            "counts": {
-                "matches_before": sum(part["before"] for part in parts),
-                "matches_after": sum(part["after"] for part in parts),
-                "numbers": sum(part["cells"] for part in parts),
-            },
-            "outside": Counter(
-                names.get(row["table"], row["table"]) for row in rows if row["matches"] != "true"
-            ).most_common(3),
-        }
-    )
+    coupled = known.coupled if known and best.coupled else None
+    return {
+        **vars(best),
+        **_shown(study, best, causes),
+        "is_found": best.result != explanation.NONE_FOUND,
+        "is_explanation": best.result == explanation.EXPLANATION,
+        "rows": cells,
+        "others": [vars(other) | _shown(study, other, causes) for other in best.others],
+        "ties": [_tie(tie, causes) for tie in best.equally_good],
+        "ties_within_bits": EQUALLY_GOOD_BITS,
+        "coupled_because": coupled.reason if coupled else "",
+        # Numbers at the defaults, under the explanation, and how many there are.
+        "counts": {
+            "matches_before": sum(part.before for part in best.parts),
+            "matches_after": sum(part.after for part in best.parts),
+            "numbers": sum(part.cells for part in best.parts),
+        },
+        "outside": Counter(missed).most_common(3),
+    }
 
 
 def is_stale(root: Path, data: Path, study: Study) -> bool:
@@ -82,14 +77,12 @@ def is_stale(root: Path, data: Path, study: Study) -> bool:
     return not is_same(data, read_json(path)["input_hashes"], now)
 
 
-def _shown(
-    study: Study, document: Mapping[str, Any], causes: Mapping[str, Cause]
-) -> dict[str, Any]:
+def _shown(study: Study, finding: Finding, causes: Mapping[str, Cause]) -> dict[str, Any]:
     """Return the changes of an explanation in words, and the claims that it alone loses."""
-    before, after = document["claims_before"], document["claims_after"]
-    broken = {row["claim"] for row in document["broken"]}
+    before, after = finding.claims_before, finding.claims_after
+    broken = {claim.claim for claim in finding.broken}
     return {
-        "titles": [_title_of(one, causes) for one in document["causes"]],
+        "titles": [_title_of(it.cause, it.level, it.title, causes) for it in finding.causes],
         # At the defaults and under the explanation, in the runs of the search.
         "tallies": (claims_tally(study, before), claims_tally(study, after)),
         "lost": [
@@ -105,26 +98,26 @@ def _is_lost(claim: str, before: Mapping[str, str], after: Mapping[str, str]) ->
     return held and after.get(claim) != Verdict.REPRODUCED
 
 
-def _title_of(change: Mapping[str, Any], causes: Mapping[str, Cause]) -> str:
+def _title_of(change: str, level: str, title: str, causes: Mapping[str, Cause]) -> str:
     """Return a change in words, with its number and the one table that it applies to, if any."""
-    name, _, only = change["cause"].partition("@")
-    title, cause = str(change["title"]), causes.get(name)
-    if cause and (own := cause.title_at(change["level"])) != cause.title:
+    name, _, table = change.partition("@")
+    cause = causes.get(name)
+    if cause and (level_title := cause.title_at(level)) != cause.title:
         # The level's title alone, such as "50 packets", names no cause.
-        title = f"{cause.title}: {lower(own)}"
-    elif cause and (number := number_of(cause, change["level"])):
+        title = f"{cause.title}: {lower(level_title)}"
+    elif cause and (number := number_of(cause, level)):
         title = f"{title} ({number})"
-    return f"{title} (table {only} alone)" if only else title
+    return f"{title} (table {table} alone)" if table else title
 
 
-def _tie(tie: Mapping[str, Any], causes: Mapping[str, Cause]) -> tuple[list[str], float]:
+def _tie(tie: EquallyGood, causes: Mapping[str, Cause]) -> tuple[list[str], float]:
     """Return the changes of a configuration that fits equally well, and its additional bits."""
     titles = []
-    for name, level in tie["causes"]:
+    for name, level in tie.causes:
         cause = causes.get(name.partition("@")[0])
         title = cause.title_at(level) if cause else name
-        titles.append(_title_of({"cause": name, "level": level, "title": title}, causes))
-    return titles or ["the documented defaults"], tie["worse_by_bits"]
+        titles.append(_title_of(name, level, title, causes))
+    return titles or ["the documented defaults"], tie.worse_by_bits
 
 
 def refuted_explanations(source: Source) -> list[tuple[Study, Refuted]]:

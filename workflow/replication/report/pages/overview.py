@@ -108,7 +108,7 @@ def primary_cells(source: Source, study: Study) -> pd.DataFrame:
         return cells
     key = ["table", "row", "column", "engine"]
     explained = pd.DataFrame(found["rows"]).set_index(key)["reproduced_mean"]
-    return cells.join(pd.to_numeric(explained).rename("explained"), on=key)
+    return cells.join(explained.rename("explained"), on=key)
 
 
 def all_numbers(source: Source) -> list[Figure]:

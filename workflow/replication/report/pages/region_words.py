@@ -1,10 +1,11 @@
 """Sentences on regions: borders as numbers, the distance of the paper's own point, and the law."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from replication.explore.regions.border import Row, State, Stretch, range_of, told_rows
+from replication.explore.regions.border import Row, State, Stretch, told_rows
+from replication.explore.regions.region_rows import AxisRow, Measure, PanelRow, RegionResult
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.report.pages.shown import amount
 from replication.study.study import BBR_SHARES
@@ -12,7 +13,6 @@ from replication.study.table import BBR_SHARE_COLUMNS, grouped, read_rows
 from replication.study.variation import rounded
 from replication.verdicts.wording import figure, lower
 
-_Result = Mapping[str, Any]
 #: A row with more stretches that are decided has no border that a reader can use.
 _MOST_STRETCHES = 4
 _VERBS = {
@@ -22,51 +22,51 @@ _VERBS = {
 }
 
 
-def border_sentences(found: _Result, panel: _Result) -> list[str]:
+def border_sentences(result: RegionResult, panel: PanelRow) -> list[str]:
     """Return where a claim holds along the axis x as sentences, one for each row that is told."""
-    rows = told_rows(found, panel)
-    y = found["axes"][1]
-    everywhere = f"Every {lower(y['title'])}"
+    rows = told_rows(result, panel)
+    y = result.axes[1]
+    everywhere = f"Every {lower(y.title)}"
     sentences = []
     for row in rows:
-        where = everywhere if len(rows) == 1 else f"{y['title']} {_amount(row.y, y['unit'])}"
-        sentences.append(f"{where}: {_row(found, row, has_sizes=not panel['ties'])}.")
+        where = everywhere if len(rows) == 1 else f"{y.title} {_amount(row.y, y.unit)}"
+        sentences.append(f"{where}: {_row(result, row, has_sizes=not panel.ties)}.")
     return sentences
 
 
-def _row(found: _Result, row: Row, has_sizes: bool) -> str:
-    decided = [one for one in row.stretches if one.state != State.UNDECIDED]
+def _row(result: RegionResult, row: Row, has_sizes: bool) -> str:
+    decided = [stretch for stretch in row.stretches if stretch.state != State.UNDECIDED]
     if not decided:
         return "it is undecided"
     rest = "; the rest is undecided" if len(decided) < len(row.stretches) else ""
-    states = {one.state for one in decided}
+    states = {stretch.state for stretch in decided}
     if len(decided) > 1 and len(states) == 1:
         return f"{_VERBS[decided[0].state]} wherever it is known{rest}"
     if len(decided) > _MOST_STRETCHES:
         return "there is no single border"
-    return joined([_stretch(found, one, has_sizes) for one in decided]) + rest
+    return joined([_stretch(result, stretch, has_sizes) for stretch in decided]) + rest
 
 
-def _stretch(found: _Result, one: Stretch, has_sizes: bool) -> str:
-    x = found["axes"][0]
-    if one.low is None and one.high is None:
-        place = f"at every {lower(x['title'])}"
-    elif one.low is None:
-        place = f"below {_amount(one.high or 0.0, x['unit'])}"
-    elif one.high is None:
-        place = f"above {_amount(one.low, x['unit'])}"
+def _stretch(result: RegionResult, stretch: Stretch, has_sizes: bool) -> str:
+    x = result.axes[0]
+    if stretch.low is None and stretch.high is None:
+        place = f"at every {lower(x.title)}"
+    elif stretch.low is None:
+        place = f"below {_amount(stretch.high or 0.0, x.unit)}"
+    elif stretch.high is None:
+        place = f"above {_amount(stretch.low, x.unit)}"
     else:
-        low = figure(short(one.low * unit_of(x["unit"])[1]))
-        place = f"from {low} to {_amount(one.high, x['unit'])}"
-    shows_size = has_sizes and one.state == State.FAILS
-    return f"{_VERBS[one.state]} {place}{_size(found['measure'], one) if shows_size else ''}"
+        low = figure(short(stretch.low * unit_of(x.unit)[1]))
+        place = f"from {low} to {_amount(stretch.high, x.unit)}"
+    shows_size = has_sizes and stretch.state == State.FAILS
+    return f"{_VERBS[stretch.state]} {place}{_size(result.measure, stretch) if shows_size else ''}"
 
 
-def _size(measure: _Result, one: Stretch) -> str:
+def _size(measure: Measure, stretch: Stretch) -> str:
     """Return the range of the compared quantity, such as " (ratio 1.29 to 13.1)"."""
-    values = (one.least * measure["factor"], one.most * measure["factor"])
+    values = (stretch.least * measure.factor, stretch.most * measure.factor)
     ends = dict.fromkeys(figure(short(value, digits=3)) for value in values)
-    return f" ({measure['noun']} {' to '.join(ends)} {measure['unit']}".rstrip() + ")"
+    return f" ({measure.noun} {' to '.join(ends)} {measure.unit}".rstrip() + ")"
 
 
 def short(value: float, digits: int = 2) -> float:
@@ -83,39 +83,39 @@ def joined(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def away(found: _Result) -> str:
+def away(result: RegionResult) -> str:
     """Return how far outside of the area the paper's own point lies; empty if it lies inside."""
-    parts = list(_away(found["axes"]))
+    parts = list(_away(result.axes))
     if not parts:
         return ""
     laws = [
-        f" There {law['title']} gives {figure(short(law['share']))} of the link."
-        for law in found["laws_at_paper"]
+        f" There {law.title} gives {figure(short(law.share))} of the link."
+        for law in result.laws_at_paper
     ]
     return f"The paper’s own point lies outside of this area: {joined(parts)}.{''.join(laws)}"
 
 
-def _away(axes: Sequence[_Result]) -> Iterator[str]:
+def _away(axes: Sequence[AxisRow]) -> Iterator[str]:
     for axis in axes:
-        title, unit, own = lower(axis["title"]), axis["unit"], axis["paper"]
-        if own is None:
+        title, unit, paper = lower(axis.title), axis.unit, axis.paper
+        if paper is None:
             yield f"it has no {title}"
             continue
-        position = range_of(axis).position(own)
+        position = axis.span().position(paper)
         if 0 <= position <= 1:
             continue
         is_above = position > 1
-        end = axis["high"] if is_above else axis["low"]
-        factor = own / end if is_above else end / own
+        end = axis.high if is_above else axis.low
+        factor = paper / end if is_above else end / paper
         times = f", {figure(short(factor))} times {'less' if is_above else 'more'}"
         ends = "ends" if is_above else "begins"
-        distance = times if axis["log"] else ""
-        yield f"{title} {amount(own, unit)} (the area {ends} at {amount(end, unit)}{distance})"
+        distance = times if axis.log else ""
+        yield f"{title} {amount(paper, unit)} (the area {ends} at {amount(end, unit)}{distance})"
 
 
-def scale_words(axes: Sequence[_Result]) -> str:
+def scale_words(axes: Sequence[AxisRow]) -> str:
     """Return how the area is measured, such as "on logarithmic axes"."""
-    logarithmic = [lower(axis["title"]) for axis in axes if axis["log"]]
+    logarithmic = [lower(axis.title) for axis in axes if axis.log]
     if len(logarithmic) == len(axes):
         return "on logarithmic axes"
     return f"with {logarithmic[0]} on a logarithmic axis" if logarithmic else "on linear axes"

@@ -1,7 +1,7 @@
 """The pages on regions: response surfaces of claims as SVG, and claims on a modern kernel."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import cycle, groupby
 from statistics import fmean
 from typing import Any
@@ -11,11 +11,18 @@ import pandas as pd
 from replication.compare.agreement import load_differences
 from replication.compare.verdicts import Judged, compare_verdicts
 from replication.engines.catalogue import ENGINES
-from replication.explore.modern_kernel import modern_results
-from replication.explore.regions.border import range_of
+from replication.explore.named_variation import varied_results
 from replication.explore.regions.region_model import load_region, load_settings, region_path
 from replication.explore.regions.region_result import is_current, region_results
+from replication.explore.regions.region_rows import (
+    AxisRow,
+    PanelRow,
+    PointRow,
+    RegionResult,
+    ValidationRow,
+)
 from replication.explore.regions.surface import SURE
+from replication.explore.variation_model import MODERN_KERNEL
 from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import round_step
 from replication.report.pages.region_words import (
@@ -31,8 +38,6 @@ from replication.study.table import grouped
 from replication.study.verdict import Verdict
 from replication.verdicts.verdict_table import Tally
 
-_Result = Mapping[str, Any]
-
 #: Every run of every region, in the folder of the pages.
 RUNS = "region_runs.parquet"
 #: Ratios of the quantity to its threshold at which the colour deepens.
@@ -46,21 +51,16 @@ def regions_page(source: Source) -> dict[str, Any] | None:
     if not (source.data / REGIONS_TABLE).is_file():
         return None
     every = region_results(source.data)
-    found = [one for one in every if region_path(source.root, one["region"]).is_file()]
-    stale = [one for one in found if not is_current(source.root, source.data, one)]
+    results = [one for one in every if region_path(source.root, one.region).is_file()]
+    stale = [one for one in results if not is_current(source.root, source.data, one)]
     return {
-        "found": found,
-        "summary": summary(found) if found else None,
-        # The regions of each study, each with its results by engine.
-        "by_study": {
-            study: [_region(source, own) for own in grouped(of, "region").values()]
-            for study in source.studies
-            if (of := of_study(found, study))
-        },
+        "found": results,
+        "summary": summary(results) if results else None,
+        "by_study": _by_study(source, results),
         # Made before a file behind them changed.
-        "stale": [f"{one['title']} ({one['engine']})" for one in stale],
-        "changes": load_settings(source.root).changed if found else [],
-        "entries": load_differences(source.root).by_id if found else {},
+        "stale": [f"{result.title} ({result.engine})" for result in stale],
+        "changes": load_settings(source.root).changed if results else [],
+        "entries": load_differences(source.root).by_id if results else {},
         "modern": list(modern_views(source)),
         "law_runs": law_runs(source.root),
         "picture": picture,
@@ -70,64 +70,85 @@ def regions_page(source: Source) -> dict[str, Any] | None:
     }
 
 
-def _region(source: Source, engines: Sequence[_Result]) -> dict[str, Any]:
-    laws = [law for one in engines for panel in one["panels"] for law in panel["laws"]]
+def _by_study(source: Source, results: Sequence[RegionResult]) -> dict[str, list[dict[str, Any]]]:
+    """Return the regions of each study, each with its results by engine."""
+    by_study = {}
+    for study in source.studies:
+        if of := of_study(results, study):
+            by_study[study] = [_region(source, same) for same in grouped(of, "region").values()]
+    return by_study
+
+
+def _region(source: Source, engines: Sequence[RegionResult]) -> dict[str, Any]:
+    laws: dict[tuple[str, str, str], None] = {}
+    for result in engines:
+        for panel in result.panels:
+            laws |= dict.fromkeys((law.title, law.source, law.condition) for law in panel.laws)
     return {
         "first": engines[0],
-        "laws": dict.fromkeys((law["title"], law["source"], law["condition"]) for law in laws),
+        "laws": laws,
         "engines": engines,
-        "changes": load_region(source.root, engines[0]["region"]).changed,
+        "changes": load_region(source.root, engines[0].region).changed,
     }
 
 
-def runs_table(found: Sequence[_Result]) -> pd.DataFrame:
+def runs_table(results: Sequence[RegionResult]) -> pd.DataFrame:
     """Return every run that a surface is fitted to, with the ids of its scenarios."""
-    rows = [
-        {name: one[name] for name in ("region", "engine")}
-        | {"panel": panel_title(one, point["panel"])}
-        | {name: point[name] for name in ("x", "y", "quantity", "cannot_differ", "note")}
-        | {"scenarios": " ".join(point["scenarios"])}
-        for one in found
-        for point in one["points"]
-    ]
+    rows = []
+    for result in results:
+        for point in result.points:
+            rows.append(
+                {
+                    "region": result.region,
+                    "engine": result.engine,
+                    "panel": panel_title(result, point.panel),
+                    "x": point.x,
+                    "y": point.y,
+                    "quantity": point.quantity,
+                    "cannot_differ": point.cannot_differ,
+                    "note": point.note,
+                    "scenarios": " ".join(point.scenarios),
+                }
+            )
     return pd.DataFrame(rows)
 
 
-def summary(found: Sequence[_Result]) -> dict[str, Any]:
+def summary(results: Sequence[RegionResult]) -> dict[str, Any]:
     """Return the counts over all regions."""
-    untied = [one for one in found if not one["ties_everywhere"] and one["cannot_differ"] < _NEARLY]
-    checked = [point for one in found for point in one["validation"]]
+    alike = [result for result in results if result.cannot_differ >= _NEARLY]
+    differing = [result for result in results if result.cannot_differ < _NEARLY]
+    untied = [result for result in differing if not result.ties_everywhere]
+    checked: list[ValidationRow] = []
+    starved = 0
+    for result in results:
+        checked += result.validation
+        starved += sum(panel.starved for panel in result.panels)
     return {
-        "regions": len(found),
-        "claims": len({one["region"] for one in found}),
-        "papers": len({one["study"] for one in found}),
-        "hold": sum(one["holds"] >= _NEARLY for one in found),
-        "fail": sum(one["fails"] >= _NEARLY for one in untied),
-        "ties": sum(one["ties_everywhere"] and one["cannot_differ"] < _NEARLY for one in found),
-        "undecided": fmean(_open(one) for one in untied) if untied else 0.0,
-        "alike": sum(one["cannot_differ"] >= _NEARLY for one in found),
-        "outside": len({one["region"] for one in found if away(one)}),
+        "regions": len(results),
+        "claims": len({result.region for result in results}),
+        "papers": len({result.study for result in results}),
+        "hold": sum(result.holds >= _NEARLY for result in results),
+        "fail": sum(result.fails >= _NEARLY for result in untied),
+        "ties": len(differing) - len(untied),
+        "undecided": fmean(result.open for result in untied) if untied else 0.0,
+        "alike": len(alike),
+        "outside": len({result.region for result in results if away(result)}),
         "checked": len(checked),
-        "covered": sum(point["covered"] for point in checked),
-        "brier": fmean((p["probability"] - p["holds"]) ** 2 for p in checked) if checked else None,
-        "starved": sum(panel["starved"] for one in found for panel in one["panels"]),
+        "covered": sum(point.covered for point in checked),
+        "brier": fmean((p.probability - p.holds) ** 2 for p in checked) if checked else None,
+        "starved": starved,
     }
-
-
-def _open(found: _Result) -> float:
-    """Return the share of the area that is undecided though the alternatives can differ."""
-    return float(found["undecided"] - found["cannot_differ"])
 
 
 def modern_views(source: Source) -> Iterator[dict[str, Any]]:
     """Yield the studies of the report that were judged on a modern kernel, claim by claim."""
-    for found in modern_results(source.root, source.data):
-        if (study := source.studies.get(found["study"])) is None:
+    for result in varied_results(source.root, source.data, MODERN_KERNEL):
+        if (study := source.studies.get(result.study)) is None:
             continue
         rows = map(Judged.of_claim, of_study(source.on_primary(source.claims), study.id))
         modern = [
-            Judged(item=(one["claim"],), verdict=one["verdict"], reason=one["reason"])
-            for one in found["claims"]
+            Judged(item=(row.claim,), verdict=row.verdict, reason=row.reason)
+            for row in result.claims
         ]
         quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
         claims: list[dict[str, Any]] = [
@@ -145,13 +166,13 @@ def modern_views(source: Source) -> Iterator[dict[str, Any]]:
         yield {
             "study": study,
             "own_engine": source.primary_engines[study.id].engine,
-            "found": found,
-            "kernel": ENGINES[found["engine"]].full_title,
+            "found": result,
+            "kernel": ENGINES[result.engine].full_title,
             # The studies that the kernel does not run again.
             "already": [
                 other
                 for other in source.studies.values()
-                if other.original_system.engine == found["engine"]
+                if other.original_system.engine == result.engine
             ],
             "tally": Tally(one["modern"] for one in claims),
             "claims": claims,
@@ -159,9 +180,9 @@ def modern_views(source: Source) -> Iterator[dict[str, Any]]:
         }
 
 
-def panel_title(found: _Result, panel: Sequence[str]) -> str:
+def panel_title(result: RegionResult, panel: Sequence[str]) -> str:
     """Return a panel in words; empty if the region has no axes with levels."""
-    titles = [axis["levels"][key] for axis, key in zip(found["level_axes"], panel, strict=True)]
+    titles = [axis.levels[key] for axis, key in zip(result.level_axes, panel, strict=True)]
     return ", ".join(titles)
 
 
@@ -179,37 +200,37 @@ _MOST_TICKS = 6
 _DASHES = ("14 8", "4 6", "18 6 4 6")
 
 
-def picture(found: _Result, panel: Mapping[str, Any]) -> dict[str, Any]:
+def picture(result: RegionResult, panel: PanelRow) -> dict[str, Any]:
     """Return the picture of a panel; paths of the surface are in cells, others in half units."""
-    x, y = found["axes"]
-    paper, own = panel["paper"], None
-    if paper is not None and None not in paper["at"]:
+    x, y = result.axes
+    paper, paper_at = panel.paper, None
+    if paper is not None and None not in paper.at:
         # A point outside of the area is drawn on the nearest edge.
-        own = _point(*(min(1.0, max(0.0, place)) for place in paper["at"]))
-    shades = [[shade(found["bounds"], value) for value in row] for row in panel["quantity"]]
-    is_open = [[1 - SURE <= value <= SURE for value in row] for row in panel["probability"]]
-    points = [one for one in found["points"] if one["panel"] == panel["panel"]]
-    checked = [one for one in found["validation"] if one["panel"] == panel["panel"]]
+        paper_at = _point(*(min(1.0, max(0.0, place or 0.0)) for place in paper.at))
+    shades = [[shade(result.bounds, value) for value in row] for row in panel.quantity]
+    is_open = [[1 - SURE <= value <= SURE for value in row] for row in panel.probability]
+    points = [point for point in result.points if point.panel == panel.panel]
+    checked = [point for point in result.validation if point.panel == panel.panel]
     return {
         "side": _SIDE // 2,
         "cells": len(shades),
         "shades": _rows_by_value(shades),
         "undecided": _rows_by_value(is_open).get(True, ""),
-        "alike": _rows_by_value(panel["alike"]).get(1, ""),
-        "contour": _path(panel["contour"]),
-        "band": _path(panel["band"]),
-        "points": _dots([one for one in points if not one["note"]], x, y),
-        "starved": _dots([one for one in points if one["note"]], x, y),
+        "alike": _rows_by_value(panel.alike).get(1, ""),
+        "contour": _path(panel.contour),
+        "band": _path(panel.band),
+        "points": _dots([point for point in points if not point.note], x, y),
+        "starved": _dots([point for point in points if point.note], x, y),
         "validation": _dots(checked, x, y),
-        "missed": _dots([one for one in checked if not one["covered"]], x, y),
+        "missed": _dots([point for point in checked if not point.covered], x, y),
         "lines": [
-            (_path(law["segments"]), dash, law["title"])
-            for law, dash in zip(panel["laws"], cycle(_DASHES), strict=False)
-            if law["segments"]
+            (_path(law.segments), dash, law.title)
+            for law, dash in zip(panel.laws, cycle(_DASHES), strict=False)
+            if law.segments
         ],
-        "paper": own,
+        "paper": paper_at,
         # The paper's point lies outside of the picture.
-        "beyond": paper is not None and paper["probability"] is None,
+        "beyond": paper is not None and paper.probability is None,
         "x_ticks": ticks(x),
         "y_ticks": ticks(y),
         "x_label": _label(x),
@@ -258,9 +279,9 @@ def _path(segments: Sequence[Sequence[float]]) -> str:
     return path.replace(" -", "-")
 
 
-def _dots(points: Sequence[Mapping[str, Any]], *axes: Mapping[str, Any]) -> str:
-    x, y = map(range_of, axes)
-    at = [_point(x.position(one["x"]), y.position(one["y"])) for one in points]
+def _dots(points: Sequence[PointRow | ValidationRow], x: AxisRow, y: AxisRow) -> str:
+    x_span, y_span = x.span(), y.span()
+    at = [_point(x_span.position(point.x), y_span.position(point.y)) for point in points]
     return "".join(f"M{a} {b}h0" for a, b in dict.fromkeys(at))
 
 
@@ -268,13 +289,14 @@ def _point(x: float, y: float) -> tuple[int, int]:
     return round(_SIDE * x), round(_SIDE * (1 - y))
 
 
-def _label(axis: Mapping[str, Any]) -> str:
-    return ", ".join(filter(None, [axis["title"], shown_unit(axis["unit"])]))
+def _label(axis: AxisRow) -> str:
+    unit = shown_unit(axis.unit)
+    return f"{axis.title}, {unit}" if unit else axis.title
 
 
-def ticks(axis: Mapping[str, Any]) -> list[tuple[float, str]]:
+def ticks(axis: AxisRow) -> list[tuple[float, str]]:
     """Return the ticks of an axis at round numbers: positions from 0 to 1, and labels."""
-    span = range_of(axis, display_unit(axis["unit"])[1])
+    span = axis.span(display_unit(axis.unit)[1])
     if not span.log:
         step = round_step(span.high - span.low, _MOST_TICKS - 1)
         numbers = range(math.ceil(span.low / step), math.floor(span.high / step) + 1)
