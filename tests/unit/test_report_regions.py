@@ -286,7 +286,7 @@ def test_the_page_shows_the_modern_kernel_next_to_the_study(modern):
     source = Source.load(modern.root, modern.data)
     (view,) = regions.modern_views(source)
     own = {r.claim: r.verdict for r in source.on_primary(source.claims)}
-    assert {claim.id: claim.own for claim in view.claims} == own
+    assert {claim.id: claim.in_study for claim in view.claims} == own
     rows = page.find(id="modern-kernel").find_parent("section").find_all("tr")[1:]
     assert len(rows) == len(view.claims)
     assert any(claim.differs for claim in view.claims)

@@ -61,7 +61,7 @@ class ModernClaim(NamedTuple):
 
     id: str
     quote: str
-    own: Verdict
+    in_study: Verdict
     modern: Verdict
     reason: str
     differs: bool
@@ -69,7 +69,7 @@ class ModernClaim(NamedTuple):
 
 @dataclass(frozen=True)
 class ModernView:
-    """A study's claims on a modern kernel, which runs the studies `already` there no second time."""
+    """A study's claims on a modern kernel; studies in `already` are judged on it as they are."""
 
     study: Study
     study_engine: str
@@ -187,7 +187,7 @@ def _modern_claims(source: Source, study: Study, result: VariedResult) -> Iterat
             yield ModernClaim(
                 id=claim,
                 quote=quotes[claim],
-                own=Verdict(verdict or Verdict.NOT_TESTABLE),
+                in_study=Verdict(verdict or Verdict.NOT_TESTABLE),
                 modern=Verdict(modern_verdict),
                 reason=pair.known.reason,
                 differs=pair.agrees is False,
