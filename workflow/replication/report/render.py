@@ -34,7 +34,7 @@ from replication.report.pages.conclusions import Conclusions, conclusions
 from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
-from replication.report.pages.regions import RUNS, regions_page, runs_table
+from replication.report.pages.regions import RUNS, WORDS, regions_page, runs_table
 from replication.report.pages.rules import Rules
 from replication.report.pages.shown import parse
 from replication.report.pages.source import Source
@@ -171,12 +171,12 @@ def _write_pages(
     )
     if source.engines:
         write("engines", view=engines_page(source))
-    if shown := regions_page(source):
-        write("regions", **shown)
-        for name in shown["by_study"]:
-            study = source.studies[name]
-            write("regions", "region_study", f"regions~{name}.html", **shown, study=study)
-        runs = pa.Table.from_pandas(runs_table(shown["found"]), preserve_index=False)
+    if view := regions_page(source):
+        write_regions = partial(write, "regions", **vars(view), **WORDS)
+        write_regions()
+        for name in view.by_study:
+            write_regions("region_study", f"regions~{name}.html", study=source.studies[name])
+        runs = pa.Table.from_pandas(runs_table(view.region_results), preserve_index=False)
         write_parquet(runs, folder / RUNS)
 
 

@@ -3,10 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from replication.compare.trace_comparison import COMPARISON, RAW, SAMPLES, WINDOWS
 from replication.design.config import Reading, Scale, load_sensitivity
@@ -36,8 +35,44 @@ from replication.verdicts.verdict_table import Tally, claims_tally
 from replication.verdicts.wording import lower, table_names
 
 
-def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | None:
-    """Return a study's explanation with its numbers and counts; None if there is no current one."""
+@dataclass(frozen=True, kw_only=True)
+class FindingView(Finding):
+    """The best of a search with its changes in words, and the claims that it alone loses.
+
+    `tallies` count the verdicts on claims at the defaults and explained, in the runs of the search.
+    """
+
+    titles: list[str]
+    tallies: tuple[Tally, Tally]
+    lost: list[Claim]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplanationView(FindingView, Explanation):
+    """A study's explanation; `outside` has the tables of most numbers that it leaves unexplained.
+
+    `rows` are the numbers under it, and `ties` what fits equally well within so many bits.
+    """
+
+    rows: list[ExplainedCell]
+    ties: list[tuple[list[str], float]]
+    ties_within_bits: float
+    coupled_because: str
+    outside: list[tuple[str, int]]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether it is at least a guess."""
+        return self.result != explanation.NONE_FOUND
+
+    @property
+    def is_explanation(self) -> bool:
+        """Whether it meets all conditions."""
+        return self.result == explanation.EXPLANATION
+
+
+def explanation_of(root: Path, data: Path, study: Study) -> ExplanationView | None:
+    """Return a study's explanation; None if there is no current one."""
     folder = data / "sensitivity" / study.id
     if not (folder / explanation.NAME).is_file() or is_stale(root, data, study):
         return None
@@ -48,24 +83,19 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     known = load_explanations(root, study.id)
     causes = known.by_id if known else {}
     coupled = known.coupled if known and best.coupled else None
-    return {
-        **vars(best),
-        **_shown(study, best, causes),
-        "is_found": best.result != explanation.NONE_FOUND,
-        "is_explanation": best.result == explanation.EXPLANATION,
-        "rows": cells,
-        "others": [vars(other) | _shown(study, other, causes) for other in best.others],
-        "ties": [_tie(tie, causes) for tie in best.equally_good],
-        "ties_within_bits": EQUALLY_GOOD_BITS,
-        "coupled_because": coupled.reason if coupled else "",
-        # Numbers at the defaults, under the explanation, and how many there are.
-        "counts": {
-            "matches_before": sum(part.before for part in best.parts),
-            "matches_after": sum(part.after for part in best.parts),
-            "numbers": sum(part.cells for part in best.parts),
-        },
-        "outside": Counter(missed).most_common(3),
-    }
+    first = vars(_shown(study, best, causes))
+    others: list[Finding] = [_shown(study, other, causes) for other in best.others]
+    searched = {name: value for name, value in vars(best).items() if name not in first}
+    searched["others"] = others
+    return ExplanationView(
+        **first,
+        **searched,
+        rows=cells,
+        ties=[_tie(tie, causes) for tie in best.equally_good],
+        ties_within_bits=EQUALLY_GOOD_BITS,
+        coupled_because=coupled.reason if coupled else "",
+        outside=Counter(missed).most_common(3),
+    )
 
 
 def is_stale(root: Path, data: Path, study: Study) -> bool:
@@ -77,20 +107,17 @@ def is_stale(root: Path, data: Path, study: Study) -> bool:
     return not is_same(data, read_json(path)["input_hashes"], now)
 
 
-def _shown(study: Study, finding: Finding, causes: Mapping[str, Cause]) -> dict[str, Any]:
-    """Return the changes of an explanation in words, and the claims that it alone loses."""
+def _shown(study: Study, finding: Finding, causes: Mapping[str, Cause]) -> FindingView:
     before, after = finding.claims_before, finding.claims_after
     broken = {claim.claim for claim in finding.broken}
-    return {
-        "titles": [_title_of(it.cause, it.level, it.title, causes) for it in finding.causes],
-        # At the defaults and under the explanation, in the runs of the search.
-        "tallies": (claims_tally(study, before), claims_tally(study, after)),
-        "lost": [
-            claim
-            for claim in study.claims
-            if claim.is_counted and claim.id not in broken and _is_lost(claim.id, before, after)
-        ],
-    }
+    whole = [claim for claim in study.claims if claim.is_counted and claim.id not in broken]
+    values = {field.name: getattr(finding, field.name) for field in fields(Finding)}
+    return FindingView(
+        **values,
+        titles=[_title_of(it.cause, it.level, it.title, causes) for it in finding.causes],
+        tallies=(claims_tally(study, before), claims_tally(study, after)),
+        lost=[claim for claim in whole if _is_lost(claim.id, before, after)],
+    )
 
 
 def _is_lost(claim: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:

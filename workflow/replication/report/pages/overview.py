@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -11,7 +10,7 @@ from replication.report.charts.cells import ratio_figure
 from replication.report.charts.data import proper, read_judged
 from replication.report.charts.figure import Figure
 from replication.report.pages.answer import Answer, answer
-from replication.report.pages.evidence import explanation_of, is_stale
+from replication.report.pages.evidence import ExplanationView, explanation_of, is_stale
 from replication.report.pages.page import short_titles
 from replication.report.pages.source import LABELS, Source, of_study
 from replication.study.setup import Setup
@@ -60,7 +59,7 @@ class Overview:
     answer: Answer
     papers: dict[str, Study]
     lines: list[StudyLine]
-    searches: list[tuple[Study, dict[str, Any]]]
+    searches: list[tuple[Study, ExplanationView]]
     stale_searches: list[Study]
     impossible: list[Impossible]
     divided: list[Divided]
@@ -103,11 +102,11 @@ def primary_cells(source: Source, study: Study) -> pd.DataFrame:
     cells = read_judged(source.data, study.id, "cells")
     cells = cells[cells["engine"] == source.primary_engines[study.id].engine]
     cells = cells.assign(**{name: cells[name].map(proper) for name in LABELS})
-    found = explanation_of(source.root, source.data, study)
-    if not found or not found["is_explanation"] or not found["rows"]:
+    explanation = explanation_of(source.root, source.data, study)
+    if not explanation or not explanation.is_explanation or not explanation.rows:
         return cells
     key = ["table", "row", "column", "engine"]
-    explained = pd.DataFrame(found["rows"]).set_index(key)["reproduced_mean"]
+    explained = pd.DataFrame(explanation.rows).set_index(key)["reproduced_mean"]
     return cells.join(explained.rename("explained"), on=key)
 
 
