@@ -5,10 +5,13 @@ import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from replication.design.config import load_study
+from replication.report.pages.page import short_titles
 from replication.study.published import published_path
+from replication.study.study import Bibliography
 
 from tests.unit.conftest import World
 from tests.unit.report_project import PROVENANCE, Project, csv_rows, soup
@@ -165,6 +168,28 @@ def test_title_and_introduction_are_computed(two, one):
     assert one.page("index").title.get_text().startswith("1 TCP paper, rebuilt: what it claims")
     assert "the experiments of 2 papers from their texts, on ns-2." in text_of(two, "index")
     assert "the experiments of 1 paper from its text, on ns-2." in text_of(one, "index")
+
+
+@pytest.mark.parametrize(
+    ("authors", "short", "citation"),
+    [
+        (["Lisong Xu", "Injong Rhee"], None, "Xu & Rhee"),
+        (["Rhee, Injong", "Xu, Lisong"], None, "Rhee & Xu"),
+        (["Jan van der Quill"], None, "van der Quill"),
+        (["Quill"], None, "Quill"),
+        (["Lisong Xu", "Sangtae Ha", "Injong Rhee"], None, "Xu et al."),
+        (["Lisong Xu", "Sangtae Ha", "Injong Rhee"], "RFC 9438", "RFC 9438"),
+    ],
+)
+def test_a_study_is_cited_by_its_short_citation(authors, short, citation):
+    paper = Bibliography(title="A paper", authors=authors, short=short)
+    study = SimpleNamespace(bibliography=paper)
+    assert short_titles({"paper": study}) == {"paper": citation}
+
+
+def test_the_first_page_links_no_course_where_there_are_no_lectures(two):
+    assert not two.page("method").select("#lectures")
+    assert not two.page("index").select("a[href*='lectures']")
 
 
 def test_two_studies_of_one_surname_stay_two(two):

@@ -97,9 +97,9 @@ def test_the_page_lists_every_kind_of_change_once(project):
 
 def test_the_counts_of_moves_include_what_is_no_longer_testable():
     page = changes_page(ROOT, [load_study(ROOT, name) for name in study_ids(ROOT)])
-    assert page["moves"]["no longer testable"] > 40
-    studies = [view["moves"] for view in page["studies"]]
-    assert sum(page["moves"].values()) == sum(sum(moves.values()) for moves in studies)
+    assert page.moves["no longer testable"] > 40
+    studies = [view.moves for view in page.studies]
+    assert sum(page.moves.values()) == sum(sum(moves.values()) for moves in studies)
 
 
 EXPERIMENT = {

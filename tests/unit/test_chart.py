@@ -375,10 +375,10 @@ def test_every_number_of_the_table_is_on_the_page(source):
     view, page = section(source)
     table = pd.read_csv(source.data / COMPARISON, dtype=str, keep_default_na=False)
     shown = {cell["data-value"] for cell in page.select("td[data-value]")}
-    ours = table[table["engine"].isin(view["engines"])]
+    ours = table[table["engine"].isin(view.engines)]
     assert len(ours) and set(ours["reproduced_mean"]) <= shown
     assert set(ours[ours["metric"] != "cwnd_distance"]["published"]) <= shown
-    assert {name for name, _, _ in view["traces"]} == set(ours["trace"])
+    assert {trace.name for trace in view.traces} == set(ours["trace"])
     found = figures_of_traces(source, load_study(ROOT, "kapadia"))
     homes = ours.drop_duplicates("trace").groupby("experiment")["trace"].agg(set).to_dict()
     assert {

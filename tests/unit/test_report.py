@@ -196,7 +196,9 @@ def test_the_engines_page_names_why_one_flow_gets_something_else(project):
     (known,) = soup(folder / "synthetic~evidence.html").select(
         'a[href="engines.html#difference-any"]'
     )
-    assert "b" in known.parent.get_text()
+    of_study, listed = known.parent.get_text(), page.select_one("#differences ~ details dl")
+    for text in (of_study, listed.get_text()):
+        assert "ns3: a " in text and "ns2" not in text, "ns2 did not run"
 
 
 def test_pages_say_where_engines_agree_and_differ(on_two_engines):

@@ -12,6 +12,7 @@ from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore import named_variation
 from replication.explore.machine import write_json
+from replication.explore.regions.region_counts import count_regions
 from replication.explore.regions.region_result import merge_regions, region_results, sources
 from replication.explore.regions.region_rows import REGION_COLUMNS, PaperPoint
 from replication.explore.variation_model import MODERN_KERNEL, load_variation
@@ -103,7 +104,7 @@ NOTHING = result(panels=[], points=[point(1, 0, "no queue")])
             "interval (Brier score 0.01). At 1 of them it was predicted right",
         ),
         (
-            WORDS.learned(regions.summary([result(), *REST])),
+            WORDS.learned(count_regions([result(), *REST])),
             "2 claims from 1 papers, on up to two engines: 4 regions. The claim holds in at least "
             "90 % of the area in 1 of them, fails in at least 90 % in 1, and shows no difference "
             "anywhere in 1; it depends on the parameters in the other 1. A share is one of the "
@@ -285,11 +286,11 @@ def test_the_page_shows_the_modern_kernel_next_to_the_study(modern):
     source = Source.load(modern.root, modern.data)
     (view,) = regions.modern_views(source)
     own = {r.claim: r.verdict for r in source.on_primary(source.claims)}
-    assert {one["id"]: one["own"] for one in view["claims"]} == own
+    assert {claim.id: claim.in_study for claim in view.claims} == own
     rows = page.find(id="modern-kernel").find_parent("section").find_all("tr")[1:]
-    assert len(rows) == len(view["claims"])
-    assert any(one["differs"] for one in view["claims"])
-    assert {one["modern"] for one in view["claims"]} == {"not reproduced"}
+    assert len(rows) == len(view.claims)
+    assert any(claim.differs for claim in view.claims)
+    assert {claim.modern for claim in view.claims} == {"not reproduced"}
     text = page.get_text()
     assert "Nothing <is> replaced." in text and "2 runs are left out" in text
 

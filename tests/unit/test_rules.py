@@ -139,6 +139,20 @@ def test_the_weakest_part_decides_a_claim(parts, verdict, share):
     assert all(f"It is {part}." in judgement.reason for part in parts)
 
 
+@pytest.mark.parametrize(
+    ("verdict", "sentence"),
+    [
+        (REPRODUCED, "The one part that counts is reproduced."),
+        (NOT_REPRODUCED, "The one part that counts is not reproduced."),
+        (NOT_TESTABLE, "The one part that counts cannot be tested."),
+    ],
+)
+def test_a_single_part_that_counts_is_not_a_share(verdict, sentence):
+    forced = Judgement(NOT_TESTABLE, ["It cannot fail."], cannot_fail=True)
+    judgement = judge_parts([forced, Judgement(verdict, ["It is so."], observed=1.0)])
+    assert judgement.reasons[0] == f"{sentence} 1 part that cannot fail is not counted."
+
+
 @given(st.floats(-10, 10), st.floats(0, 5), st.floats(-10, 10), st.floats(0, 10))
 def test_a_stricter_condition_never_makes_a_better_verdict(middle, spread, bound, stricter):
     values = [middle - spread, middle, middle + spread]

@@ -6,11 +6,11 @@ import pytest
 from replication.metrics.results import Results
 from replication.report.notebooks.collection import Collection
 from replication.report.notebooks.picture import numbers, verdicts
-from replication.report.pages import answer
 from replication.report.pages.source import Source
 from replication.study.setup import Setup
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts.evaluate import evaluate_study
+from replication.verdicts.summary import both_setups
 
 from tests.unit.report_project import example
 
@@ -85,10 +85,10 @@ def test_claims_that_the_defaults_decide_are_counted_with_what_the_second_set_up
     defaults, textbook = (source.on_primary(source.claims, setup) for setup in Setup)
     forced = held_back(defaults[0], ReasonCode.SETUP_FORCES_IT)
     alike = held_back(defaults[1], ReasonCode.ALTERNATIVES_CANNOT_DIFFER)
-    found = answer._both([forced, alike, *defaults[2:]], textbook)
+    found = both_setups([forced, alike, *defaults[2:]], textbook)
     assert (found.held_back, found.decided, found.won) == (2, 2, 2)
     still = [held_back(textbook[0], ReasonCode.SETUP_FORCES_IT), *textbook[1:]]
-    found = answer._both([forced, alike, *defaults[2:]], still)
+    found = both_setups([forced, alike, *defaults[2:]], still)
     assert (found.held_back, found.decided, found.won) == (2, 1, 1)
 
 

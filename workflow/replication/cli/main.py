@@ -371,7 +371,7 @@ def refresh_notebooks() -> None:
     from replication.report.notebooks.notebook import execute, to_html
     from replication.report.pages.page import ran
 
-    whose = ran(read_json(ROOT / RELEASED / PROVENANCE))["whose"]
+    whose = ran(read_json(ROOT / RELEASED / PROVENANCE)).whose
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         execute(path, path, {})
         to_html(path, ROOT / NOTEBOOK_PAGES / f"{path.stem}.html", whose)

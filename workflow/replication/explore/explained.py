@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self, get_type_hints
+from typing import Literal, NamedTuple, Self, get_type_hints
 
 from replication.study.files import read_json
 from replication.study.table import read_rows, typed
@@ -63,6 +63,14 @@ class Part:
     after: int
     error_before: float | None
     error_after: float | None
+
+
+class Totals(NamedTuple):
+    """How many numbers or claims there are, and match at the defaults and explained."""
+
+    cells: int
+    before: int
+    after: int
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,16 @@ class OnData:
     def parts(self) -> tuple[Part, Part, Part]:
         """What the search scored, never saw, and saw without scoring it."""
         return self.seen, self.held_out, self.repeated
+
+    @property
+    def totals(self) -> Totals:
+        """The matches over all parts."""
+        parts = self.parts
+        return Totals(
+            cells=sum(part.cells for part in parts),
+            before=sum(part.before for part in parts),
+            after=sum(part.after for part in parts),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

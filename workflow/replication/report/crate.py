@@ -32,10 +32,9 @@ def write_crate(root: Path, released: Path) -> None:
     provenance = read_json(released / PROVENANCE)
     tier, written = provenance["tier"]["id"], provenance["written"]
     crate = ROCrate()
-    authors = [
-        _add(crate, f"#author-{number}", "Organization", **author)
-        for number, author in enumerate(citation["authors"], start=1)
-    ]
+    authors = []
+    for number, author in enumerate(citation["authors"], start=1):
+        authors.append(_add(crate, f"#author-{number}", "Organization", **author))
     license_ = {"@id": f"https://spdx.org/licenses/{citation['license']}"}
     workflow = _add_workflow(crate, provenance)
     workflow["license"] = license_
@@ -73,19 +72,20 @@ def _add_workflow(crate: ROCrate, provenance: Mapping[str, Any]) -> Computationa
     if commit := provenance.get("commit"):
         workflow["version"] = commit
     versions |= {name: engine["version"] for name, engine in provenance["engines"].items()}
-    workflow["softwareRequirements"] = [
-        _add(crate, f"#{name}", "SoftwareApplication", name=name, softwareVersion=version)
-        for name, version in sorted(versions.items())
-    ]
+    programs = []
+    for name, version in sorted(versions.items()):
+        kind = "SoftwareApplication"
+        programs.append(_add(crate, f"#{name}", kind, name=name, softwareVersion=version))
+    workflow["softwareRequirements"] = programs
     return workflow
 
 
 def _add_files(crate: ROCrate, released: Path) -> dict[str, Any]:
     """Add each file but the workflow; return the entities by name."""
-    paths = (path for path in released.rglob("*") if path.is_file())
-    found = {path.relative_to(released).as_posix() for path in paths}
+    paths = [path for path in released.rglob("*") if path.is_file()]
+    names = {path.relative_to(released).as_posix() for path in paths}
     # The manifest is written last, since it has the crate's checksum.
-    names = (found - {CRATE, WORKFLOW}) | {MANIFEST.name}
+    names = (names - {CRATE, WORKFLOW}) | {MANIFEST.name}
     parts = {}
     for name in sorted(names):
         encoding = _FORMATS.get(Path(name).suffix, "text/plain")

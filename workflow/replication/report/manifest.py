@@ -4,6 +4,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,8 +32,9 @@ class Listing(NamedTuple):
 def listing(root: Path, *folders: Path) -> Listing:
     """List folders of `root`; a link is odd wherever it points, and so is an empty folder."""
     digests, odd = {}, {}
-    inside = (path for name in folders for path in (root / name).rglob("*"))
-    for path in sorted([*(root / name for name in folders), *inside]):
+    tops = [root / name for name in folders]
+    inside = chain.from_iterable(top.rglob("*") for top in tops)
+    for path in sorted([*tops, *inside]):
         name = path.relative_to(root)
         if path.is_symlink():
             odd[name.as_posix()] = "a link"
@@ -89,12 +91,12 @@ def _read_manifest(root: Path) -> dict[str, str]:
 
 def refresh_manifest(root: Path) -> None:
     """Write the lines of the lectures' pages in the manifest anew, and no others."""
-    kept = {
-        name: digest
-        for name, digest in _read_manifest(root).items()
-        if not Path(name).is_relative_to(NOTEBOOK_PAGES)
-    }
-    files.write_text(root / MANIFEST, lines_of(kept | listing(root, NOTEBOOK_PAGES).digests))
+    digests = _read_manifest(root)
+    for name in [*digests]:
+        if Path(name).is_relative_to(NOTEBOOK_PAGES):
+            del digests[name]
+    digests |= listing(root, NOTEBOOK_PAGES).digests
+    files.write_text(root / MANIFEST, lines_of(digests))
 
 
 def require_unaltered(

@@ -8,6 +8,7 @@ import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,17 @@ from replication.simulate.environment import core
 from replication.simulate.process import network_is_isolated
 from replication.study.files import read_json, sha256_of, write_text
 from replication.study.published import published_path
-from replication.study.table import DESIGN_COLUMNS, read_rows
+from replication.study.table import DESIGN_COLUMNS, Row, read_rows
 
 _PACKAGES = (
-    *("snakemake", "pandas", "altair", "papermill", "nbconvert", "pyarrow", "pydantic", "scipy"),
+    "snakemake",
+    "pandas",
+    "altair",
+    "papermill",
+    "nbconvert",
+    "pyarrow",
+    "pydantic",
+    "scipy",
 )
 #: How many differing files are named.
 _NAMED = 5
@@ -31,33 +39,22 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
     """Write provenance.json; `settings` are those of `design.pipeline.Pipeline`."""
     config = settings["config"]
     tier = load_tier(root, config["tier"])
-    designs = {
-        name: read_rows(data / "design" / f"{name}.csv", DESIGN_COLUMNS)
-        for name in settings["studies"]
-    }
-    batches = dict.fromkeys(row["batch"] for rows in designs.values() for row in rows)
+    designs = {name: _design(data, name) for name in settings["studies"]}
+    batches = dict.fromkeys(row["batch"] for row in chain.from_iterable(designs.values()))
     usage = [read_json(data / f"batches/{batch}.usage.json") for batch in batches if batch]
+    runs = list(chain.from_iterable(used["runs"] for used in usage))
     versions = {used["engine"]: used["engine_version"] for used in usage}
-    runs = [run for used in usage for run in used["runs"]]
+    engines = {}
+    for name, engine in settings["engines"].items():
+        engines[name] = engine | {"version": versions.get(name, engine["version"])}
     document = {
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "config": config,
         "config_sha256": sha256_of(root / "configs" / "config.yaml"),
         "tier": tier.model_dump(mode="json"),
         "tier_sha256": sha256_of(root / "configs" / "tiers" / f"{tier.id}.yaml"),
-        "studies": {
-            name: {
-                "study_sha256": sha256_of(*study_files(root, name)),
-                "published_sha256": sha256_of(published_path(root, name)),
-                "points": len({(row["experiment"], row["point"]) for row in rows}),
-                "scenarios": len({row["scenario"] for row in rows}),
-            }
-            for name, rows in designs.items()
-        },
-        "engines": {
-            name: engine | {"version": versions.get(name, engine["version"])}
-            for name, engine in settings["engines"].items()
-        },
+        "studies": {name: _study(root, name, rows) for name, rows in designs.items()},
+        "engines": engines,
         "images": settings["images"],
         "commit": commit_of(root),
         "platform": {
@@ -78,6 +75,20 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
     write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
 
 
+def _design(data: Path, study: str) -> list[Row]:
+    return read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+
+
+def _study(root: Path, name: str, design: Sequence[Row]) -> dict[str, Any]:
+    """Return the hashes of a study's files, and the size of its design."""
+    return {
+        "study_sha256": sha256_of(*study_files(root, name)),
+        "published_sha256": sha256_of(published_path(root, name)),
+        "points": len({(row["experiment"], row["point"]) for row in design}),
+        "scenarios": len({row["scenario"] for row in design}),
+    }
+
+
 def commit_of(root: Path) -> str | None:
     """Return the commit and which files differ; None if the project is no repository itself.
 
@@ -91,13 +102,14 @@ def commit_of(root: Path) -> str | None:
         entries = _git(root, "ls-tree", "-r", "-z", "--full-tree", head).split("\0")[:-1]
     except (OSError, subprocess.CalledProcessError):
         return None
-    # An entry: mode, type, hash, tab, name.
-    committed = {name: described.split() for described, name in (e.split("\t", 1) for e in entries)}
-    changed = [
-        name
-        for name, (_, kind, blob) in committed.items()
-        if kind == "blob" and _blob(root / name, blob) != blob
-    ]
+    committed, changed = set(), []
+    for entry in entries:
+        # Mode, type, hash, tab, name.
+        described, name = entry.split("\t", 1)
+        _, kind, blob = described.split()
+        committed.add(name)
+        if kind == "blob" and _blob(root / name, blob) != blob:
+            changed.append(name)
     inputs = sorted(path.relative_to(root).as_posix() for path in _inputs(root))
     unknown = [name for name in inputs if name not in committed]
     return head + _named("changed", changed) + _named("not committed", unknown)

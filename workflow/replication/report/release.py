@@ -7,6 +7,7 @@ series of every run go into a separate archive.
 """
 
 import fcntl
+import itertools
 import re
 import shutil
 import tempfile
@@ -58,11 +59,20 @@ PACKED, SERIES = Path("data"), Path("data/series")
 JUDGED = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv")
 #: Files that are released unchanged, as patterns below the folder of results.
 PLAIN = (
-    *(PROVENANCE, "results/*/*.parquet", VERDICTS, *JUDGED),
-    *("agreement_*.csv", "trace_*.csv", "trace_*.parquet"),
-    *("regions.csv", "explanations.csv", "explanation_causes.csv", "explained_cells.csv"),
+    PROVENANCE,
+    "results/*/*.parquet",
+    VERDICTS,
+    *JUDGED,
+    "agreement_*.csv",
+    "trace_*.csv",
+    "trace_*.parquet",
+    "regions.csv",
+    "explanations.csv",
+    "explanation_causes.csv",
+    "explained_cells.csv",
     "sensitivity/*/*.csv",
-    *("sensitivity/*/explanation.json", "sensitivity/*/input_hashes.json"),
+    "sensitivity/*/explanation.json",
+    "sensitivity/*/input_hashes.json",
 )
 #: A file of the archive of series.
 _MEMBER = re.compile(r"[a-z0-9][a-z0-9_.-]*/[a-z0-9][a-z0-9_.-]*\.parquet")
@@ -95,7 +105,8 @@ class Archive(Document):
 
 def write_released(root: Path, data: Path, folder: Path) -> None:
     """Write the part of the results in `data` that is released, and its studies, to `folder`."""
-    for path in sorted({path for pattern in PLAIN for path in data.glob(pattern)}):
+    plain = set(itertools.chain.from_iterable(data.glob(pattern) for pattern in PLAIN))
+    for path in sorted(plain):
         target = folder / path.relative_to(data)
         if path.suffix == ".parquet":
             write_parquet(read_parquet(path), target, _LEVEL)
@@ -110,11 +121,12 @@ def write_released(root: Path, data: Path, folder: Path) -> None:
             copied = folder / document.relative_to(root)
             copied.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(document, copied)
-    regions = [
-        {"file": path.relative_to(data).as_posix(), "document": path.read_text(encoding="utf-8")}
-        for path in sorted((data / "regions").glob("*/*.json"))
-        if not path.name.endswith(".scenarios.json")  # a working file
-    ]
+    regions = []
+    for path in sorted((data / "regions").glob("*/*.json")):
+        # A working file has the scenarios.
+        if not path.name.endswith(".scenarios.json"):
+            name = path.relative_to(data).as_posix()
+            regions.append({"file": name, "document": path.read_text(encoding="utf-8")})
     if regions:
         _write(regions, folder / REGIONS)
 
@@ -180,10 +192,10 @@ def restore(released: Path, folder: Path) -> None:
         design: list[Row] = read_parquet(path).to_pylist()
         tables.write_table(folder / "design" / f"{study}.csv", design, tables.DESIGN_COLUMNS)
         _write_scenarios(released, study, design, provenance, folder)
-        own = folder / "evaluation" / study
-        write_parquet(verdicts.filter(pc.equal(verdicts["study"], study)), own / VERDICTS)
+        evaluation = folder / "evaluation" / study
+        write_parquet(verdicts.filter(pc.equal(verdicts["study"], study)), evaluation / VERDICTS)
         rows = [row for row in of_papers if row["study"] == study]
-        tables.write_table(own / SELF_CONSISTENCY, rows, columns)
+        tables.write_table(evaluation / SELF_CONSISTENCY, rows, columns)
     if (released / REGIONS).is_file():
         for row in read_parquet(released / REGIONS).to_pylist():
             files.write_text(folder / row["file"], row["document"])
@@ -217,10 +229,11 @@ def results_in(folder: Path) -> tuple[Path, str]:
 
     The tier is empty where no provenance.json names it. InputError: there are no tables.
     """
-    for found in (folder, folder / "data" / "reproduced", folder / RELEASED):
-        if (found / "cells.csv").is_file():
-            path = found / PROVENANCE
-            return found, str(files.read_json(path)["tier"]["id"]) if path.is_file() else ""
+    for results in (folder, folder / "data" / "reproduced", folder / RELEASED):
+        if (results / "cells.csv").is_file():
+            path = results / PROVENANCE
+            tier = str(files.read_json(path)["tier"]["id"]) if path.is_file() else ""
+            return results, tier
     raise InputError(
         f"{folder}: is no folder with cells.csv; give one, such as data/reproduced or {RELEASED}"
     )

@@ -47,7 +47,8 @@ def check_fully(root: Path) -> str:
         _require_same_verdicts(again, results)
         counts = _require_same_pages(root, work)
     documents = [load_study_of(root, results, study) for study in studies]
-    kept = [one.id for one in documents if has_traces(one) and not trace_files(root, one.id)]
+    traced = [study.id for study in documents if has_traces(study)]
+    kept = [study for study in traced if not trace_files(root, study)]
     return "\n".join([said, *_said(*counts, kept)])
 
 
@@ -63,11 +64,10 @@ def _judge(root: Path, data: Path, study: str) -> list[Agreement]:
 
 
 def _require_same_verdicts(again: Path, results: Path) -> None:
-    differing = [
-        name
-        for name in (*JUDGED, *TABLES)
-        if (again / name).read_bytes() != (results / name).read_bytes()
-    ]
+    differing = []
+    for name in (*JUDGED, *TABLES):
+        if (again / name).read_bytes() != (results / name).read_bytes():
+            differing.append(name)
     if not read_parquet(again / VERDICTS).equals(read_parquet(results / VERDICTS)):
         differing.append(VERDICTS)
     if differing:

@@ -5,11 +5,13 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import yaml
@@ -22,16 +24,17 @@ from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, notebook_n
 from replication.metrics.results import Results
 from replication.report import release
 from replication.report.charts.experiment import figures_of
+from replication.report.charts.figure import Figure
 from replication.report.manifest import ARCHIVE, MANIFEST, PAGES, PROVENANCE, RELEASED, manifest
 from replication.report.notebooks.notebook import to_html
 from replication.report.pages import assumptions, evidence, overview
 from replication.report.pages.causes import interventions_view
-from replication.report.pages.changes import changes_page
-from replication.report.pages.conclusions import conclusions
+from replication.report.pages.changes import Changes, changes_page
+from replication.report.pages.conclusions import Conclusions, conclusions
 from replication.report.pages.engines import differences_of, engines_page
 from replication.report.pages.page import environment, ran, study_downloads, write_figures
 from replication.report.pages.point import FLOW_COLUMNS, point_pages
-from replication.report.pages.regions import RUNS, regions_page, runs_table
+from replication.report.pages.regions import RUNS, WORDS, regions_page, runs_table
 from replication.report.pages.rules import Rules
 from replication.report.pages.shown import parse
 from replication.report.pages.source import Source
@@ -78,19 +81,38 @@ def worker_pool(most: int) -> Executor:
 def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) -> None:
     """Write the pages and what they link into an empty `folder`, by the processes of `pool`."""
     changed = changes_page(source.root, source.studies.values())
+    lectures = _lectures(source)
     # A thread copies the source for the processes, so nothing may be cached in it from now on.
     papers = source.papers
-    pages = pool.submit(_write_pages, source, folder, changed)
+    pages = pool.submit(_write_pages, source, folder, changed, lectures)
     write_study = partial(_write_study, source, notebooks, folder)
     written = pool.map(write_study, source.studies.values())
-    findings = [one for one in written if one["study"].id in papers]
-    pool.submit(_write_index, source, folder, findings, changed["total"]).result()
+    findings = [lesson for lesson in written if lesson.study.id in papers]
+    has_lectures = bool(lectures)
+    index = pool.submit(_write_index, source, folder, findings, changed.total, has_lectures)
+    index.result()
     pages.result()
     if source.downloads == _COPIED:
         _copy_data(source, folder / _COPIED)
     shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
     shutil.copytree(PACKAGE / "assets", folder / "assets")
     write_text(folder / "assets" / "vega.js", _vega_script())
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """The findings of a study with the chart of the first, for the first page."""
+
+    study: Study
+    conclusions: Conclusions
+    figure: Figure | None
+
+
+class Notebook(NamedTuple):
+    """A page that a notebook was converted to; `page` is relative to the report's folder."""
+
+    name: str
+    page: str
 
 
 def _write(
@@ -107,118 +129,152 @@ def _write(
 
 
 def _write_index(
-    source: Source, folder: Path, findings: Sequence[dict[str, Any]], changed: int
+    source: Source,
+    folder: Path,
+    findings: Sequence[Lesson],
+    changed: int,
+    has_lectures: bool,
 ) -> None:
     _write(
         environment(source),
         folder,
         "index",
-        findings=[one for one in findings if one["said"].shown],
-        unsupported=sum(one["said"].unsupported for one in findings),
-        without_runs=sum(one["said"].without_runs for one in findings),
+        findings=[lesson for lesson in findings if lesson.conclusions.shown],
+        unsupported=sum(lesson.conclusions.unsupported for lesson in findings),
+        without_runs=sum(lesson.conclusions.without_runs for lesson in findings),
         overview=overview.overview(source),
         changed=changed,
+        has_lectures=has_lectures,
     )
 
 
-def _write_pages(source: Source, folder: Path, changed: Mapping[str, Any]) -> None:
+def _write_pages(
+    source: Source,
+    folder: Path,
+    changed: Changes,
+    lectures: Sequence[Notebook],
+) -> None:
     """Write the pages on all studies, those on engines and regions if there are results."""
     write, studies = partial(_write, environment(source), folder), source.studies.values()
     write("changes", changed=changed)
-    names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
-    parameters = [(study, assumptions.parameter_tables(study)) for study in studies]
     write(
         "method",
         changed=changed,
         rule=Rules(),
         figures=write_figures(overview.all_numbers(source), folder),
         interventions=interventions_view(source.root),
-        parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
+        parameters=[(study, assumptions.parameter_tables(study)) for study in studies],
         downloads=_downloads(source),
         refuted=evidence.refuted_explanations(source),
-        lectures=[] if source.downloads == _COPIED else _linked(names),
+        lectures=lectures,
         glossary=list(csv.reader((PACKAGE / "glossary.csv").read_text("utf-8").splitlines())),
     )
     if source.engines:
         write("engines", view=engines_page(source))
-    if shown := regions_page(source):
-        write("regions", **shown)
-        for name in shown["by_study"]:
-            own = shown | {"study": source.studies[name], "file": f"regions~{name}.html"}
-            write("regions", "region_study", **own)
-        runs = pa.Table.from_pandas(runs_table(shown["found"]), preserve_index=False)
+    if view := regions_page(source):
+        write_regions = partial(write, "regions", **vars(view), **WORDS)
+        write_regions()
+        for name in view.by_study:
+            write_regions("region_study", f"regions~{name}.html", study=source.studies[name])
+        runs = pa.Table.from_pandas(runs_table(view.region_results), preserve_index=False)
         write_parquet(runs, folder / RUNS)
 
 
-def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> dict[str, Any]:
-    """Write the pages of a study, its evidence, points and notebooks; return its findings.
-
-    The first page shows the findings with the chart of the first.
-    """
+def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> Lesson:
+    """Write the pages of a study, its evidence, points and notebooks; return its findings."""
     name = study.id
     by_setup = Results.load_each(source.data, name)
     results = by_setup[0]
-    on_primary = {one.setup: source.primary_results(one) for one in by_setup}
-    primary = on_primary[Setup.DEFAULTS]
+    on_primary = {ran.setup: source.primary_results(ran) for ran in by_setup}
     said = conclusions(source, study, on_primary)
-    chart = f"{name}~{said.chart}" if said.chart else ""
-    judged, figures = overview.primary_cells(source, study), {}
-    traced = evidence.figures_of_traces(source, study)
-    for experiment in study.experiments:
-        # The chart of a finding comes first, then published traces.
-        found = traced.get(experiment.id, []) + figures_of(primary, judged, study, experiment.id)
-        found.sort(key=lambda one: one.id != chart)
-        titled = [said.titled(figure) if figure.id == chart else figure for figure in found]
-        figures[experiment.id] = write_figures(titled, folder)
+    figures = _study_figures(source, study, on_primary[Setup.DEFAULTS], said, folder)
     view = study_page(source, study, results, on_primary.get(Setup.TEXTBOOK), figures)
     robust = evidence.robust_view(source, study)
-    has_sensitivity = bool(robust and not robust["stale"])
-    linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=has_sensitivity)
-    why = evidence.explanation_of(source.root, source.data, study)
-    write = partial(_write, environment(source), folder)
-    shown: dict[str, Any] = {"view": view, "conclusions": said, "why": why, "notebooks": linked}
-    shown["search_is_stale"] = evidence.is_stale(source.root, source.data, study)
-    write(name, "study", **shown)
-    write(
+    linked = _write_notebooks(source, study, notebooks, folder, with_sensitivity=bool(robust))
+    templates = environment(source)
+    write = partial(
+        _write,
+        templates,
+        folder,
         name,
+        view=view,
+        conclusions=said,
+        why=evidence.explanation_of(source.root, source.data, study),
+        notebooks=linked,
+        search_is_stale=evidence.is_stale(source.root, source.data, study),
+    )
+    write("study")
+    write(
         "evidence",
         f"{name}~evidence.html",
-        **shown,
         traces=evidence.trace_section(source, study),
         parameters=assumptions.parameter_tables(study),
+        has_robustness=evidence.has_robustness(source, study),
         robust=robust,
         readings=evidence.readings_view(source, study),
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),
     )
+    write_point = partial(_write, templates, folder, name, "point")
     numbers = numbers_of_points(view)
     for point in point_pages(source, study, results):
-        cells = numbers.get(point["file"], [])
-        more = {"cells": cells, "up": "../", "flow_columns": FLOW_COLUMNS}
-        write(name, "point", point["file"], view=point, **more)
-    drawn = (one for own in figures.values() for one in own)
-    return {"study": study, "said": said, "figure": next((f for f in drawn if f.id == chart), None)}
+        cells = numbers.get(point.file, [])
+        write_point(point.file, view=point, cells=cells, up="../", flow_columns=FLOW_COLUMNS)
+    chart = _chart_id(study, said)
+    drawn = chain.from_iterable(figures.values())
+    return Lesson(study, said, next((figure for figure in drawn if figure.id == chart), None))
+
+
+def _chart_id(study: Study, said: Conclusions) -> str:
+    """Return the id of the chart of a study's first finding; empty without one."""
+    return f"{study.id}~{said.chart}" if said.chart else ""
+
+
+def _study_figures(
+    source: Source, study: Study, primary: Results, said: Conclusions, folder: Path
+) -> dict[str, list[Figure]]:
+    """Write the charts of each experiment: that of a finding, then published traces and others."""
+    chart = _chart_id(study, said)
+    judged = overview.primary_cells(source, study)
+    traced = evidence.figures_of_traces(source, study)
+    written = {}
+    for experiment in study.experiments:
+        drawn = figures_of(primary, judged, study, experiment.id)
+        figures = [*traced.get(experiment.id, []), *drawn]
+        figures.sort(key=lambda figure: figure.id != chart)
+        titled = [said.titled(figure) if figure.id == chart else figure for figure in figures]
+        written[experiment.id] = write_figures(titled, folder)
+    return written
 
 
 def _write_notebooks(
     source: Source, study: Study, notebooks: Path, folder: Path, *, with_sensitivity: bool
-) -> list[tuple[str, str]]:
+) -> list[Notebook]:
     """Convert a study's executed notebooks, or link lectures in a release; return their pages."""
     if source.downloads != _COPIED:
         return _linked(name for name in notebook_names(study, []) if name != ANY_STUDY)
-    names = notebook_names(study, list(source.parts[study.id]))
+    names = [*notebook_names(study, list(source.parts[study.id]))]
+    if with_sensitivity:
+        names.append(SENSITIVITY)
     shown = []
-    for name in (*names, *([SENSITIVITY] if with_sensitivity else [])):
+    for name in names:
         path, page = notebooks / f"{study.id}.{name}.ipynb", f"notebooks/{study.id}.{name}.html"
         if path.is_file():
-            to_html(path, folder / page, ran(source.provenance)["whose"])
-            shown.append((name.replace("_", " "), page))
+            to_html(path, folder / page, ran(source.provenance).whose)
+            shown.append(Notebook(name.replace("_", " "), page))
     return shown
 
 
-def _linked(lectures: Iterable[str]) -> list[tuple[str, str]]:
+def _lectures(source: Source) -> list[Notebook]:
+    """Return the pages of all lectures, which a release alone has."""
+    if source.downloads == _COPIED:
+        return []
+    return _linked(path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb")))
+
+
+def _linked(lectures: Iterable[str]) -> list[Notebook]:
     """Return the pages of lectures, which `replicate refresh-notebooks` writes."""
-    return [(name.replace("_", " "), f"notebooks/{name}.html") for name in lectures]
+    return [Notebook(name.replace("_", " "), f"notebooks/{name}.html") for name in lectures]
 
 
 @cache
@@ -244,14 +300,15 @@ def _copy_data(source: Source, folder: Path) -> None:
         else:
             shutil.copyfile(source.data / name, folder / name)
     for study in source.studies:
-        for name, path, _ in study_downloads(source.data, study):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            if path.suffix == ".csv":
+        for download in study_downloads(source.data, study):
+            target = folder / download.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if download.path.suffix == ".csv":
                 # Parquet has a tenth of the size.
-                table = pa.Table.from_pandas(read_frame(path), preserve_index=False)
-                write_parquet(table, folder / name)
+                table = pa.Table.from_pandas(read_frame(download.path), preserve_index=False)
+                write_parquet(table, target)
             else:
-                shutil.copyfile(path, folder / name)
+                shutil.copyfile(download.path, target)
 
 
 def _copy_for_spreadsheets(path: Path, target: Path) -> None:

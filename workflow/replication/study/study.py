@@ -137,6 +137,8 @@ class Bibliography(Document):
     authors: Annotated[list[Text], Field(min_length=1)]
     year: int | None = None
     venue: Text | None = None
+    short: Text | None = None
+    """How pages cite the work, such as "RFC 9438"; by default the family names of its authors."""
 
 
 class OriginalSystem(Document):

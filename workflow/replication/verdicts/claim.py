@@ -8,7 +8,7 @@ run, `verdicts.published_run` decides, and a direction may hold as for other cla
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -126,8 +126,7 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
     decided = verdict != Verdict.NOT_TESTABLE
     reproduced = verdicts.count(Verdict.REPRODUCED)
     testable = len(judged) - verdicts.count(Verdict.NOT_TESTABLE)
-    are = "is" if reproduced == 1 else "are"
-    counted = f"{reproduced} of {len(judged)} parts {are} reproduced."
+    counted = _counted(verdicts)
     if 0 < forced < total:
         fail = "part that cannot fail is" if forced == 1 else "parts that cannot fail are"
         counted += f" {forced} {fail} not counted."
@@ -148,6 +147,17 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
         passing=min(passing, key=lambda share: share.part / share.whole, default=None),
         cannot_fail=forced == total,
     )
+
+
+def _counted(verdicts: Sequence[Verdict]) -> str:
+    """Return how many of the parts that count are reproduced, as a sentence."""
+    reproduced = verdicts.count(Verdict.REPRODUCED)
+    if len(verdicts) > 1:
+        are = "is" if reproduced == 1 else "are"
+        return f"{reproduced} of {len(verdicts)} parts {are} reproduced."
+    if verdicts == [Verdict.NOT_TESTABLE]:
+        return "The one part that counts cannot be tested."
+    return f"The one part that counts is {'' if reproduced else 'not '}reproduced."
 
 
 def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:

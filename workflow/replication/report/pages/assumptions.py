@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -11,30 +12,64 @@ from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.study import Study
 
 
-def parameter_tables(study: Study) -> dict[str, Any]:
-    """Return the assumed and published parameters of a study, and substitutions by engines."""
+class Entry(NamedTuple):
+    """A parameter or factor with its value in words; `scope` is its experiment, empty for all."""
+
+    scope: str
+    name: str
+    value: str
+    unit: str
+    tagged: Parameter | Factor
+
+
+class Substituted(NamedTuple):
+    """A parameter whose value in the study an engine replaces, in words."""
+
+    engine: str
+    name: str
+    of_study: str
+    of_engine: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ParameterTables:
+    """The assumed and published parameters of a study, and those that engines substitute."""
+
+    assumed: list[Entry]
+    published: list[Entry]
+    substituted: list[Substituted]
+
+
+def parameter_tables(study: Study) -> ParameterTables:
+    """Return a study's parameters by their source."""
     entries = list(_entries(study))
-    return {
-        "assumed": [entry for entry in entries if entry[-1].assumed is not None],
-        "published": [entry for entry in entries if entry[-1].published is not None],
-        "substituted": [
-            (one.engine, name, plain(study.parameters[name].value), plain(value), one.reason)
-            for one in study.substitutions
-            for name, value in one.set.items()
-        ],
-    }
+    return ParameterTables(
+        assumed=[entry for entry in entries if entry.tagged.assumed is not None],
+        published=[entry for entry in entries if entry.tagged.published is not None],
+        substituted=list(_substituted(study)),
+    )
 
 
-def _entries(study: Study) -> Iterator[tuple[str, str, str, str, Parameter | Factor]]:
-    """Yield experiment (empty for all), name, value, unit, and the parameter or factor itself."""
+def _substituted(study: Study) -> Iterator[Substituted]:
+    for substitution in study.substitutions:
+        for name, value in substitution.set.items():
+            of_study = plain(study.parameters[name].value)
+            yield Substituted(
+                substitution.engine, name, of_study, plain(value), substitution.reason
+            )
+
+
+def _entries(study: Study) -> Iterator[Entry]:
     for name, parameter in study.parameters.items():
-        yield "", name, plain(parameter.value), _unit(parameter), parameter
+        yield Entry("", name, plain(parameter.value), _unit(parameter), parameter)
     for experiment in study.experiments:
+        scope = experiment.title
         for name, parameter in experiment.parameters.items():
-            yield experiment.title, name, plain(parameter.value), _unit(parameter), parameter
+            yield Entry(scope, name, plain(parameter.value), _unit(parameter), parameter)
         for factor in experiment.factors:
             name = f"{factor.label} (varied)" if len(factor.levels) > 1 else factor.label
-            yield experiment.title, name, levels_in_brief(factor), unsaid_unit(factor), factor
+            yield Entry(scope, name, levels_in_brief(factor), unsaid_unit(factor), factor)
 
 
 def _unit(parameter: Parameter) -> str:

@@ -1,9 +1,9 @@
 """Stated causes in words, each with what it rests on, and the table of interventions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from replication.compare.flow_differences import outdated
 from replication.report.pages.source import read_if_there
@@ -38,7 +38,7 @@ class Causes:
 
     @cached_property
     def _sentences(self) -> dict[str, str]:
-        return {one.id: one.sentence for one in load_interventions(self.root)}
+        return {tested.id: tested.sentence for tested in load_interventions(self.root)}
 
     @cached_property
     def _rows(self) -> dict[str, Row]:
@@ -65,7 +65,19 @@ class Causes:
         return ShownCause(f"{UNKNOWN}: {sentence}", name, "its experiment does not confirm it")
 
 
-def interventions_view(root: Path) -> dict[str, Any]:
-    """Return the rows of the table of interventions, and engines that are older in it."""
-    rows: Sequence[Row] = read_interventions(root)
-    return {"rows": rows, "outdated": [old.engine for old in outdated(root, rows)]}
+class Interventions(NamedTuple):
+    """The rows of the table of interventions, and engines that are older in it."""
+
+    rows: list[Row]
+    outdated: list[str]
+
+    @property
+    def confirming(self) -> int:
+        """How many experiments confirm their cause."""
+        return sum(row["holds"] == "true" for row in self.rows)
+
+
+def interventions_view(root: Path) -> Interventions:
+    """Return the table of interventions as the method page shows it."""
+    rows = read_interventions(root)
+    return Interventions(rows, [old.engine for old in outdated(root, rows)])

@@ -2,23 +2,105 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from replication.design.config import load_settings_changes
 from replication.explore.regions.region_model import SETTINGS as REGION_SETTINGS
 from replication.explore.regions.region_model import load_region, load_settings, region_names
 from replication.study.study import Study
-from replication.study.verdict import Change, StudyChange, Subject, Verdict
+from replication.study.verdict import Change, Effect, SettingsChange, StudyChange, Subject
 from replication.verdicts.cause import load_explanations
+from replication.verdicts.summary import MOVES, moves
 from replication.verdicts.wording import table_names
 
-#: Verdicts that have an order, and their ranks.
-_RANK = {Verdict.NOT_REPRODUCED: 0, Verdict.DIRECTION_ONLY: 1, Verdict.REPRODUCED: 2}
-MOVES = ("up", "down", "stayed", "became testable", "no longer testable")
+
+@dataclass(frozen=True)
+class Move:
+    """The verdicts on one engine before and after a change; empty where they are not known."""
+
+    engine: str
+    before: str
+    after: str
 
 
-def changes_page(root: Path, studies: Iterable[Study]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Words:
+    """What was changed and why; empty where a text is said elsewhere."""
+
+    was: str | None = None
+    now: str | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class EffectView:
+    """A subject of a change, with the words of its own and its verdicts by engine."""
+
+    what: str
+    quote: str
+    key: str
+    words: Words
+    verdicts: list[Move]
+
+
+@dataclass(frozen=True)
+class ChangeView:
+    """A change of a study."""
+
+    date: str
+    words: Words
+    effects: list[EffectView]
+
+
+@dataclass(frozen=True)
+class StudyChanges:
+    """The changes of a study, latest last, and how many verdicts moved each way."""
+
+    study: Study
+    changes: list[ChangeView]
+    moves: Counter[str]
+
+
+@dataclass(frozen=True)
+class RegionChanges:
+    """The changes of a region, or of all, by its title."""
+
+    title: str
+    changes: list[Change]
+
+
+@dataclass(frozen=True)
+class AddedCauses:
+    """The causes, values and starts that were added to a study's search, by date."""
+
+    study: Study
+    by_date: dict[str, list[str]]
+
+    @property
+    def count(self) -> int:
+        """How many were added."""
+        return sum(len(titles) for titles in self.by_date.values())
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All that was changed after results were seen; `total` is 0 if no study was changed."""
+
+    studies: list[StudyChanges]
+    settings: list[SettingsChange]
+    regions: list[RegionChanges]
+    causes: list[AddedCauses]
+    moves: dict[str, int]
+    total: int
+
+    @property
+    def of_regions(self) -> int:
+        """How many are changes of regions."""
+        return sum(len(region.changes) for region in self.regions)
+
+
+def changes_page(root: Path, studies: Iterable[Study]) -> Changes:
     """Return all that was changed after results were seen, as the pages show it.
 
     `studies` are those of the report; regions and causes of other studies are left out. Settings
@@ -26,32 +108,29 @@ def changes_page(root: Path, studies: Iterable[Study]) -> dict[str, Any]:
     """
     every = list(studies)
     views = [changes_view(study) for study in every if study.changes]
-    settings = load_settings_changes(root)
-    regions = list(_changed_regions(root, [study.id for study in every]))
-    causes = [(study, _added_causes(root, study.id)) for study in every]
-    own = sum(len(view["changes"]) for view in views)
-    shared = len(settings) + sum(len(changed) for _, changed in regions)
-    moves: Counter[str] = Counter()
-    for view in views:
-        moves.update(view["moves"])
-    return {
-        "studies": views,
-        "settings": settings,
-        "regions": regions,
-        "causes": [one for one in causes if one[1]],
-        "moves": {way: moves[way] for way in MOVES},
-        "total": own + shared if own else 0,
-    }
+    causes = [AddedCauses(study, _added_causes(root, study.id)) for study in every]
+    counted = sum((view.moves for view in views), Counter[str]())
+    page = Changes(
+        studies=views,
+        settings=load_settings_changes(root),
+        regions=list(_changed_regions(root, [study.id for study in every])),
+        causes=[added for added in causes if added.by_date],
+        moves={way: counted[way] for way in MOVES},
+        total=0,
+    )
+    of_studies = sum(len(view.changes) for view in views)
+    total = of_studies + len(page.settings) + page.of_regions
+    return replace(page, total=total if of_studies else 0)
 
 
-def _changed_regions(root: Path, studies: Sequence[str]) -> Iterator[tuple[str, list[Change]]]:
-    """Yield the title of each region that was changed, and its changes."""
+def _changed_regions(root: Path, studies: Sequence[str]) -> Iterator[RegionChanges]:
+    """Yield each region that was changed, with its changes."""
     if (root / REGION_SETTINGS).is_file() and (changed := load_settings(root).changed):
-        yield "All regions", changed
+        yield RegionChanges("All regions", changed)
     for name in region_names(root):
         region = load_region(root, name)
         if region.changed and region.study in studies:
-            yield region.title, region.changed
+            yield RegionChanges(region.title, region.changed)
 
 
 def _added_causes(root: Path, study: str) -> dict[str, list[str]]:
@@ -61,7 +140,7 @@ def _added_causes(root: Path, study: str) -> dict[str, list[str]]:
         return {}
     added: dict[str, list[str]] = {}
     for cause in known.causes:
-        later = {one.added.date for one in cause.levels or [] if one.added}
+        later = {level.added.date for level in cause.levels or [] if level.added}
         if cause.added.results == "after":
             added.setdefault(cause.added.date, []).append(cause.title)
         for date in sorted(later - {cause.added.date}):
@@ -71,34 +150,30 @@ def _added_causes(root: Path, study: str) -> dict[str, list[str]]:
     return dict(sorted(added.items()))
 
 
-def changes_view(study: Study) -> dict[str, Any]:
+def changes_view(study: Study) -> StudyChanges:
     """Return a study's changes, latest last, and the number of verdicts that moved each way."""
     changes = [_change(study, change) for change in study.changes]
-    verdicts = [pair for one in changes for effect in one["effects"] for pair in effect["verdicts"]]
-    moves = Counter(_moved(before, after) for _, before, after in verdicts if before and after)
-    return {"study": study, "changes": changes, "moves": moves}
+    verdicts: list[tuple[str, str]] = []
+    for change in changes:
+        for effect in change.effects:
+            verdicts += [(move.before, move.after) for move in effect.verdicts]
+    return StudyChanges(study, changes, moves(verdicts))
 
 
-def _moved(before: str, after: str) -> str:
-    """Return the way a verdict moved; `impossible` counts as not testable."""
-    old, new = (_RANK.get(Verdict(verdict)) for verdict in (before, after))
-    if old == new:
-        return "stayed"
-    if old is None:
-        return "became testable"
-    if new is None:
-        return "no longer testable"
-    return "up" if new > old else "down"
-
-
-def _change(study: Study, change: StudyChange) -> dict[str, Any]:
+def _change(study: Study, change: StudyChange) -> ChangeView:
     effects = list(_effects(study, change))
-    said = {key: getattr(change, key) for key in ("was", "now", "why")}
+    words = Words(change.was, change.now, change.why)
     if len(effects) == 1:
         # The texts of a single subject are those of the change.
-        said = {key: said[key] or effects[0].pop(key) for key in said}
-        effects[0] |= dict.fromkeys(said)
-    return {"date": change.date, **said, "effects": effects}
+        (effect,) = effects
+        of_effect = effect.words
+        words = Words(
+            was=words.was or of_effect.was,
+            now=words.now or of_effect.now,
+            why=words.why or of_effect.why,
+        )
+        effects = [replace(effect, words=Words())]
+    return ChangeView(change.date, words, effects)
 
 
 def _subject(study: Study, kind: Subject, key: str, names: Mapping[str, str]) -> str:
@@ -112,25 +187,31 @@ def _subject(study: Study, kind: Subject, key: str, names: Mapping[str, str]) ->
     return key.rpartition("/")[2].replace("_", " ")
 
 
-def _effects(study: Study, change: StudyChange) -> Iterator[dict[str, Any]]:
+def _effects(study: Study, change: StudyChange) -> Iterator[EffectView]:
     """Yield each subject of a change, its texts if they differ, and its verdicts by engine."""
     quotes = {sentence.id: sentence.quote for sentence in study.sentences}
     names = table_names(study)
     kinds: tuple[Subject, ...] = ("claims", "tables", "parameters", "experiments")
     for kind in kinds:
         for key, effect in getattr(change, kind).items():
-            # A claim's new reading describes the change where the change has no text.
-            full = study.changes_to(kind, key)
-            own = next(one for one in full if one.date == change.date)
-            yield {
-                "what": _subject(study, kind, key, names),
-                "quote": quotes[key] if kind == "claims" else "",
-                "key": key,
-                "was": effect.was,
-                "now": effect.now or ("" if change.now else own.now),
-                "why": effect.why,
-                "verdicts": [
-                    (engine, effect.before.get(engine, ""), effect.after.get(engine, ""))
-                    for engine in dict.fromkeys([*effect.before, *effect.after])
-                ],
-            }
+            yield EffectView(
+                what=_subject(study, kind, key, names),
+                quote=quotes[key] if kind == "claims" else "",
+                key=key,
+                words=_words(study, change, kind, key, effect),
+                verdicts=_moves(effect),
+            )
+
+
+def _words(study: Study, change: StudyChange, kind: Subject, key: str, effect: Effect) -> Words:
+    # A claim's new reading describes the change where the change has no text.
+    changes = study.changes_to(kind, key)
+    same_day = next(other for other in changes if other.date == change.date)
+    now = effect.now or ("" if change.now else same_day.now)
+    return Words(effect.was, now, effect.why)
+
+
+def _moves(effect: Effect) -> list[Move]:
+    before, after = effect.before, effect.after
+    engines = dict.fromkeys([*before, *after])
+    return [Move(engine, before.get(engine, ""), after.get(engine, "")) for engine in engines]

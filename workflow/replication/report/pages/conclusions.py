@@ -29,7 +29,7 @@ from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.wording import wording
 
 
-class Said(NamedTuple):
+class StatementShown(NamedTuple):
     """A statement that these results support, and the runs that its numbers come from.
 
     `setup` is None for runs of a region, and where the study or the results have one set-up.
@@ -48,7 +48,7 @@ class Conclusion(NamedTuple):
     The title is empty unless these results support the finding at the defaults, which are drawn.
     """
 
-    statements: list[Said]
+    statements: list[StatementShown]
     chart: str | None
     headline: str = ""
 
@@ -89,20 +89,20 @@ def conclusions(source: Source, study: Study, results: Mapping[Setup, Results]) 
     names_setup = len(source.setups) > 1 and len(study.setups) > 1
     shown, unsupported, without_runs = [], 0, 0
     for finding in load_findings(source.root, study.id):
-        said, headline = [], ""
+        statements, headline = [], ""
         for setup, statement in zip(Setup, finding.statements(), strict=False):
             numbers = facts[setup].numbers(statement) if setup in facts else None
             if numbers is None:
                 without_runs += 1
             elif all(number.holds for number in numbers.values()):
                 shown_setup = setup if names_setup and statement.rests_on == "runs" else None
-                said.append(_said(shown_setup, statement, numbers))
+                statements.append(_shown(shown_setup, statement, numbers))
                 if statement is finding and finding.headline:
                     headline = finding.headline.format_map(_words(numbers))
             else:
                 unsupported += 1
-        if said:
-            shown.append(Conclusion(said, finding.chart, headline))
+        if statements:
+            shown.append(Conclusion(statements, finding.chart, headline))
     return Conclusions(shown, unsupported, without_runs)
 
 
@@ -114,10 +114,12 @@ class _Number(NamedTuple):
     runs: frozenset[str]
 
 
-def _said(setup: Setup | None, statement: Statement, numbers: Mapping[str, _Number]) -> Said:
+def _shown(
+    setup: Setup | None, statement: Statement, numbers: Mapping[str, _Number]
+) -> StatementShown:
     runs = frozenset[str]().union(*(number.runs for number in numbers.values()))
     text, is_region = statement.text.format_map(_words(numbers)), statement.rests_on == "region"
-    return Said(text, setup, len(runs), is_region, statement.causes)
+    return StatementShown(text, setup, len(runs), is_region, statement.causes)
 
 
 def _words(numbers: Mapping[str, _Number]) -> dict[str, str]:

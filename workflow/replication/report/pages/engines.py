@@ -1,19 +1,22 @@
 """The page on engines: what ran, whether engines agree, and where and why they differ."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
-from replication.compare.flow_differences import KEY, METRICS, outdated
+from replication.compare.flow_differences import KEY, METRICS, Shown, outdated
 from replication.engines.catalogue import ENGINES, package_warning
 from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
 from replication.report.pages.shown import Badge
 from replication.report.pages.source import Source, read_if_there
-from replication.study.study import CONFORMANCE, DIFFERENCES
+from replication.study.study import CONFORMANCE, DIFFERENCES, Study
 from replication.study.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, grouped, read_rows
+from replication.verdicts.summary import agreement
+from replication.verdicts.verdict_table import EngineCoverage, PrimaryEngine
 
 #: Outcomes of a check in a canonical scenario.
 HOLDS = Badge("within tolerance", "reproduced", "the tolerance was set before any run")
@@ -22,93 +25,202 @@ DEVIATES = Badge("outside, cause unknown", "failed", "outside the tolerance for 
 REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs")
 
 
-def engines_page(source: Source) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Check:
+    """A check in a canonical scenario, with its outcome."""
+
+    row: Row
+    outcome: Badge
+
+
+@dataclass(frozen=True)
+class FlowDifference:
+    """The largest difference of the same flows: values by engine, and the ids of its causes."""
+
+    row: Row
+    values: dict[str, str]
+    shown: Shown
+    entries: list[str]
+
+
+@dataclass(frozen=True)
+class EngineView:
+    """An engine: its version, the studies that used it first, and what it ran of each study."""
+
+    name: str
+    family: str
+    version: str
+    warning: str
+    installed: Mapping[str, Any] | None
+    original_of: list[Study]
+    parts: list[tuple[Study, EngineCoverage]]
+
+
+@dataclass(frozen=True)
+class PossibleCause:
+    """A known difference that concerns the runs of a disagreement.
+
+    `shows_in` are its metrics that differ here, in words.
+    """
+
+    difference: EngineDifference
+    shows_in: list[str]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A claim or column on which two engines disagree, what was measured, and possible causes.
+
+    `beyond` are the metrics that differ by more than run-to-run variation, if that is known.
+    """
+
+    study: Study
+    label: str
+    left: str
+    right: str
+    rows: list[Row]
+    sides: list[tuple[str, list[Row]]]
+    beyond: list[str]
+    replicated: bool
+    causes: list[PossibleCause]
+
+
+@dataclass(frozen=True)
+class AgreementView:
+    """How often two engines agree, and where they do not.
+
+    `left_out` are the studies that an engine refuses entirely, and why.
+    """
+
+    agreed: int
+    compared: int
+    left_out: list[tuple[Study, str]]
+    disagreements: list[Disagreement]
+
+
+@dataclass(frozen=True)
+class EnginesView:
+    """The page on engines; `missing` did not run, `outdated` were measured in earlier versions."""
+
+    engines: list[EngineView]
+    missing: list[EngineView]
+    primary_engines: list[tuple[Study, PrimaryEngine]]
+    agreement: AgreementView | None
+    conformance: list[Check]
+    flows: list[FlowDifference]
+    outdated: list[str]
+    known: dict[str, EngineDifference]
+    differences: list[EngineDifference]
+    outcomes: tuple[Badge, ...]
+    downloads: list[str]
+
+
+def engines_page(source: Source) -> EnginesView:
     """Return what the page shows."""
     known = load_differences(source.root).by_id
     measured = read_if_there(source.root / DIFFERENCES, DIFFERENCE_COLUMNS)
-    return {
-        "engines": [_engine(source, name) for name in source.engines],
-        "missing": [_engine(source, name) for name in ENGINES if name not in source.engines],
-        "primary_engines": [
-            (study, source.primary_engines[name]) for name, study in source.studies.items()
-        ],
-        "agreement": _agreement(source, known),
-        "conformance": _conformance(source.root),
-        "flows": list(_flow_differences(measured)),
-        "outdated": [old.engine for old in outdated(source.root, measured)],
-        "known": known,
-        "outcomes": (HOLDS, NAMED, DEVIATES, REFUSED),
-        "downloads": [name for name in TABLES if (source.data / name).is_file()],
-    }
+    missing = [name for name in ENGINES if name not in source.engines]
+    primary = source.primary_engines
+    return EnginesView(
+        engines=[_engine(source, name) for name in source.engines],
+        missing=[_engine(source, name) for name in missing],
+        primary_engines=[(study, primary[name]) for name, study in source.studies.items()],
+        agreement=_agreement(source, known),
+        conformance=_conformance(source.root),
+        flows=list(_flow_differences(measured)),
+        outdated=[old.engine for old in outdated(source.root, measured)],
+        known=known,
+        differences=_on_engines(known.values(), source.engines),
+        outcomes=(HOLDS, NAMED, DEVIATES, REFUSED),
+        downloads=[name for name in TABLES if (source.data / name).is_file()],
+    )
 
 
-def _conformance(root: Path) -> list[tuple[Row, Badge]]:
+def _conformance(root: Path) -> list[Check]:
     """Return the rows of the committed table with their outcomes; none if it is missing."""
     rows = read_if_there(root / CONFORMANCE, CONFORMANCE_COLUMNS)
+    return [Check(row, _outcome(row)) for row in rows]
+
+
+def _outcome(row: Row) -> Badge:
     known = {"refused": REFUSED, "true": HOLDS}
-    return [(row, known.get(row["holds"], NAMED if row["note"] else DEVIATES)) for row in rows]
+    return known.get(row["holds"], NAMED if row["note"] else DEVIATES)
 
 
-def _flow_differences(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def _flow_differences(rows: Sequence[Row]) -> Iterator[FlowDifference]:
     """Yield the large differences: values on each engine, the law and the causes."""
     for same in grouped(rows, *KEY).values():
         largest = max(same, key=lambda row: float(row["difference"]))
-        causes = [cause for row in same for cause in row["entry"].split("; ") if cause]
+        causes = list[str]()
+        for row in same:
+            causes += [cause for cause in row["entry"].split("; ") if cause]
         if causes:
-            yield {
-                **largest,
-                "values": {row["engine"]: row["value"] for row in same},
-                "shown": METRICS[largest["metric"]],
-                "entries": list(dict.fromkeys(causes)),
-            }
+            yield FlowDifference(
+                row=largest,
+                values={row["engine"]: row["value"] for row in same},
+                shown=METRICS[largest["metric"]],
+                entries=list(dict.fromkeys(causes)),
+            )
 
 
 def differences_of(root: Path, results: Results) -> list[EngineDifference]:
-    """Return the known differences that concern any run of a study on an engine they name."""
+    """Return the known differences that concern any run of a study on an engine they name.
+
+    Each names only the engines that ran.
+    """
     ran = results.design[results.design["supported"]][["engine", "scenario"]].drop_duplicates()
-    runs = [(row.engine, results.scenarios[str(row.scenario)]) for row in ran.itertuples()]
-    return [
-        one
-        for one in load_differences(root).differences
-        if any(engine in one.engines and one.concerns.holds(run) for engine, run in runs)
-    ]
+    runs = [(str(row.engine), results.scenarios[str(row.scenario)]) for row in ran.itertuples()]
+    concerning = []
+    for known in load_differences(root).differences:
+        if any(engine in known.engines and known.concerns.holds(run) for engine, run in runs):
+            concerning.append(known)
+    return _on_engines(concerning, {engine for engine, _ in runs})
 
 
-def _engine(source: Source, name: str) -> dict[str, Any]:
+def _on_engines(
+    differences: Iterable[EngineDifference], engines: Container[str]
+) -> list[EngineDifference]:
+    """Return what each difference says of these engines; not those that say nothing of them."""
+    shown = []
+    for difference in differences:
+        texts = {name: text for name, text in difference.engines.items() if name in engines}
+        if texts:
+            shown.append(difference.model_copy(update={"engines": texts}))
+    return shown
+
+
+def _engine(source: Source, name: str) -> EngineView:
     ran = source.provenance.get("engines", {}).get(name, {})
-    return {
-        "name": name,
-        "family": ENGINES[name].title,
-        "version": str(ran.get("version", ENGINES[name].version)),
-        "warning": package_warning(ran.get("package") or {}),
-        "installed": ran.get("installed"),
-        "original_of": [s for s in source.studies.values() if s.original_system.engine == name],
-        "parts": [
-            (study, source.parts[id][name])
-            for id, study in source.studies.items()
-            if name in source.parts[id]
-        ],
-    }
+    studies = source.studies
+    parts = [(study, source.parts[id].get(name)) for id, study in studies.items()]
+    return EngineView(
+        name=name,
+        family=ENGINES[name].title,
+        version=str(ran.get("version", ENGINES[name].version)),
+        warning=package_warning(ran.get("package") or {}),
+        installed=ran.get("installed"),
+        original_of=[s for s in studies.values() if s.original_system.engine == name],
+        parts=[(study, part) for study, part in parts if part],
+    )
 
 
-def _agreement(source: Source, known: Mapping[str, EngineDifference]) -> dict[str, Any] | None:
+def _agreement(source: Source, known: Mapping[str, EngineDifference]) -> AgreementView | None:
     """Return how often engines agree and where they do not; None if only one engine ran."""
     if len(source.engines) < 2:
         return None
     tables = {name: read_rows(source.data / name, TABLES[name]) for name in TABLES}
     pairs, contrasts = tables["agreement_pairs.csv"], tables["agreement_contrasts.csv"]
-    return {
-        "agreed": sum(row["agree"] == "true" for row in pairs),
-        "compared": sum(row["agree"] != "" for row in pairs),
-        # Studies that an engine refuses entirely, and why.
-        "left_out": [
-            (source.studies[study], f"{name} {part.why_not()}")
-            for study, parts in source.parts.items()
-            for name, part in parts.items()
-            if not part.ran
-        ],
-        "disagreements": list(_disagreements(source, pairs, contrasts, known)),
-    }
+    left_out = []
+    for study, parts in source.parts.items():
+        refusing = [(name, part) for name, part in parts.items() if not part.ran]
+        left_out += [(source.studies[study], f"{n} {part.why_not()}") for n, part in refusing]
+    agreed, compared = agreement(pairs)
+    return AgreementView(
+        agreed=agreed,
+        compared=compared,
+        left_out=left_out,
+        disagreements=list(_disagreements(source, pairs, contrasts, known)),
+    )
 
 
 def _disagreements(
@@ -116,35 +228,43 @@ def _disagreements(
     pairs: Sequence[Row],
     contrasts: Sequence[Row],
     known: Mapping[str, EngineDifference],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Disagreement]:
     """Yield each disagreement of two engines, their measurements, and possible causes."""
     by_item = grouped(contrasts, "study", "group", "left", "right")
-    apart = [
-        row | {"group": row["claim"] or f"{row['table']}: {row['column']}"}
-        for row in pairs
-        if row["agree"] == "false"
-    ]
+    disagreeing = [row for row in pairs if row["agree"] == "false"]
+    apart = [row | {"group": _group(row)} for row in disagreeing]
     for key, rows in grouped(apart, "study", "group", "left", "right").items():
-        study, group, left, right = key
-        first, causes = rows[0], rows[0]["causes"].split("; ")
-        column = f"{source.table_name(study, first['table'])}, {first['column'].replace('_', ' ')}"
+        study, _, left, right = key
         measured = by_item.get(key, [])
-        quotes = {one.id: one.quote for one in source.studies[study].claims}
         beyond = dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true")
-        yield {
-            "study": source.studies[study],
-            "label": f"claim {group}: “{shorten(quotes[group], 90)}”" if first["claim"] else column,
-            "left": left,
-            "right": right,
-            "rows": rows,
-            "sides": [(side, same) for (side,), same in grouped(measured, "side").items()],
-            # Metrics that differ by more than run-to-run variation, if that is known.
-            "beyond": [metric_label(name) for name in beyond],
-            "replicated": any(row["differs"] for row in measured),
-            # Each with those of its metrics that differ here.
-            "causes": [
-                (known[name], [metric_label(one) for one in known[name].shows_in if one in beyond])
-                for name in causes
-                if name in known
-            ],
-        }
+        causes = [known[name] for name in rows[0]["causes"].split("; ") if name in known]
+        yield Disagreement(
+            study=source.studies[study],
+            label=_label(source, rows[0]),
+            left=left,
+            right=right,
+            rows=rows,
+            sides=[(side, same) for (side,), same in grouped(measured, "side").items()],
+            beyond=[metric_label(name) for name in beyond],
+            replicated=any(row["differs"] for row in measured),
+            causes=[_possible(cause, beyond) for cause in causes],
+        )
+
+
+def _group(row: Row) -> str:
+    """Return what is examined together: a claim, or the cells of a column."""
+    return row["claim"] or f"{row['table']}: {row['column']}"
+
+
+def _label(source: Source, row: Row) -> str:
+    """Return what two engines disagree on, in words."""
+    study, claim = row["study"], row["claim"]
+    if claim:
+        quotes = {known.id: known.quote for known in source.studies[study].claims}
+        return f"claim {claim}: “{shorten(quotes[claim], 90)}”"
+    return f"{source.table_name(study, row['table'])}, {row['column'].replace('_', ' ')}"
+
+
+def _possible(cause: EngineDifference, beyond: Container[str]) -> PossibleCause:
+    differing = [metric_label(name) for name in cause.shows_in if name in beyond]
+    return PossibleCause(cause, differing)

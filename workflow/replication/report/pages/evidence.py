@@ -3,12 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from replication.compare.trace_comparison import COMPARISON, RAW, SAMPLES, WINDOWS
-from replication.design.config import load_sensitivity
+from replication.design.config import Reading, Scale, load_sensitivity
 from replication.design.input_hashes import is_same
 from replication.engines.path import TcpPath
 from replication.explore import explanation, robustness
@@ -23,6 +23,7 @@ from replication.report.charts.time import trace_figures
 from replication.report.pages.shown import amount
 from replication.report.pages.source import Source, of_study, read_if_there
 from replication.study import table
+from replication.study.claim_model import Claim
 from replication.study.files import read_json
 from replication.study.scenario import Scenario
 from replication.study.setup import Setup
@@ -30,12 +31,48 @@ from replication.study.study import Study
 from replication.study.table import Row, grouped, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, Refuted, load_explanations
-from replication.verdicts.verdict_table import claims_tally
+from replication.verdicts.verdict_table import Tally, claims_tally
 from replication.verdicts.wording import lower, table_names
 
 
-def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | None:
-    """Return a study's explanation with its numbers and counts; None if there is no current one."""
+@dataclass(frozen=True, kw_only=True)
+class FindingView(Finding):
+    """The best of a search with its changes in words, and the claims that it alone loses.
+
+    `tallies` count the verdicts on claims at the defaults and explained, in the runs of the search.
+    """
+
+    titles: list[str]
+    tallies: tuple[Tally, Tally]
+    lost: list[Claim]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplanationView(FindingView, Explanation):
+    """A study's explanation; `outside` has the tables of most numbers that it leaves unexplained.
+
+    `rows` are the numbers under it, and `ties` what fits equally well within so many bits.
+    """
+
+    rows: list[ExplainedCell]
+    ties: list[tuple[list[str], float]]
+    ties_within_bits: float
+    coupled_because: str
+    outside: list[tuple[str, int]]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether it is at least a guess."""
+        return self.result != explanation.NONE_FOUND
+
+    @property
+    def is_explanation(self) -> bool:
+        """Whether it meets all conditions."""
+        return self.result == explanation.EXPLANATION
+
+
+def explanation_of(root: Path, data: Path, study: Study) -> ExplanationView | None:
+    """Return a study's explanation; None if there is no current one."""
     folder = data / "sensitivity" / study.id
     if not (folder / explanation.NAME).is_file() or is_stale(root, data, study):
         return None
@@ -46,24 +83,19 @@ def explanation_of(root: Path, data: Path, study: Study) -> dict[str, Any] | Non
     known = load_explanations(root, study.id)
     causes = known.by_id if known else {}
     coupled = known.coupled if known and best.coupled else None
-    return {
-        **vars(best),
-        **_shown(study, best, causes),
-        "is_found": best.result != explanation.NONE_FOUND,
-        "is_explanation": best.result == explanation.EXPLANATION,
-        "rows": cells,
-        "others": [vars(other) | _shown(study, other, causes) for other in best.others],
-        "ties": [_tie(tie, causes) for tie in best.equally_good],
-        "ties_within_bits": EQUALLY_GOOD_BITS,
-        "coupled_because": coupled.reason if coupled else "",
-        # Numbers at the defaults, under the explanation, and how many there are.
-        "counts": {
-            "matches_before": sum(part.before for part in best.parts),
-            "matches_after": sum(part.after for part in best.parts),
-            "numbers": sum(part.cells for part in best.parts),
-        },
-        "outside": Counter(missed).most_common(3),
-    }
+    first = vars(_shown(study, best, causes))
+    others: list[Finding] = [_shown(study, other, causes) for other in best.others]
+    searched = {name: value for name, value in vars(best).items() if name not in first}
+    searched["others"] = others
+    return ExplanationView(
+        **first,
+        **searched,
+        rows=cells,
+        ties=[_tie(tie, causes) for tie in best.equally_good],
+        ties_within_bits=EQUALLY_GOOD_BITS,
+        coupled_because=coupled.reason if coupled else "",
+        outside=Counter(missed).most_common(3),
+    )
 
 
 def is_stale(root: Path, data: Path, study: Study) -> bool:
@@ -75,20 +107,17 @@ def is_stale(root: Path, data: Path, study: Study) -> bool:
     return not is_same(data, read_json(path)["input_hashes"], now)
 
 
-def _shown(study: Study, finding: Finding, causes: Mapping[str, Cause]) -> dict[str, Any]:
-    """Return the changes of an explanation in words, and the claims that it alone loses."""
+def _shown(study: Study, finding: Finding, causes: Mapping[str, Cause]) -> FindingView:
     before, after = finding.claims_before, finding.claims_after
     broken = {claim.claim for claim in finding.broken}
-    return {
-        "titles": [_title_of(it.cause, it.level, it.title, causes) for it in finding.causes],
-        # At the defaults and under the explanation, in the runs of the search.
-        "tallies": (claims_tally(study, before), claims_tally(study, after)),
-        "lost": [
-            claim
-            for claim in study.claims
-            if claim.is_counted and claim.id not in broken and _is_lost(claim.id, before, after)
-        ],
-    }
+    whole = [claim for claim in study.claims if claim.is_counted and claim.id not in broken]
+    values = {field.name: getattr(finding, field.name) for field in fields(Finding)}
+    return FindingView(
+        **values,
+        titles=[_title_of(it.cause, it.level, it.title, causes) for it in finding.causes],
+        tallies=(claims_tally(study, before), claims_tally(study, after)),
+        lost=[claim for claim in whole if _is_lost(claim.id, before, after)],
+    )
 
 
 def _is_lost(claim: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
@@ -123,20 +152,21 @@ def refuted_explanations(source: Source) -> list[tuple[Study, Refuted]]:
     refuted = []
     for name, study in source.studies.items():
         known = load_explanations(source.root, name)
-        refuted += [(study, one) for one in known.refuted] if known else []
+        refuted += [(study, explanation) for explanation in known.refuted] if known else []
     return refuted
 
 
 def number_of(cause: Cause, level: str) -> str:
     """Return the number, with unit, that a cause sets at a level; empty if its title has it."""
-    own = next((one for one in cause.levels or [] if one.key == level), None)
-    if own is not None and (own.title or own.set is None or len(cause.levels or []) == 1):
+    levels = cause.levels or []
+    known = next((known for known in levels if known.key == level), None)
+    if known is not None and (known.title or known.set is None or len(levels) == 1):
         return ""
-    changed = own.set if own else cause.set
+    changed = known.set if known else cause.set
     assert changed is not None
     # Names end in their unit, except those of probabilities.
-    found = re.search(rf'"(\w+)":("\$value"|{re.escape(level)}\b)', changed.model_dump_json())
-    named, _, end = found[1].rpartition("_") if found else ("", "", "")
+    match = re.search(rf'"(\w+)":("\$value"|{re.escape(level)}\b)', changed.model_dump_json())
+    named, _, end = match[1].rpartition("_") if match else ("", "", "")
     if not named:
         return f"{end} {level}".strip()
     return amount(float(level), {"bps": "bit/s"}.get(end, end))
@@ -155,52 +185,85 @@ def varied_claims(source: Source, study: Study) -> tuple[list[Row], list[str]]:
     return kept, [row["claim"] for row in rows if row not in kept]
 
 
-def robust_view(source: Source, study: Study) -> dict[str, Any] | None:
-    """Return the section on robustness, only `stale` if out of date; None if there is none."""
+@dataclass(frozen=True)
+class Robustness:
+    """The section on robustness.
+
+    `note` says why the engine is not the paper's system, and is empty if it is. `points` and
+    `words` are counts of designs and of claims, `apart` the claims that are left out.
+    """
+
+    engine: str
+    note: str
+    points: list[tuple[str, int]]
+    apart: list[str]
+    scale: Scale
+    words: list[tuple[str, int]]
+    claims: list[tuple[Claim, Row]]
+
+
+def has_robustness(source: Source, study: Study) -> bool:
+    """Return whether a study's robustness was explored, by its present version or another."""
+    return (source.data / "sensitivity" / study.id / "claims.csv").is_file()
+
+
+def robust_view(source: Source, study: Study) -> Robustness | None:
+    """Return the section on robustness; None if it is out of date or was not explored."""
     folder = source.data / "sensitivity" / study.id
-    if not (folder / "claims.csv").is_file():
+    if not has_robustness(source, study):
         return None
     if not robustness.is_current(source.root, source.data, study.id):
-        return {"stale": True}
+        return None
     points = read_rows(folder / "points.csv", robustness.TABLES["points"])
     rows, apart = varied_claims(source, study)
-    engine, own = points[0]["engine"], study.original_system.engine
-    note = f"{own}, the paper's own system, was not available."
+    engine, original = points[0]["engine"], study.original_system.engine
+    note = f"{original}, the paper's own system, was not available."
     claims = {claim.id: claim for claim in study.claims}
-    return {
-        "stale": False,
-        "engine": engine,
-        # Why this is not the paper's system; empty if it is.
-        "engine_note": note if engine != own else "",
-        "points": list(Counter(row["kind"] for row in points).items()),
-        "apart": apart,
-        "scale": load_sensitivity(source.root).of(study.id).exploration,
-        "words": Counter(row["word"] for row in rows if row["designs"] != "0").most_common(),
-        "claims": [(claims[row["claim"]], row) for row in rows],
-    }
+    words = Counter(row["word"] for row in rows if row["designs"] != "0")
+    return Robustness(
+        engine=engine,
+        note=note if engine != original else "",
+        points=list(Counter(row["kind"] for row in points).items()),
+        apart=apart,
+        scale=load_sensitivity(source.root).of(study.id).exploration,
+        words=words.most_common(),
+        claims=[(claims[row["claim"]], row) for row in rows],
+    )
 
 
-def readings_view(source: Source, study: Study) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class Readings:
+    """The counted claims under each reading, with the counts of their verdicts."""
+
+    readings: list[Reading]
+    engine: str
+    runs: str
+    tallies: list[Tally]
+    claims: list[tuple[Claim, list[Row]]]
+
+
+def readings_view(source: Source, study: Study) -> Readings | None:
     """Return the counted claims by reading; None if there are no current results."""
     rows = read_if_there(source.data / "sensitivity" / study.id / READINGS, READING_COLUMNS)
     if not rows or not robustness.is_current(source.root, source.data, study.id):
         return None
-    at: dict[str, dict[str, Row]] = {}
+    by_reading: dict[str, dict[str, Row]] = {}
     for row in rows:
-        at.setdefault(row["reading"], {})[row["claim"]] = row
+        by_reading.setdefault(row["reading"], {})[row["claim"]] = row
     readings = load_sensitivity(source.root).of(study.id).readings
-    judged = [at[reading.title] for reading in readings]
+    judged = [by_reading[reading.title] for reading in readings]
     counted = [claim for claim in study.claims if claim.is_counted]
-    return {
-        "readings": readings,
-        "engine": rows[0]["engine"],
-        "runs": rows[0]["runs"],
-        "tallies": [
-            claims_tally(study, {name: row["verdict"] for name, row in by_claim.items()})
-            for by_claim in judged
-        ],
-        "claims": [(claim, [by_claim[claim.id] for by_claim in judged]) for claim in counted],
-    }
+    tallies = []
+    for by_claim in judged:
+        verdicts = {claim: row["verdict"] for claim, row in by_claim.items()}
+        tallies.append(claims_tally(study, verdicts))
+    return Readings(
+        readings=readings,
+        engine=rows[0]["engine"],
+        runs=rows[0]["runs"],
+        tallies=tallies,
+        claims=[(claim, [by_claim[claim.id] for by_claim in judged]) for claim in counted],
+    )
 
 
 def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
@@ -210,13 +273,13 @@ def figures_of_traces(source: Source, study: Study) -> dict[str, list[Figure]]:
         return {}
     windows = table.read_parquet(source.data / WINDOWS).to_pandas()
     windows = windows[windows["study"] == study.id]
-    engine, found = source.primary_engines[study.id].engine, {}
-    for (experiment,), own in grouped(rows, "experiment").items():
-        traces = {row["trace"]: row["point"] for row in own}
+    engine, figures = source.primary_engines[study.id].engine, {}
+    for (experiment,), of_experiment in grouped(rows, "experiment").items():
+        traces = {row["trace"]: row["point"] for row in of_experiment}
         equal = _equal_windows(source, study, experiment, traces)
         drawn = trace_figures(windows, list(traces), engine, equal)
-        found[experiment] = draw.with_prefix(drawn, study.id, experiment)
-    return found
+        figures[experiment] = draw.with_prefix(drawn, study.id, experiment)
+    return figures
 
 
 def _equal_windows(
@@ -227,18 +290,41 @@ def _equal_windows(
     `points` are those of the traces; of others nothing was run on the primary engine.
     """
     results = source.primary_results(Results.load(source.data, study.id))
-    runs = results.runs(experiment, {})
-    scenarios = dict(zip(runs["point"], runs["scenario"], strict=True))
+    runs = results.runs(experiment, {}).set_index("point")["scenario"].to_dict()
     shares = {}
     for trace, point in points.items():
-        if document := results.scenarios.get(scenarios.get(point, "")):
+        if document := results.scenarios.get(runs.get(point, "")):
             path = TcpPath.of(Scenario.model_validate(document))
             flows = sum(flow["kind"] == "tcp" for flow in document["flows"])
             shares[trace] = (path.bdp_packets + path.queue_packets) / flows
     return shares
 
 
-def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class TraceView:
+    """A published trace: for each flow and metric, the row of each engine."""
+
+    name: str
+    html_id: str
+    rows: list[dict[str, Row]]
+
+
+@dataclass(frozen=True)
+class TraceSection:
+    """The section on published traces.
+
+    `samples` are first samples on the primary engine. Of the traces `missing` the raw samples were
+    not there.
+    """
+
+    engines: list[str]
+    traces: list[TraceView]
+    samples: list[Row]
+    missing: list[str]
+    labels: Mapping[str, str]
+
+
+def trace_section(source: Source, study: Study) -> TraceSection | None:
     """Return the section on published traces; None if nothing was compared."""
     rows = of_study(read_if_there(source.data / COMPARISON, table.TRACE_COLUMNS), study.id)
     if not rows:
@@ -247,17 +333,16 @@ def trace_section(source: Source, study: Study) -> dict[str, Any] | None:
     shown = source.shown_engines(study.id)
     samples = read_if_there(source.data / SAMPLES, table.TRACE_SAMPLE_COLUMNS)
     traces, missing = [], []
-    for (name,), own in grouped(rows, "trace").items():
-        numbers = grouped(own, "flow", "metric").values()
+    for (name,), of_trace in grouped(rows, "trace").items():
+        numbers = grouped(of_trace, "flow", "metric").values()
         by_engine = [{row["engine"]: row for row in same} for same in numbers]
-        traces.append((name, f"compared={draw.name_of(name)}", by_engine))
-        if own[0]["evidence"] != RAW:
+        traces.append(TraceView(name, f"compared={draw.name_of(name)}", by_engine))
+        if of_trace[0]["evidence"] != RAW:
             missing.append(name)
-    return {
-        "engines": [engine for engine in shown if engine in ran],
-        "traces": traces,
-        # First samples on the primary engine.
-        "samples": [r for r in of_study(samples, study.id) if r["engine"] in shown[:1]],
-        "missing": missing,
-        "labels": LABELS,
-    }
+    return TraceSection(
+        engines=[engine for engine in shown if engine in ran],
+        traces=traces,
+        samples=[row for row in of_study(samples, study.id) if row["engine"] in shown[:1]],
+        missing=missing,
+        labels=LABELS,
+    )

@@ -24,21 +24,22 @@ def mathml(tex: str, *, is_block: bool = False) -> Markup:
     from latex2mathml.converter import convert
 
     try:
-        found = convert(tex.strip(), display="block" if is_block else "inline")
-        _check(found)
+        formula = convert(tex.strip(), display="block" if is_block else "inline")
+        _check(formula)
     except Exception as error:
         # The library's errors have no common type.
         reason = str(error) or type(error).__name__
         raise InputError(f"formula {quoted(tex)}: cannot be read ({reason}); correct it") from None
-    return Markup(found.replace(_NAMESPACE, ""))
+    return Markup(formula.replace(_NAMESPACE, ""))
 
 
-def _check(found: str) -> None:
+def _check(formula: str) -> None:
     """Raise ValueError unless there is only MathML: the library does not escape words in TeX."""
-    _, *inner = ElementTree.fromstring(found).iter()
+    _, *inner = ElementTree.fromstring(formula).iter()
     for element in inner:
         tag = element.tag.removeprefix(f"{{{_MATHML}}}")
-        if not _TAG.fullmatch(tag) or any(map(_UNSAFE.fullmatch, element.attrib)):
+        is_unsafe = any(_UNSAFE.fullmatch(attribute) for attribute in element.attrib)
+        if is_unsafe or not _TAG.fullmatch(tag):
             raise ValueError(f"contains <{tag}>")
 
 
@@ -46,4 +47,4 @@ def with_formulas(value: Any) -> Any:
     r"""Return a value of a template with each \(formula\) in a text as MathML."""
     if not isinstance(value, str) or r"\(" not in value:
         return value
-    return Markup(_FORMULA.sub(lambda found: mathml(html.unescape(found[1])), str(escape(value))))
+    return Markup(_FORMULA.sub(lambda tex: mathml(html.unescape(tex[1])), str(escape(value))))

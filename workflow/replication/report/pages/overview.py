@@ -1,7 +1,7 @@
 """The first page: the answer under both set-ups, what matches and surprises; every number."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -9,47 +9,85 @@ from replication.engines.catalogue import ENGINES
 from replication.report.charts.cells import ratio_figure
 from replication.report.charts.data import proper, read_judged
 from replication.report.charts.figure import Figure
-from replication.report.pages.answer import answer
-from replication.report.pages.evidence import explanation_of, is_stale
+from replication.report.pages.answer import Answer, answer
+from replication.report.pages.evidence import ExplanationView, explanation_of, is_stale
 from replication.report.pages.page import short_titles
 from replication.report.pages.source import LABELS, Source, of_study
 from replication.study.setup import Setup
 from replication.study.study import Study
-from replication.study.table import grouped
-from replication.study.verdict import DECIDED, Verdict
+from replication.study.table import Row, grouped
+from replication.study.verdict import Verdict
 from replication.verdicts.audit import CAPACITY_SUM
-from replication.verdicts.verdict_table import Share, Tally, tallies
+from replication.verdicts.summary import divided
+from replication.verdicts.verdict_table import PrimaryEngine, Share, Tally, tallies
 
 #: Engines that a reader may not know by their titles.
 _MACHINES = {"linux": "a Linux kernel in virtual time"}
 
 
-def overview(source: Source) -> dict[str, Any]:
+@dataclass(frozen=True)
+class StudyLine:
+    """A study in the table of what matches, with its counts by set-up."""
+
+    study: Study
+    counted: dict[Setup, dict[str, Tally]]
+    primary: PrimaryEngine
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """How many numbers of a study cannot be true, and the reason of the first."""
+
+    study: Study
+    count: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Divided:
+    """The share of a study's claims on which engines disagree."""
+
+    study: Study
+    share: Share
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the first page shows except its findings and charts."""
+
+    setups: list[Setup]
+    answer: Answer
+    papers: dict[str, Study]
+    lines: list[StudyLine]
+    searches: list[tuple[Study, ExplanationView]]
+    stale_searches: list[Study]
+    impossible: list[Impossible]
+    divided: list[Divided]
+    traced: bool
+    ran_on: list[str]
+
+
+def overview(source: Source) -> Overview:
     """Return what the first page shows except its findings and charts."""
-    return {
-        "setups": source.setups,
-        **answer(source),
-        "papers": source.papers,
-        "lines": [
-            {
-                "study": study,
-                "counted": {setup: _counted(source, name, setup) for setup in source.setups},
-                "primary": source.primary_engines[name],
-            }
-            for name, study in source.studies.items()
-        ],
-        "searches": [
-            (study, explanation_of(source.root, source.data, study))
-            for study in source.studies.values()
-        ],
-        "stale_searches": [
-            study for study in source.studies.values() if is_stale(source.root, source.data, study)
-        ],
-        "impossible": list(_impossible(source)),
-        "divided": list(_divided(source)),
-        "traced": any(cell.kind == "trace" for cell in source.cells),
-        "ran_on": [_MACHINES.get(name, ENGINES[name].title) for name in source.engines],
-    }
+    root, data, studies = source.root, source.data, source.studies
+    searches = [(study, explanation_of(root, data, study)) for study in studies.values()]
+    return Overview(
+        setups=source.setups,
+        answer=answer(source),
+        papers=source.papers,
+        lines=[_line(source, study) for study in studies.values()],
+        searches=[(study, explanation) for study, explanation in searches if explanation],
+        stale_searches=[study for study in studies.values() if is_stale(root, data, study)],
+        impossible=list(_impossible(source)),
+        divided=list(_divided(source)),
+        traced=any(cell.kind == "trace" for cell in source.cells),
+        ran_on=[_MACHINES.get(name, ENGINES[name].title) for name in source.engines],
+    )
+
+
+def _line(source: Source, study: Study) -> StudyLine:
+    counted = {setup: _counted(source, study.id, setup) for setup in source.setups}
+    return StudyLine(study, counted, source.primary_engines[study.id])
 
 
 def _counted(source: Source, study: str, setup: Setup) -> dict[str, Tally]:
@@ -64,11 +102,11 @@ def primary_cells(source: Source, study: Study) -> pd.DataFrame:
     cells = read_judged(source.data, study.id, "cells")
     cells = cells[cells["engine"] == source.primary_engines[study.id].engine]
     cells = cells.assign(**{name: cells[name].map(proper) for name in LABELS})
-    found = explanation_of(source.root, source.data, study)
-    if not found or not found["is_explanation"] or not found["rows"]:
+    explanation = explanation_of(source.root, source.data, study)
+    if not explanation or not explanation.is_explanation or not explanation.rows:
         return cells
     key = ["table", "row", "column", "engine"]
-    explained = pd.DataFrame(found["rows"]).set_index(key)["reproduced_mean"]
+    explained = pd.DataFrame(explanation.rows).set_index(key)["reproduced_mean"]
     return cells.join(explained.rename("explained"), on=key)
 
 
@@ -82,31 +120,30 @@ def all_numbers(source: Source) -> list[Figure]:
     return [ratio_figure(pd.concat(known, ignore_index=True), source.studies, titles)]
 
 
-def _impossible(source: Source) -> Iterator[tuple[Study, str, str]]:
-    """Yield for each study how many numbers or sums are impossible, and the reason of the first."""
+def _impossible(source: Source) -> Iterator[Impossible]:
+    """Yield for each paper how many numbers or sums are impossible, and why the first is."""
     rows = [row for row in source.findings if row["finding"] == Verdict.IMPOSSIBLE]
-    for (study,), own in grouped(rows, "study").items():
+    for (study,), of_paper in grouped(rows, "study").items():
         if study not in source.papers:
             continue
-        numbers = [row for row in own if row["check"] != CAPACITY_SUM]
-        sums = [row for row in own if row["check"] == CAPACITY_SUM]
-        for several, one, many in (
-            (numbers, "printed number", "printed numbers"),
-            (sums, "sum of numbers", "sums of numbers"),
-        ):
-            if several:
-                count = f"{len(several)} {one if len(several) == 1 else many}"
-                table = source.table_name(study, several[0]["table"])
-                yield source.studies[study], count, f"{table}: {several[0]['reason']}"
+        numbers = [row for row in of_paper if row["check"] != CAPACITY_SUM]
+        sums = [row for row in of_paper if row["check"] == CAPACITY_SUM]
+        if numbers:
+            number = "printed number" if len(numbers) == 1 else "printed numbers"
+            yield _of_first(source, numbers, number)
+        if sums:
+            yield _of_first(source, sums, f"{'sum' if len(sums) == 1 else 'sums'} of numbers")
 
 
-def _divided(source: Source) -> Iterator[tuple[Study, Share]]:
-    """Yield for each study the share of its claims on which engines disagree, if they do."""
+def _of_first(source: Source, rows: list[Row], noun: str) -> Impossible:
+    study, first = rows[0]["study"], rows[0]
+    words = f"{source.table_name(study, first['table'])}: {first['reason']}"
+    return Impossible(source.studies[study], f"{len(rows)} {noun}", words)
+
+
+def _divided(source: Source) -> Iterator[Divided]:
+    """Yield the papers of which engines disagree on claims."""
     for name, study in source.papers.items():
-        engines = source.shown_engines(name)
-        rows = [row for row in of_study(source.claims, name) if row.setup == Setup.DEFAULTS]
-        rows = [row for row in rows if row.counted and row.engine in engines]
-        rows = [row for row in rows if row.verdict in DECIDED]
-        several = [own for own in grouped(rows, "claim").values() if len(own) > 1]
-        if apart := [own for own in several if len({row.verdict for row in own}) > 1]:
-            yield study, Share(len(apart), len(several))
+        share = divided(of_study(source.claims, name), source.shown_engines(name))
+        if share.part:
+            yield Divided(study, share)

@@ -6,14 +6,16 @@ file system may not fetch JSON.
 """
 
 import datetime
+import itertools
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import jinja2.ext
@@ -29,31 +31,46 @@ from replication.report.pages.causes import Causes
 from replication.report.pages.formulas import with_formulas
 from replication.report.pages.source import Source
 from replication.study.files import digest_of, write_text
-from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Study
+from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Bibliography, Study
 from replication.verdicts.verdict_table import WHAT
 from replication.verdicts.wording import lower
 
 
-def ran(provenance: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Ran:
+    """What provenance.json says was run.
+
+    `warnings` are of engines whose packages differ from the locked ones, `again` has the arguments
+    of make that repeat the run, and `whose` is the footer of every page.
+    """
+
+    tier: str
+    quick: bool
+    written: str
+    provenance: dict[str, Any]
+    warnings: list[str]
+    again: str
+    whose: str
+
+
+def ran(provenance: dict[str, Any]) -> Ran:
     """Return what provenance.json says was run."""
     tier, engines = provenance["tier"], provenance["engines"]
     moment = datetime.datetime.fromisoformat(provenance["written"])
     written = f"{moment:%Y-%m-%d %H:%M %Z}"
-    versions = [f"{name} {one['version'].partition('+')[0]}" for name, one in engines.items()]
+    versions = [f"{name} {engine['version'].partition('+')[0]}" for name, engine in engines.items()]
+    warnings = [package_warning(engine.get("package")) for engine in engines.values()]
     studies = provenance["config"].get("studies", "all")
     chosen = "" if studies == "all" else f" STUDIES={','.join(studies)}"
-    return {
-        "tier": tier["id"],
-        "quick": "quick" in (tier["id"], tier["levels"]),
-        "written": written,
-        "provenance": provenance,
-        # Engines whose packages differ from the locked ones.
-        "warnings": [w for one in engines.values() if (w := package_warning(one.get("package")))],
-        # Arguments of make that repeat the run.
-        "again": f"TIER={tier['id']} ENGINES={','.join(engines)}{chosen}",
-        # For the footer of every page.
-        "whose": f"Results of {written}: tier {tier['id']}; engines {', '.join(versions)}.",
-    }
+    return Ran(
+        tier=tier["id"],
+        quick="quick" in (tier["id"], tier["levels"]),
+        written=written,
+        provenance=provenance,
+        warnings=[warning for warning in warnings if warning],
+        again=f"TIER={tier['id']} ENGINES={','.join(engines)}{chosen}",
+        whose=f"Results of {written}: tier {tier['id']}; engines {', '.join(versions)}.",
+    )
 
 
 class _Dense(jinja2.ext.Extension):
@@ -64,14 +81,11 @@ class _Dense(jinja2.ext.Extension):
 
 
 def short_titles(studies: Mapping[str, Study]) -> dict[str, str]:
-    """Return the family names of each paper's authors, "et al." for more than two.
+    """Return the short citation of each study.
 
-    Papers of the same names have their year, and their study's id where that does not suffice.
+    Studies of the same citation have their year, and their id where that does not suffice.
     """
-    titles = {}
-    for name, study in studies.items():
-        names = [author.split()[-1] for author in study.bibliography.authors]
-        titles[name] = " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
+    titles = {name: _short_title(study.bibliography) for name, study in studies.items()}
     years = {name: study.bibliography.year for name, study in studies.items()}
     for more in (years, {name: f"({name})" for name in studies}):
         counts = Counter(titles.values())
@@ -79,6 +93,25 @@ def short_titles(studies: Mapping[str, Study]) -> dict[str, str]:
             if counts[title] > 1 and more[name]:
                 titles[name] = f"{title} {more[name]}"
     return titles
+
+
+def _short_title(paper: Bibliography) -> str:
+    """Return how to cite a paper: as it says, or by its authors, "et al." for more than two."""
+    if paper.short:
+        return paper.short
+    names = [_family_name(author) for author in paper.authors]
+    return " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
+
+
+def _family_name(author: str) -> str:
+    """Return the family name of "Given Family", "Given van Family" or "Family, Given"."""
+    family, comma, _ = author.partition(",")
+    if comma:
+        return family
+    *given, name = author.split()
+    # Particles, such as "van der", belong to the family name.
+    particles = list(itertools.takewhile(str.islower, reversed(given)))
+    return " ".join([*reversed(particles), name])
 
 
 def environment(source: Source) -> jinja2.Environment:
@@ -133,14 +166,23 @@ _STUDY_DOWNLOADS = {
 }
 
 
-def study_downloads(data: Path, study: str) -> list[tuple[str, Path, str]]:
-    """Return name, file and meaning of a study's downloads that exist in `data`."""
-    found = ((Path(name.format(study)), meaning) for name, meaning in _STUDY_DOWNLOADS.items())
-    return [
-        (path.with_suffix(".parquet").as_posix(), data / path, meaning)
-        for path, meaning in found
-        if (data / path).is_file()
-    ]
+class Download(NamedTuple):
+    """A file that a reader can download: its name in the report, where it is, and its meaning."""
+
+    name: str
+    path: Path
+    meaning: str
+
+
+def study_downloads(data: Path, study: str) -> list[Download]:
+    """Return a study's downloads that exist in `data`."""
+    downloads = []
+    for pattern, meaning in _STUDY_DOWNLOADS.items():
+        path = Path(pattern.format(study))
+        if (data / path).is_file():
+            name = path.with_suffix(".parquet").as_posix()
+            downloads.append(Download(name, data / path, meaning))
+    return downloads
 
 
 def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
@@ -157,7 +199,7 @@ def write_figures(figures: Sequence[Figure], out: Path) -> list[Figure]:
 def _by_column(records: Sequence[Mapping[str, Any]]) -> Any:
     """Return records as columns with each text stored once, which is at most half as large."""
     names = records[0] if records else {}
-    return {name: _column([one[name] for one in records]) for name in names} or records
+    return {name: _column([record[name] for record in records]) for name in names} or records
 
 
 def _column(values: list[Any]) -> Any:

@@ -88,11 +88,10 @@ def away(result: RegionResult) -> str:
     parts = list(_away(result.axes))
     if not parts:
         return ""
-    laws = [
-        f" There {law.title} gives {figure(short(law.share))} of the link."
-        for law in result.laws_at_paper
-    ]
-    return f"The paper’s own point lies outside of this area: {joined(parts)}.{''.join(laws)}"
+    words = f"The paper’s own point lies outside of this area: {joined(parts)}."
+    for law in result.laws_at_paper:
+        words += f" There {law.title} gives {figure(short(law.share))} of the link."
+    return words
 
 
 def _away(axes: Sequence[AxisRow]) -> Iterator[str]:

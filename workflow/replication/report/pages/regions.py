@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import cycle, groupby
-from statistics import fmean
-from typing import Any
+from dataclasses import dataclass
+from itertools import chain, cycle, groupby
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from replication.compare.agreement import load_differences
+from replication.compare.agreement import EngineDifference, load_differences
 from replication.compare.verdicts import Judged, compare_verdicts
 from replication.engines.catalogue import ENGINES
-from replication.explore.named_variation import varied_results
+from replication.explore.named_variation import VariedResult, varied_results
+from replication.explore.regions.region_counts import RegionCounts, count_regions
 from replication.explore.regions.region_model import load_region, load_settings, region_path
 from replication.explore.regions.region_result import is_current, region_results
 from replication.explore.regions.region_rows import (
@@ -26,6 +27,7 @@ from replication.explore.variation_model import MODERN_KERNEL
 from replication.metrics.metric_model import display_unit
 from replication.report.charts.figure import round_step
 from replication.report.pages.region_words import (
+    LawRuns,
     away,
     border_sentences,
     law_runs,
@@ -33,45 +35,87 @@ from replication.report.pages.region_words import (
 )
 from replication.report.pages.shown import display_unit as shown_unit
 from replication.report.pages.source import Source, of_study
-from replication.study.study import REGIONS_TABLE
+from replication.study.study import REGIONS_TABLE, Study
 from replication.study.table import grouped
-from replication.study.verdict import Verdict
+from replication.study.verdict import Change, Verdict
 from replication.verdicts.verdict_table import Tally
 
 #: Every run of every region, in the folder of the pages.
 RUNS = "region_runs.parquet"
 #: Ratios of the quantity to its threshold at which the colour deepens.
 _STEPS = (1.1, 1.5, 3.0)
-#: Share of the area from which a claim holds, or fails, nearly everywhere.
-_NEARLY = 0.9
 
 
-def regions_page(source: Source) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class RegionView:
+    """A region with its results by engine; `laws` are titles, sources and conditions."""
+
+    first: RegionResult
+    laws: list[tuple[str, str, str]]
+    engines: list[RegionResult]
+    changes: list[Change]
+
+
+class ModernClaim(NamedTuple):
+    """A claim with its verdict in the study, and on the modern kernel."""
+
+    id: str
+    quote: str
+    in_study: Verdict
+    modern: Verdict
+    reason: str
+    differs: bool
+
+
+@dataclass(frozen=True)
+class ModernView:
+    """A study's claims on a modern kernel; studies in `already` are judged on it as they are."""
+
+    study: Study
+    study_engine: str
+    result: VariedResult
+    kernel: str
+    already: list[Study]
+    tally: Tally
+    claims: list[ModernClaim]
+    changed: int
+
+
+@dataclass(frozen=True)
+class RegionsView:
+    """The pages on regions; those in `stale` were made before a file behind them changed."""
+
+    region_results: list[RegionResult]
+    summary: RegionCounts | None
+    by_study: dict[str, list[RegionView]]
+    stale: list[str]
+    changes: list[Change]
+    entries: dict[str, EngineDifference]
+    modern: list[ModernView]
+    law_runs: LawRuns | None
+
+
+def regions_page(source: Source) -> RegionsView | None:
     """Return what the templates show; None if `make regions` did not run."""
     if not (source.data / REGIONS_TABLE).is_file():
         return None
     every = region_results(source.data)
-    results = [one for one in every if region_path(source.root, one.region).is_file()]
-    stale = [one for one in results if not is_current(source.root, source.data, one)]
-    return {
-        "found": results,
-        "summary": summary(results) if results else None,
-        "by_study": _by_study(source, results),
-        # Made before a file behind them changed.
-        "stale": [f"{result.title} ({result.engine})" for result in stale],
-        "changes": load_settings(source.root).changed if results else [],
-        "entries": load_differences(source.root).by_id if results else {},
-        "modern": list(modern_views(source)),
-        "law_runs": law_runs(source.root),
-        "picture": picture,
-        "steps": _STEPS,
-        "runs": RUNS,
-        **WORDS,
-    }
+    results = [result for result in every if region_path(source.root, result.region).is_file()]
+    stale = [result for result in results if not is_current(source.root, source.data, result)]
+    return RegionsView(
+        region_results=results,
+        summary=count_regions(results) if results else None,
+        by_study=_by_study(source, results),
+        stale=[f"{result.title} ({result.engine})" for result in stale],
+        changes=load_settings(source.root).changed if results else [],
+        entries=load_differences(source.root).by_id if results else {},
+        modern=list(modern_views(source)),
+        law_runs=law_runs(source.root),
+    )
 
 
-def _by_study(source: Source, results: Sequence[RegionResult]) -> dict[str, list[dict[str, Any]]]:
-    """Return the regions of each study, each with its results by engine."""
+def _by_study(source: Source, results: Sequence[RegionResult]) -> dict[str, list[RegionView]]:
+    """Return the regions of each study that has any."""
     by_study = {}
     for study in source.studies:
         if of := of_study(results, study):
@@ -79,17 +123,13 @@ def _by_study(source: Source, results: Sequence[RegionResult]) -> dict[str, list
     return by_study
 
 
-def _region(source: Source, engines: Sequence[RegionResult]) -> dict[str, Any]:
+def _region(source: Source, engines: list[RegionResult]) -> RegionView:
     laws: dict[tuple[str, str, str], None] = {}
     for result in engines:
         for panel in result.panels:
             laws |= dict.fromkeys((law.title, law.source, law.condition) for law in panel.laws)
-    return {
-        "first": engines[0],
-        "laws": laws,
-        "engines": engines,
-        "changes": load_region(source.root, engines[0].region).changed,
-    }
+    changes = load_region(source.root, engines[0].region).changed
+    return RegionView(engines[0], list(laws), engines, changes)
 
 
 def runs_table(results: Sequence[RegionResult]) -> pd.DataFrame:
@@ -113,71 +153,45 @@ def runs_table(results: Sequence[RegionResult]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def summary(results: Sequence[RegionResult]) -> dict[str, Any]:
-    """Return the counts over all regions."""
-    alike = [result for result in results if result.cannot_differ >= _NEARLY]
-    differing = [result for result in results if result.cannot_differ < _NEARLY]
-    untied = [result for result in differing if not result.ties_everywhere]
-    checked: list[ValidationRow] = []
-    starved = 0
-    for result in results:
-        checked += result.validation
-        starved += sum(panel.starved for panel in result.panels)
-    return {
-        "regions": len(results),
-        "claims": len({result.region for result in results}),
-        "papers": len({result.study for result in results}),
-        "hold": sum(result.holds >= _NEARLY for result in results),
-        "fail": sum(result.fails >= _NEARLY for result in untied),
-        "ties": len(differing) - len(untied),
-        "undecided": fmean(result.open for result in untied) if untied else 0.0,
-        "alike": len(alike),
-        "outside": len({result.region for result in results if away(result)}),
-        "checked": len(checked),
-        "covered": sum(point.covered for point in checked),
-        "brier": fmean((p.probability - p.holds) ** 2 for p in checked) if checked else None,
-        "starved": starved,
-    }
-
-
-def modern_views(source: Source) -> Iterator[dict[str, Any]]:
+def modern_views(source: Source) -> Iterator[ModernView]:
     """Yield the studies of the report that were judged on a modern kernel, claim by claim."""
     for result in varied_results(source.root, source.data, MODERN_KERNEL):
         if (study := source.studies.get(result.study)) is None:
             continue
-        rows = map(Judged.of_claim, of_study(source.on_primary(source.claims), study.id))
-        modern = [
-            Judged(item=(row.claim,), verdict=row.verdict, reason=row.reason)
-            for row in result.claims
-        ]
-        quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
-        claims: list[dict[str, Any]] = [
-            {
-                "id": one.item[0],
-                "quote": quotes[one.item[0]],
-                "own": one.verdicts[0] or Verdict.NOT_TESTABLE,
-                "modern": one.verdicts[1],
-                "reason": one.known.reason,
-                "differs": one.agrees is False,
-            }
-            for one in compare_verdicts(rows, modern, same=())
-            if one.after and one.item[0] in quotes
-        ]
-        yield {
-            "study": study,
-            "own_engine": source.primary_engines[study.id].engine,
-            "found": result,
-            "kernel": ENGINES[result.engine].full_title,
-            # The studies that the kernel does not run again.
-            "already": [
-                other
-                for other in source.studies.values()
-                if other.original_system.engine == result.engine
-            ],
-            "tally": Tally(one["modern"] for one in claims),
-            "claims": claims,
-            "changed": sum(one["differs"] for one in claims),
-        }
+        claims = list(_modern_claims(source, study, result))
+        original = [(other, other.original_system.engine) for other in source.studies.values()]
+        yield ModernView(
+            study=study,
+            study_engine=source.primary_engines[study.id].engine,
+            result=result,
+            kernel=ENGINES[result.engine].full_title,
+            already=[other for other, engine in original if engine == result.engine],
+            tally=Tally(claim.modern for claim in claims),
+            claims=claims,
+            changed=sum(claim.differs for claim in claims),
+        )
+
+
+def _modern_claims(source: Source, study: Study, result: VariedResult) -> Iterator[ModernClaim]:
+    """Yield the counted claims of a study that were judged on the modern kernel."""
+    rows = of_study(source.on_primary(source.claims), study.id)
+    before = [Judged.of_claim(row) for row in rows]
+    modern = [
+        Judged(item=(row.claim,), verdict=row.verdict, reason=row.reason) for row in result.claims
+    ]
+    quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
+    for pair in compare_verdicts(before, modern, same=()):
+        claim = pair.item[0]
+        if pair.after and claim in quotes:
+            verdict, modern_verdict = pair.verdicts
+            yield ModernClaim(
+                id=claim,
+                quote=quotes[claim],
+                in_study=Verdict(verdict or Verdict.NOT_TESTABLE),
+                modern=Verdict(modern_verdict),
+                reason=pair.known.reason,
+                differs=pair.agrees is False,
+            )
 
 
 def panel_title(result: RegionResult, panel: Sequence[str]) -> str:
@@ -186,14 +200,6 @@ def panel_title(result: RegionResult, panel: Sequence[str]) -> str:
     return ", ".join(titles)
 
 
-#: Functions and values that `region_words.html` uses.
-WORDS = {
-    "panel_title": panel_title,
-    "sure": SURE,
-    "away": away,
-    "border_sentences": border_sentences,
-    "scale_words": scale_words,
-}
 #: Side of the area in half units of the picture, of which coordinates are whole numbers.
 _SIDE = 600
 _MOST_TICKS = 6
@@ -223,11 +229,7 @@ def picture(result: RegionResult, panel: PanelRow) -> dict[str, Any]:
         "starved": _dots([point for point in points if point.note], x, y),
         "validation": _dots(checked, x, y),
         "missed": _dots([point for point in checked if not point.covered], x, y),
-        "lines": [
-            (_path(law.segments), dash, law.title)
-            for law, dash in zip(panel.laws, cycle(_DASHES), strict=False)
-            if law.segments
-        ],
+        "lines": list(_lines(panel)),
         "paper": paper_at,
         # The paper's point lies outside of the picture.
         "beyond": paper is not None and paper.probability is None,
@@ -236,6 +238,13 @@ def picture(result: RegionResult, panel: PanelRow) -> dict[str, Any]:
         "x_label": _label(x),
         "y_label": _label(y),
     }
+
+
+def _lines(panel: PanelRow) -> Iterator[tuple[str, str, str]]:
+    """Yield the path, dashes and title of each law that is drawn."""
+    for law, dash in zip(panel.laws, cycle(_DASHES), strict=False):
+        if law.segments:
+            yield _path(law.segments), dash, law.title
 
 
 def shade(bounds: Sequence[float | None], value: float) -> int:
@@ -301,10 +310,24 @@ def ticks(axis: AxisRow) -> list[tuple[float, str]]:
         step = round_step(span.high - span.low, _MOST_TICKS - 1)
         numbers = range(math.ceil(span.low / step), math.floor(span.high / step) + 1)
         return [(span.position(n * step), f"{n * step:g}") for n in numbers]
-    powers = range(math.floor(math.log10(span.low)), math.ceil(math.log10(span.high)) + 1)
+    decades = range(math.floor(math.log10(span.low)), math.ceil(math.log10(span.high)) + 1)
+    powers = [10.0**exponent for exponent in decades]
     for steps in ((1, 2, 5), (1, 3), (1,)):
-        values = [step * 10.0**power for power in powers for step in steps]
+        values = list(chain.from_iterable((step * power for step in steps) for power in powers))
         values = [value for value in values if -1e-9 <= span.position(value) <= 1 + 1e-9]
         if len(values) <= _MOST_TICKS:
             break
     return [(span.position(value), f"{value:g}") for value in values]
+
+
+#: Functions and values that the templates of regions use.
+WORDS = {
+    "picture": picture,
+    "steps": _STEPS,
+    "runs": RUNS,
+    "panel_title": panel_title,
+    "sure": SURE,
+    "away": away,
+    "border_sentences": border_sentences,
+    "scale_words": scale_words,
+}

@@ -1,16 +1,16 @@
 """Numbers and verdicts as readers see them: units, digits, minus signs, and badges."""
 
 import math
-import statistics
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.report.charts.data import digits
 from replication.study.setup import Setup
 from replication.study.table import written
-from replication.study.verdict import ReasonCode, Verdict
-from replication.verdicts.verdict_table import CellRow, ClaimRow, tallies
+from replication.study.verdict import Verdict
+from replication.verdicts.summary import Errors, errors
+from replication.verdicts.verdict_table import CellRow, ClaimRow, Tally, tallies
 from replication.verdicts.wording import figure
 
 MISSING = "–"
@@ -110,38 +110,20 @@ BADGES = (
     Badge(Verdict.NOT_TESTABLE, "untestable", "the paper and the runs leave nothing to decide"),
     Badge(Verdict.IMPOSSIBLE, "impossible", "the value breaks a physical bound of its set-up"),
 )
-#: Verdicts on numbers and claims that do not match.
-FAILING = (Verdict.NOT_REPRODUCED, Verdict.DIRECTION_ONLY)
 #: The badge of each verdict.
 BADGE_OF = {badge.word: badge for badge in BADGES}
 
 
-def answer(cells: Sequence[CellRow], claims: Iterable[ClaimRow]) -> dict[str, Any]:
-    """Return the counts of numbers and claims, and the errors of numbers, for `parts.html`.
+class Answer(NamedTuple):
+    """What was found, for `parts.html`: counts and, by kind of number, errors."""
 
-    An error is the median absolute deviation of our values, and how many of those that `fail` are
-    too high or too low; None where nothing was measured. Numbers that measure something else than
-    ours have no error.
-    """
-    errors: dict[str, Any] = {}
-    for kind in ("printed", "trace"):
-        own = [
-            (parse(row.relative_deviation), row.verdict)
-            for row in cells
-            if row.kind == kind and row.reason_code != ReasonCode.PAPER_GIVES_TOO_LITTLE
-        ]
-        known = [(deviation, verdict) for deviation, verdict in own if deviation is not None]
-        failing = [deviation for deviation, verdict in known if verdict in FAILING]
-        above = sum(deviation > 0 for deviation in failing)
-        is_high = above > len(failing) / 2
-        errors[kind] = None
-        if known:
-            size = percent(statistics.median(abs(deviation) for deviation, _ in known))
-            errors[kind] = {
-                "size": size.shown.lstrip("+"),
-                "of": len(known),
-                "fail": len(failing),
-                "side": "high" if is_high else "low",
-                "most": above if is_high else len(failing) - above,
-            }
-    return {"counted": tallies(cells, claims), "errors": errors}
+    counted: dict[str, Tally]
+    errors: dict[str, Errors | None]
+
+
+def answer(cells: Sequence[CellRow], claims: Iterable[ClaimRow]) -> Answer:
+    """Return the counts of numbers and claims, and the errors of numbers."""
+    return Answer(
+        counted=tallies(cells, claims),
+        errors={kind: errors(cells, kind) for kind in ("printed", "trace")},
+    )

@@ -82,8 +82,9 @@ class Source:
         """The evaluated studies by id: papers, then further works, each sorted."""
         names = {cell.study for cell in self.cells} | {claim.study for claim in self.claims}
         names |= {row["study"] for row in self.audit}
-        found = {name: load_study_of(self.root, self.data, name) for name in sorted(names)}
-        return dict(sorted(found.items(), key=lambda item: item[1].group != PAPERS))
+        studies = [load_study_of(self.root, self.data, name) for name in sorted(names)]
+        studies.sort(key=lambda study: study.group != PAPERS)
+        return {study.id: study for study in studies}
 
     @cached_property
     def papers(self) -> dict[str, Study]:
@@ -99,16 +100,17 @@ class Source:
     @cached_property
     def engines(self) -> list[str]:
         """The engines that ran a point of any study, in the order of the designs."""
-        parts = [part for study in self.parts.values() for part in study.values()]
+        parts = itertools.chain.from_iterable(study.values() for study in self.parts.values())
         return list(dict.fromkeys(part.engine for part in parts if part.ran))
 
     @cached_property
     def primary_engines(self) -> dict[str, verdict_table.PrimaryEngine]:
         """The primary engine of each study, with a note if it is not the paper's."""
-        return {
-            name: verdict_table.primary_engine(study.original_system.engine, self.parts[name])
-            for name, study in self.studies.items()
-        }
+        engines = {}
+        for name, study in self.studies.items():
+            original = study.original_system.engine
+            engines[name] = verdict_table.primary_engine(original, self.parts[name])
+        return engines
 
     def shown_engines(self, study: str) -> list[str]:
         """Return the engines that ran any point of a study, the primary engine first."""
@@ -134,14 +136,18 @@ class Source:
     @cached_property
     def findings(self) -> list[Row]:
         """The findings of the audit, impossible values first."""
-        found = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
-        return sorted(found, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
+        findings = [row for row in self.audit if row["finding"] not in ("", CONSISTENT)]
+        return sorted(findings, key=lambda row: row["finding"] != Verdict.IMPOSSIBLE)
 
     def primary_results(self, results: Results) -> Results:
         """Return the results of a study on its primary engine."""
         engine = self.primary_engines[results.study_id].engine
-        design, flows = (one[one["engine"] == engine] for one in (results.design, results.flows))
-        return replace(results, design=design, flows=flows)
+        design, flows = results.design, results.flows
+        return replace(
+            results,
+            design=design[design["engine"] == engine],
+            flows=flows[flows["engine"] == engine],
+        )
 
     @cached_property
     def _points(self) -> dict[str, dict[tuple[str, str], PointLink]]:
@@ -150,7 +156,7 @@ class Source:
     def points(self, study: str) -> dict[tuple[str, str], PointLink]:
         """Return the points of a study that any engine ran; the others have no page."""
         if study not in self._points:
-            rows = filter(is_supported, self.design(study))
+            rows = [row for row in self.design(study) if is_supported(row)]
             ran = {(row["experiment"], row["point"]): row["levels"] for row in rows}
             self._points[study] = {key: self._link(study, *key, ran[key]) for key in ran}
         return self._points[study]
