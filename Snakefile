@@ -35,6 +35,7 @@ from replication.engines.ns3 import WHEEL_VERSIONS, wheel_hash
 from replication.simulate.runtime import image_file
 from replication.simulate.store import write_totals
 from replication.design.input_hashes import value_hash
+from replication.design.notebook_names import LECTURES
 from replication.design.pipeline import Pipeline
 from replication.explore import rule_inputs
 
@@ -63,6 +64,7 @@ wildcard_constraints:
     study="|".join(map(re.escape, PIPE.studies)),
     batch="[a-z0-9]+-(heavy|light)-[0-9a-f]+",
     kind="[a-z_]+",
+    lecture="|".join(LECTURES),
     engine="[a-z0-9]+",
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from replication.design import input_hashes, plan
+from replication.design.notebook_names import LECTURES, WRITTEN_FOR
 from replication.design.pipeline import Pipeline
 
 from tests.unit.conftest import ROOT
@@ -89,6 +90,25 @@ def test_a_plan_is_made_anew_if_what_decides_it_changed_or_it_is_damaged(kept, n
     change(root / name)
     assert load()[1] == 2
     assert load()[1] == 2
+
+
+def executed(**settings):
+    return {path.stem for path in Pipeline.load(ROOT, {"engines": "ns3"} | settings).executed()}
+
+
+def test_the_report_executes_lectures_of_no_single_study_with_the_studies_that_they_read():
+    assert {"bbr", "ecn"} <= executed(tier="quick")
+    assert executed(tier="quick", studies="nishitha") & set(LECTURES) == {"ecn"}
+    syllabus = (ROOT / "notebooks/README.md").read_text()
+    written = re.findall(r"(?m)^\| \d+\. .*?\[`(\w+)`\]", syllabus)
+    # The first lecture is a look at the release.
+    assert len(written) == 10 and {*WRITTEN_FOR, *LECTURES} == set(written) - {"start_here"}
+
+
+@pytest.mark.parametrize(("tier", "is_live"), [("quick", False), ("paper", True)])
+def test_lectures_of_no_single_study_run_live_unless_the_tier_has_few_levels(tier, is_live):
+    pipeline = Pipeline.load(ROOT, SETTINGS | {"tier": tier})
+    assert pipeline.runs_live and pipeline.lectures_run_live == is_live
 
 
 def test_the_slurm_profile_plans_larger_batches_with_their_resources():

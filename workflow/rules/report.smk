@@ -34,6 +34,46 @@ rule execute_notebook:
         "../scripts/execute_notebook.py"
 
 
+# Lectures of no single study. They also read measurements that are committed.
+LECTURE_TABLES = [
+    *sorted(Path("data").glob("*.csv")),
+    *sorted(PATHS.published.glob("*.csv")),
+]
+lecture_results = lambda wildcards: expand(
+    [
+        *rules.design_study.output,
+        *rules.collect_results.output,
+        *rules.evaluate_study.output,
+        *rules.judge_self_consistency.output,
+    ],
+    study=LECTURES[wildcards.lecture],
+)
+
+
+rule execute_lecture:
+    input:
+        notebook=ancient(f"{PATHS.notebooks}/{{lecture}}.ipynb"),
+        tables=ancient(LECTURE_TABLES),
+        results=lecture_results,
+        program=PIPE.live_program,
+    output:
+        notebook=f"{PATHS.executed}/{{lecture}}.ipynb",
+    log:
+        f"{PATHS.data}/logs/execute_notebook/{{lecture}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/execute_notebook/{{lecture}}.tsv"
+    localrule: True
+    params:
+        code=PIPE.code_of("report", "execute_notebook"),
+        sources=PIPE.content(*LECTURE_TABLES),
+        notebook=lambda wildcards: PIPE.content(
+            f"{PATHS.notebooks}/{wildcards.lecture}.ipynb"
+        ),
+        live=PIPE.lectures_run_live,
+    script:
+        "../scripts/execute_notebook.py"
+
+
 # Every table that the report reads.
 TABLES = [
     *expand(rules.judge_self_consistency.output.own, study=PIPE.studies),

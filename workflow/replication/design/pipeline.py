@@ -23,6 +23,7 @@ from replication.design.config import (
 )
 from replication.design.design import Batch
 from replication.design.input_hashes import rule_code
+from replication.design.notebook_names import lecture_names
 from replication.design.plan import Plan, load_plan
 from replication.engines.catalogue import ENGINES, find_package, kernels_to_build, package_warning
 from replication.engines.ns3 import NS3_VERSION
@@ -215,17 +216,21 @@ class Pipeline(Start):
 
     def executed(self) -> list[Path]:
         """Return the paths of the report's executed notebooks."""
-        return [
-            self.paths.executed / f"{name}.{notebook}.ipynb"
-            for name, study in self.plan.studies.items()
-            for notebook in study.notebooks
-        ]
+        names = lecture_names(self.studies)
+        for study, planned in self.plan.studies.items():
+            names += [f"{study}.{notebook}" for notebook in planned.notebooks]
+        return [self.paths.executed / f"{name}.ipynb" for name in names]
 
     @property
     def runs_live(self) -> bool:
         """Whether notebooks can run the engine ns3 themselves, in the same version."""
         is_pinned = self.config.ns3_version == NS3_VERSION
         return "ns3" in self.engines and self.config.runtime == "native" and is_pinned
+
+    @property
+    def lectures_run_live(self) -> bool:
+        """Whether lectures of no single study run it: 10 s of CPU each, so not in quick tiers."""
+        return self.runs_live and load_tier(self.root, self.config.tier).levels == "all"
 
     @property
     def live_program(self) -> list[Path]:

@@ -18,7 +18,7 @@ from jinja2 import Environment
 
 from replication.compare.agreement import TABLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
-from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, notebook_names
+from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, lecture_names, notebook_names
 from replication.metrics.results import Results
 from replication.report import release
 from replication.report.charts.experiment import figures_of
@@ -80,7 +80,7 @@ def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) 
     changed = changes_page(source.root, source.studies.values())
     # A thread copies the source for the processes, so nothing may be cached in it from now on.
     papers = source.papers
-    pages = pool.submit(_write_pages, source, folder, changed)
+    pages = pool.submit(_write_pages, source, notebooks, folder, changed)
     write_study = partial(_write_study, source, notebooks, folder)
     written = pool.map(write_study, source.studies.values())
     findings = [one for one in written if one["study"].id in papers]
@@ -121,11 +121,10 @@ def _write_index(
     )
 
 
-def _write_pages(source: Source, folder: Path, changed: Mapping[str, Any]) -> None:
+def _write_pages(source: Source, notebooks: Path, folder: Path, changed: Mapping[str, Any]) -> None:
     """Write the pages on all studies, those on engines and regions if there are results."""
     write, studies = partial(_write, environment(source), folder), source.studies.values()
     write("changes", changed=changed)
-    names = [path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb"))]
     parameters = [(study, assumptions.parameter_tables(study)) for study in studies]
     write(
         "method",
@@ -136,7 +135,7 @@ def _write_pages(source: Source, folder: Path, changed: Mapping[str, Any]) -> No
         parameters=[(s, len(one["published"]), len(one["assumed"])) for s, one in parameters],
         downloads=_downloads(source),
         refuted=evidence.refuted_explanations(source),
-        lectures=[] if source.downloads == _COPIED else _linked(names),
+        lectures=_write_lectures(source, notebooks, folder),
         glossary=list(csv.reader((PACKAGE / "glossary.csv").read_text("utf-8").splitlines())),
     )
     if source.engines:
@@ -214,6 +213,19 @@ def _write_notebooks(
             to_html(path, folder / page, ran(source.provenance)["whose"])
             shown.append((name.replace("_", " "), page))
     return shown
+
+
+def _write_lectures(source: Source, notebooks: Path, folder: Path) -> list[tuple[str, str]]:
+    """Convert lectures of no single study, or link all notebooks in a release; return the pages."""
+    if source.downloads != _COPIED:
+        return _linked(path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb")))
+    names = []
+    for name in lecture_names(source.studies):
+        path = notebooks / f"{name}.ipynb"
+        if path.is_file():
+            to_html(path, folder / f"notebooks/{name}.html", ran(source.provenance)["whose"])
+            names.append(name)
+    return _linked(names)
 
 
 def _linked(lectures: Iterable[str]) -> list[tuple[str, str]]:
