@@ -51,11 +51,11 @@ def test_a_change_of_code_changes_the_keys_of_what_it_decides(copied, path, keys
 
 
 def test_batches_are_named_by_the_code_that_decides_their_tables(copied):
-    before = set(Pipeline.load(ROOT, SETTINGS).batches)
-    assert before <= set(Pipeline.load(ROOT, {"tier": "quick"}).batches)
+    before = set(Pipeline.load(ROOT, SETTINGS).plan.batches)
+    assert before <= set(Pipeline.load(ROOT, {"tier": "quick"}).plan.batches)
     edited(copied / "simulate/run.py")
     input_hashes.code.cache_clear()
-    assert before.isdisjoint(Pipeline.load(ROOT, SETTINGS).batches)
+    assert before.isdisjoint(Pipeline.load(ROOT, SETTINGS).plan.batches)
 
 
 @pytest.fixture
@@ -120,6 +120,6 @@ def test_the_slurm_profile_plans_larger_batches_with_their_resources():
     (_, job) = (done.stdout + done.stderr).split("rule simulate_batch:\n")
     resources = job.split("resources:")[1].partition("\n")[0]
     granted = dict(re.findall(r"\b(runtime|mem_mb)=(\d+)", resources))
-    cost_s = sum(batch.cost_s for batch in quick.batches.values())
+    cost_s = sum(batch.cost_s for batch in quick.plan.batches.values())
     expected_min = math.ceil((2 * cost_s + quick.config.time_limit_s) / 60)
     assert granted == {"runtime": str(expected_min), "mem_mb": str(quick.memory_mb)}

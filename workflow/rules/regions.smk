@@ -18,7 +18,7 @@ regions_to_explore = lambda wildcards: exit_with_error()(rule_inputs.region_runs
 judged_on_modern_kernel = lambda wildcards: exit_with_error()(
     rule_inputs.modern_studies
 )(REPO, PIPE.studies, PIPE.engines)
-region_study_files = lambda wildcards: PIPE.study_files(
+region_study_files = lambda wildcards: study_inputs(
     rule_inputs.region_study(REPO, wildcards.region)
 )
 modern_engine = lambda wildcards: rule_inputs.modern_engine(REPO)
@@ -29,7 +29,7 @@ rule explore_region:
         region=ancient("configs/regions/{region}.yaml"),
         settings=ancient("configs/regions.yaml"),
         study=lambda wildcards: ancient(region_study_files(wildcards)),
-        program=lambda wildcards: PIPE.program_of(wildcards.engine),
+        program=lambda wildcards: START.program_of(wildcards.engine),
     output:
         result=f"{REGION}/{{engine}}.json",
         scenarios=f"{REGION}/{{engine}}.scenarios.json",
@@ -40,14 +40,14 @@ rule explore_region:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code_of("judge", "explore_region"),
-        sources=lambda wildcards: PIPE.content(
+        code=code_of("judge", "explore_region"),
+        sources=lambda wildcards: content_hash(
             f"configs/regions/{wildcards.region}.yaml",
             "configs/regions.yaml",
             *region_study_files(wildcards),
         ),
-        tier=PIPE.config.tier,
-        machine=lambda wildcards: PIPE.machine(wildcards.engine),
+        tier=START.config.tier,
+        machine=lambda wildcards: START.machine(wildcards.engine),
     script:
         "../scripts/explore_region.py"
 
@@ -55,8 +55,8 @@ rule explore_region:
 rule judge_modern_kernel:
     input:
         modern=ancient("configs/modern_kernel.yaml"),
-        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
-        program=lambda wildcards: PIPE.program_of(modern_engine(wildcards)),
+        study=lambda wildcards: ancient(study_inputs(wildcards.study)),
+        program=lambda wildcards: START.program_of(modern_engine(wildcards)),
     output:
         claims=f"{MODERN}.claims.json",
         scenarios=f"{MODERN}.claims.scenarios.json",
@@ -67,12 +67,12 @@ rule judge_modern_kernel:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code_of("judge", "judge_modern_kernel"),
-        sources=lambda wildcards: PIPE.content(
-            "configs/modern_kernel.yaml", *PIPE.study_files(wildcards.study)
+        code=code_of("judge", "judge_modern_kernel"),
+        sources=lambda wildcards: content_hash(
+            "configs/modern_kernel.yaml", *study_inputs(wildcards.study)
         ),
-        tier=PIPE.config.tier,
-        machine=lambda wildcards: PIPE.machine(modern_engine(wildcards)),
+        tier=START.config.tier,
+        machine=lambda wildcards: START.machine(modern_engine(wildcards)),
     script:
         "../scripts/judge_modern_kernel.py"
 
@@ -80,7 +80,7 @@ rule judge_modern_kernel:
 rule merge_regions:
     input:
         results=lambda wildcards: [
-            f"{PATHS.regions}/{one}.json" for one in regions_to_explore(wildcards)
+            f"{PATHS.regions}/{run}.json" for run in regions_to_explore(wildcards)
         ],
         modern=lambda wildcards: expand(
             rules.judge_modern_kernel.output.claims,
@@ -94,7 +94,7 @@ rule merge_regions:
         f"{PATHS.data}/benchmarks/merge_regions.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "merge_regions"),
+        code=code_of("judge", "merge_regions"),
     script:
         "../scripts/merge_regions.py"
 
