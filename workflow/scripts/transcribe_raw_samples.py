@@ -53,8 +53,8 @@ def read_samples(path: Path) -> pd.DataFrame:
     rows: list[dict[str, float]] = []
     head = None
     for line in lzma.decompress(path.read_bytes()).decode("ascii").splitlines():
-        if found := _HEAD.match(line):
-            head = found
+        if begins := _HEAD.match(line):
+            head = begins
         elif head is not None:
             row = {"time_s": float(head[1]), "port": float(head[2])}
             for name, value, behind in _FIELD.findall(line):
@@ -184,23 +184,24 @@ def transcribe(root: Path, study: str, folder: Path) -> pd.DataFrame:
     for table in load_study(root, study).tables:
         if table.id.startswith(TABLE_PREFIX):
             name = table.id.removeprefix(TABLE_PREFIX)
-            found = read_samples(folder / f"{name}{SUFFIX}")
+            samples = read_samples(folder / f"{name}{SUFFIX}")
+            measured = samples[samples["minrtt"].notna()]
             # In the order of their client ports, in which iperf3 connected them.
-            connected = [own for _, own in found[found["minrtt"].notna()].groupby("port")]
+            connected = [of_port for _, of_port in measured.groupby("port")]
             flows = [f for f in connected if f["data_segs_out"].max() > _DATA_SEGMENTS]
             rate = {"payload_rate_bps": payload_rate_bps(flows)}
             rows.append({"trace": name, "flow": CONTROL, **_handshake(connected[0])})
-            for flow, own in zip(table.rows or {}, flows, strict=True):
-                row = {"trace": name, "flow": flow, **_handshake(own), **_data(own), **rate}
+            for flow, sampled in zip(table.rows or {}, flows, strict=True):
+                row = {"trace": name, "flow": flow} | _handshake(sampled) | _data(sampled) | rate
                 # Bursts show where other flows start at the same time, and BBR paces its own.
-                if len(flows) > 2 and "pacing_gain" not in own.dropna(axis=1, how="all"):
-                    row |= _burst(own)
+                if len(flows) > 2 and "pacing_gain" not in sampled.dropna(axis=1, how="all"):
+                    row |= _burst(sampled)
                 rows.append(row)
     return pd.DataFrame(rows)
 
 
 if __name__ == "__main__":
-    found = transcribe(Path(), sys.argv[1], Path(sys.argv[2]))
+    transcribed = transcribe(Path(), sys.argv[1], Path(sys.argv[2]))
     target = Path(TRANSCRIBED.format(sys.argv[1]))
-    rows = [{str(k): v for k, v in row.items()} for row in found.to_dict("records")]
-    write_table(target, rows, [str(name) for name in found])
+    rows = [{str(k): v for k, v in row.items()} for row in transcribed.to_dict("records")]
+    write_table(target, rows, [str(name) for name in transcribed])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.cli.schema import MODELS, schema_of
-from replication.design.config import Tier, load_sensitivity, load_tier, study_ids
+from replication.design.config import Replicates, Tier, load_sensitivity, load_tier, study_ids
 from replication.engines.catalogue import ENGINES
 from replication.engines.model import Engine
 from replication.explore.regions.region_model import load_region, region_names
@@ -75,12 +75,7 @@ def _sizes() -> Iterator[str]:
     yield "| tier | runs of a point | levels | longest run | textbook set-up on |"
     yield "|---|---|---|---|---|"
     for tier in sorted(tiers, key=_smallest_first):
-        runs = ", else ".join(
-            f"{step.count} below {step.cost_below_s:g} s of CPU"
-            if step.cost_below_s
-            else f"{step.count}"
-            for step in tier.replicates
-        )
+        runs = ", else ".join(map(_replicates, tier.replicates))
         longest = f"{tier.cost_limit_s:g} s of CPU" if tier.cost_limit_s else "as published"
         textbook = tier.textbook if isinstance(tier.textbook, str) else ", ".join(tier.textbook)
         yield f"| `{tier.id}` | {runs} | {tier.levels} | {longest} | {textbook} |"
@@ -94,6 +89,12 @@ def _sizes() -> Iterator[str]:
         f"\nBudgets in CPU minutes: `make explain` {(explored_s + explained_s) / 60:.0f}, "
         f"`make regions` {mapped_s / 60:.0f} (tier paper).\n"
     )
+
+
+def _replicates(step: Replicates) -> str:
+    if not step.cost_below_s:
+        return str(step.count)
+    return f"{step.count} below {step.cost_below_s:g} s of CPU"
 
 
 def _smallest_first(tier: Tier) -> tuple[int, int]:
@@ -122,11 +123,11 @@ def _engines() -> Iterator[str]:
     rows = [(f"`{c}`", [{"flow": {"congestion_control": c}}]) for c in CONGESTION_CONTROLS]
     yield from _table("Congestion control", rows)
     yield from _table("Queues", _queues(known))
-    rows = [
-        (f"`{key}: {kind}`", [{"link": {f"{key}_ab": _minimal(known[model], kind)}}])
-        for key in ("loss", "shaper")
-        for kind, model in _kinds(link["properties"][f"{key}_ab"])
-    ]
+    rows = []
+    for key in ("loss_ab", "shaper_ab"):
+        for kind, model in _kinds(link["properties"][key]):
+            label = f"`{key.removesuffix('_ab')}: {kind}`"
+            rows.append((label, [{"link": {key: _minimal(known[model], kind)}}]))
     rows += [(_key_value(k, v), [{"link": {k: v}}]) for k, v in _probes(link, _LINK) if k in _LINK]
     rows += [(f"link: `{key}`", [{"link": {key: value}}]) for key, value in _BASE["lists"].items()]
     for key, value in _probes(host, _HOST):
@@ -135,8 +136,9 @@ def _engines() -> Iterator[str]:
     yield from _table("Links and hosts", rows)
     rows = []
     for key, value in _probes(flow, _FLOW):
-        own = [c for c in CONGESTION_CONTROLS if key.startswith(f"{c}_")] or CONGESTION_CONTROLS
-        tried = [{"flow": {"congestion_control": control, key: value}} for control in own]
+        of_key = [c for c in CONGESTION_CONTROLS if key.startswith(f"{c}_")]
+        controls = of_key or CONGESTION_CONTROLS
+        tried = [{"flow": {"congestion_control": control, key: value}} for control in controls]
         rows.append((_key_value(key, value), tried))
     yield from _table("TCP flows", rows)
 
@@ -148,7 +150,8 @@ def _queues(known: Keys) -> Iterator[tuple[str, list[Keys]]]:
         rows = [(f"`{kind}`", {})]
         rows += [(f"`{kind}`: {_key_value(k, v)}", {k: v}) for k, v in _probes(known[name], queue)]
         for label, keys in rows:
-            yield label, [{"link": {"queue_ab": queue | one | keys}} for one in _each(options)]
+            queues = [queue | chosen | keys for chosen in _each(options)]
+            yield label, [{"link": {"queue_ab": tried}} for tried in queues]
 
 
 def _each(options: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
@@ -183,11 +186,11 @@ def _answer(engine: Engine, tried: Sequence[Keys]) -> str:
     alike: dict[str, list[str]] = {}
     for control in sorted(refused.keys() - supported):
         alike.setdefault(refused[control].removeprefix(f"{control} with"), []).append(control)
-    found = []
-    for words, own in alike.items():
-        names = "TCP" if not supported and len(refused) > 1 else ", ".join(own)
-        found.append(f"no {names} with{words}" if words[0] in " o" else f"no {words}")
-    return "; ".join(found) or "yes"
+    refusals = []
+    for words, controls in alike.items():
+        names = "TCP" if not supported and len(refused) > 1 else ", ".join(controls)
+        refusals.append(f"no {names} with{words}" if words[0] in " o" else f"no {words}")
+    return "; ".join(refusals) or "yes"
 
 
 @functools.cache
@@ -198,14 +201,14 @@ def _accepted(engine: Engine, control: str) -> list[dict[str, Any]]:
 
 def _refusal(engine: Engine, control: str, keys: Keys, options: Keys) -> str:
     # DCTCP needs marks.
-    own = {"congestion_control": control, "ecn": control == "dctcp"}
+    sender = {"congestion_control": control, "ecn": control == "dctcp"}
     document = {
         "duration_s": 10.0,
         "sampling_interval_s": 1.0,
         "seed": 1,
         "nodes": ["a", "b"],
         "links": [_LINK | keys.get("link", {})],
-        "flows": [_FLOW | own | options | keys.get("flow", {})],
+        "flows": [_FLOW | sender | options | keys.get("flow", {})],
         "host": _HOST | keys.get("host", {}),
     }
     return engine.refusal(Scenario.model_validate(document))
@@ -221,8 +224,8 @@ def _minimal(model: Keys, kind: str) -> dict[str, Any]:
 
 def _kinds(form: Keys) -> Iterator[tuple[str, str]]:
     """Yield kind and model of each document that a key may have."""
-    for one in form.get("anyOf", [form]):
-        for kind, place in one.get("discriminator", {}).get("mapping", {}).items():
+    for choice in form.get("anyOf", [form]):
+        for kind, place in choice.get("discriminator", {}).get("mapping", {}).items():
             yield kind, place.rpartition("/")[2]
 
 
@@ -262,13 +265,13 @@ def _keys() -> Iterator[str]:
         schema = schema_of(model)
         known = schema.get("$defs", {})
         yield f"### File: {file}\n"
-        for name, one in {model.__name__: schema, **known}.items():
-            if name in written or "properties" not in one:
+        for name, document in ({model.__name__: schema} | known).items():
+            if name in written or "properties" not in document:
                 continue
             written.add(name)
             yield f"#### {name}\n\n| key | form | meaning |\n|---|---|---|"
-            for key, form in one["properties"].items():
-                star = " *" if key in one.get("required", []) else ""
+            for key, form in document["properties"].items():
+                star = " *" if key in document.get("required", []) else ""
                 default = form.get("default")
                 default_text = (
                     "" if default in (None, [], {}) else f"; else `{json.dumps(default)}`"
@@ -283,7 +286,7 @@ def _form(form: Keys, known: Keys) -> str:
     """Return the type of a key for readers; `known` are the documents of its file."""
     for key in ("anyOf", "oneOf"):
         if key in form:
-            return " or ".join(dict.fromkeys(_form(one, known) for one in form[key]))
+            return " or ".join(dict.fromkeys(_form(choice, known) for choice in form[key]))
     if "$ref" in form:
         name = form["$ref"].rpartition("/")[2]
         is_document = "properties" in known.get(name, {})
