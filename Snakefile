@@ -99,7 +99,7 @@ rule all:
 
 rule engines:
     input:
-        [program for engine in PIPE.engines for program in START.program_of(engine)],
+        [START.program_of(engine) for engine in PIPE.engines],
     localrule: True
 
 

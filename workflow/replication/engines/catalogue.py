@@ -52,10 +52,10 @@ def _ns3_refuses_scenario(scenario: Scenario) -> Refusals:
         shapers += [link.shaper_ab, link.shaper_ba]
         if link.frame_bytes:
             framed += [link.queue_ab, link.queue_ba]
-    least_bytes = "frame_bytes of 1: its links have two at least"
+    short_frame = "frame_bytes of 1: its links have two at least"
     return {
         "shaper 'tbf'": any(isinstance(shaper, TokenBucketFilter) for shaper in shapers),
-        least_bytes: any(link.frame_bytes == 1 for link in scenario.links),
+        short_frame: any(link.frame_bytes == 1 for link in scenario.links),
         "frame_bytes in limits in bytes": any(map(_counts_bytes, framed)),
     }
 
