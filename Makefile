@@ -37,7 +37,7 @@ SNAKEMAKE = exec $(START).start --quiet progress rules reason host --workflow-pr
 PIP = $(RUN) HOME="$$([ -w "$$HOME" ] && echo "$$HOME" || echo .cache/home)" python -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE = $(RUN) pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
-.PHONY: help setup setup-dev setup-lab setup-slurm report plan explain regions interventions release fetch-results traces engines images lab course test bench lint lock unlock clean
+.PHONY: help setup setup-dev setup-lab setup-slurm report plan explain regions interventions release fetch-results traces engines images lab course test measurements bench lint lock unlock clean
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 	@echo; echo "  settings: TIER=quick|paper|deep STUDIES=a,b ENGINES=ns3,ns2,linux RUNTIME=podman NS3_VERSION=3.39.post2 CORES=n PROFILE=slurm"
@@ -79,6 +79,10 @@ course: setup ## Write the notebooks for students, and the lecturer's page, into
 	@$(START) course
 test: setup-dev setup-slurm engines ## Run every test and check
 	@$(RUN) tests/run
+measurements: setup ## Measure the engines: the tables of conformance, differences and BBR's shares in data/
+	@$(RUN) python -m measurements.conformance
+	@$(RUN) python -m measurements.differences
+	@$(RUN) python -m measurements.bbr_shares
 bench: setup-dev ## Measure the workflow's overhead against a shell loop over the same simulator
 	@$(SNAKEMAKE) engines --config engines=ns3
 	@$(RUN) PYTHONSAFEPATH= python -m tests.bench

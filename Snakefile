@@ -9,6 +9,7 @@ configs/config.yaml; `--config tier=quick studies=saxena` overrides them.
 import logging
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 REPO = Path(workflow.basedir)
@@ -34,7 +35,14 @@ ask_early(REPO)
 from replication.engines.ns3 import WHEEL_VERSIONS, wheel_hash
 from replication.simulate.runtime import image_file
 from replication.simulate.store import write_totals
-from replication.design.input_hashes import value_hash
+from replication.design.input_hashes import (
+    content_hash,
+    rule_code,
+    study_hash,
+    study_inputs,
+    value_hash,
+)
+from replication.design.notebook_names import LECTURES
 from replication.design.pipeline import Pipeline
 from replication.explore import rule_inputs
 
@@ -50,11 +58,13 @@ if workflow.output_settings and workflow.output_settings.quiet:
     logging.getLogger("snakemake.logging").setLevel(logging.WARNING)
 with exit_with_error():
     PIPE = Pipeline.load(REPO, config, workflow.deployment_settings.deployment_method)
-PATHS = PIPE.paths
+PATHS, PLAN, START = PIPE.paths, PIPE.plan, PIPE.start
+# A rule's parameter that reruns it when its code changes.
+code_of = partial(rule_code, REPO)
 
 
 # `snakemake --sdm apptainer` runs every rule in this image, whose name takes a shell to find.
-if PIPE.inside is not None:
+if START.inside is not None:
 
     container: image_file(REPO)
 
@@ -63,6 +73,7 @@ wildcard_constraints:
     study="|".join(map(re.escape, PIPE.studies)),
     batch="[a-z0-9]+-(heavy|light)-[0-9a-f]+",
     kind="[a-z_]+",
+    lecture="|".join(LECTURES),
     engine="[a-z0-9]+",
 
 
@@ -82,13 +93,13 @@ rule all:
         # Snakemake restores a missing file only if it is requested, not if only files made from it are.
         rules.render_report.input,
         rules.write_provenance.input,
-        expand(rules.simulate_batch.output, batch=PIPE.batches),
+        expand(rules.simulate_batch.output, batch=PLAN.batches),
     localrule: True
 
 
 rule engines:
     input:
-        [program for engine in PIPE.engines for program in PIPE.program_of(engine)],
+        [START.program_of(engine) for engine in PIPE.engines],
     localrule: True
 
 
@@ -100,6 +111,6 @@ onstart:
     if not {"engines", "explain", "regions", "interventions"} & set(
         workflow.dag_settings.targets
     ):
-        write_totals(PATHS.totals, PIPE.plan.totals(PIPE.stores, *PIPE.studies))
+        write_totals(PATHS.totals, PLAN.totals(PIPE.stores, *PIPE.studies))
         for line in PIPE.summary():
             print(line, file=sys.stderr)

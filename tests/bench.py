@@ -16,12 +16,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from measurements.scenarios import dumbbell, linux_tcp, tcp
 from replication.design.design import write_scenarios
 from replication.engines.catalogue import ENGINES
 from replication.engines.input_file import INPUT_FILE, write_inputs
 from replication.study.scenario import Scenario
 
-from tests.engines.engine_scenarios import dumbbell, linux_tcp, tcp
 from tests.workflow.project import ROOT, Project
 
 TURNS = 3

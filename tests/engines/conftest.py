@@ -1,10 +1,11 @@
 """Run scenarios on the engines that `make engines` has built."""
 
 import pytest
+from measurements.bench import program
 from replication.engines.ns3 import NS3_VERSION, Prefix, installed
 
 from tests.engines.engine_bench import TRAITS, Bench
-from tests.workflow.project import ROOT, program
+from tests.workflow.project import ROOT
 
 
 def linked_ns3():

@@ -1,18 +1,9 @@
-"""The engines in tests: how to run an experiment on each, and how to read its results."""
+"""The engines in tests: where each differs, and its flows."""
 
-import csv
-import json
-import subprocess
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from replication.engines.catalogue import ENGINES
-from replication.engines.input_file import INPUT_FILE, write_inputs
-from replication.study.scenario import Scenario
-
-from tests.engines.engine_scenarios import (
+import measurements.bench
+from measurements.scenarios import (
     cake,
     codel,
     droptail,
@@ -27,89 +18,6 @@ from tests.engines.engine_scenarios import (
 #: ns-2's agents that run modules of Linux, which always use SACK and limited transmit.
 NS2_LINUX = {"bic", "cubic", "highspeed", "htcp", "hybla", "illinois", "linuxreno", "scalable"}
 NS2_LINUX |= {"veno", "westwood_plus", "yeah"}
-
-
-class Event(NamedTuple):
-    """A row of the packet-level trace; cwnd and ssthresh in bytes."""
-
-    time_s: float
-    flow: str
-    event: str
-    sequence: int
-    cwnd: int
-    ssthresh: int | None
-
-
-class Result(NamedTuple):
-    """Files of one run."""
-
-    directory: Path
-    flows: dict[str, dict[str, str]]
-    series: list[dict[str, str]]
-    run: dict
-    trace: list[Event]
-
-    def number(self, flow, column):
-        """Return a value of flows.csv."""
-        return float(self.flows[flow][column])
-
-    def packets(self, flow):
-        """Return how many packets were sent, received, dropped and are in flight."""
-        names = ("sent", "received", "dropped", "in_flight")
-        return [int(self.flows[flow][f"packets_{name}"]) for name in names]
-
-    def samples(self, column, *, flow="", link="", after_s=0):
-        """Return a column of series.csv of a flow or of a monitored link, empty fields left out."""
-        return [
-            float(row[column])
-            for row in self.series
-            if (row["flow"], row["link"]) == (flow, link)
-            and row[column]
-            and float(row["time_s"]) > after_s
-        ]
-
-    def queue(self, link="wire:ab", after_s=0):
-        """Return how many packets waited at each sample."""
-        return self.samples("queue_packets", link=link, after_s=after_s)
-
-    def events(self, *kinds):
-        """Return the trace's events of these kinds."""
-        return [event for event in self.trace if event.event in kinds]
-
-    def files(self):
-        """Return the bytes of all files of the run."""
-        return {path.name: path.read_bytes() for path in sorted(self.directory.iterdir())}
-
-
-def read_result(output, trace=None):
-    """Read back what a run wrote."""
-    events = [_event(row) for row in (_rows(trace) if trace else [])]
-    flows = {row["flow"]: row for row in _rows(output / "flows.csv")}
-    run = json.loads((output / "run.json").read_text())
-    return Result(output, flows, _rows(output / "series.csv"), run, events)
-
-
-def _event(row):
-    columns = ("sequence", "cwnd_bytes", "ssthresh_bytes")
-    numbers = (int(row[column]) if row[column] else None for column in columns)
-    return Event(float(row["time_s"]), row["flow"], row["event"], *numbers)
-
-
-def _rows(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def mean(values):
-    """Return the mean of samples that must exist."""
-    assert values
-    return sum(values) / len(values)
-
-
-def write_input(folder, engine, scenario):
-    """Write a scenario and its input file into a folder; return the path of the input file."""
-    write_inputs(folder, Scenario.model_validate(scenario), ENGINES[engine])
-    return folder / INPUT_FILE
 
 
 class Traits(NamedTuple):
@@ -142,32 +50,13 @@ TRAITS = {
 TRACED = ["ns3", "ns2"]
 
 
-@dataclass(frozen=True)
-class Bench:
-    """One engine with its program; each run has a new folder below `folder`."""
-
-    name: str
-    program: Path
-    folder: Path
+class Bench(measurements.bench.Bench):
+    """An engine with the traits that tests rely on."""
 
     @property
     def traits(self):
         """Where the engine differs."""
         return TRAITS[self.name]
-
-    def invoke(self, *words, **options):
-        """Call the program with any arguments."""
-        command = [str(self.program), *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, **options)
-
-    def run(self, scenario, *, trace=False, **options):
-        """Run a scenario and read back what was written."""
-        folder = Path(tempfile.mkdtemp(dir=self.folder))
-        output, events = folder / "out", folder / "trace.csv"
-        words = ["--input", write_input(folder, self.name, scenario), "--output", output]
-        done = self.invoke(*words, *(["--trace", events] if trace else []), **options)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
-        return read_result(output, events if trace else None)
 
     def tcp(self, name, control="", **changes):
         """Return a TCP flow for the engine: its plain Reno, or `control`."""

@@ -4,10 +4,7 @@ import math
 from functools import cache
 
 import pytest
-from replication.engines.catalogue import ENGINES
-from replication.study.table import CONFORMANCE_COLUMNS, read_rows
-
-from tests.engines.conformance import (
+from measurements.conformance import (
     DOCUMENT,
     RECOVERY,
     TABLE,
@@ -16,6 +13,8 @@ from tests.engines.conformance import (
     recovery_rows,
     write,
 )
+from replication.engines.catalogue import ENGINES
+from replication.study.table import CONFORMANCE_COLUMNS, read_rows
 
 CHECKS = {check["id"]: check for check in DOCUMENT["checks"]}
 RECOVERIES = [

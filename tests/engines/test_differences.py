@@ -3,10 +3,8 @@
 import warnings
 
 import pytest
-from replication.engines.catalogue import ENGINES
-from replication.study.table import DIFFERENCE_COLUMNS, read_rows
-
-from tests.engines.difference_conditions import (
+from measurements.bench import Result
+from measurements.difference_conditions import (
     CONDITIONS,
     PACKET_BITS,
     SEGMENT,
@@ -15,8 +13,9 @@ from tests.engines.difference_conditions import (
     mean_window,
     start_up,
 )
-from tests.engines.differences import CASE, TABLE, Table, generation, is_current, tasks
-from tests.engines.engine_bench import Result
+from measurements.differences import CASE, TABLE, Table, generation, is_current, tasks
+from replication.engines.catalogue import ENGINES
+from replication.study.table import DIFFERENCE_COLUMNS, read_rows
 
 #: Seconds of CPU: each of them once on each engine, in conditions that few packets decide.
 SEEDED = (SingleFlow(0, 0.1, True), SingleFlow(0.01, 0.1, True))

@@ -3,9 +3,8 @@
 import math
 
 import pytest
-
-from tests.engines.engine_bench import TRAITS, mean
-from tests.engines.engine_scenarios import (
+from measurements.bench import mean
+from measurements.scenarios import (
     codel,
     linux_red,
     marking_threshold,
@@ -13,6 +12,8 @@ from tests.engines.engine_scenarios import (
     red,
     single_link,
 )
+
+from tests.engines.engine_bench import TRAITS
 
 #: Queues that mark, by engine: ns-2 has only RED, and CAKE marks whenever a flow allows it.
 MARKING = [("ns2", red(5, 15))]

@@ -3,8 +3,7 @@
 from itertools import pairwise
 
 import pytest
-
-from tests.engines.engine_scenarios import SEGMENT, droptail, dumbbell, single_link
+from measurements.scenarios import SEGMENT, droptail, dumbbell, single_link
 
 #: The engines that have these keys.
 WITH_KEYS = pytest.mark.parametrize("bench", ["ns3", "linux"], indirect=True)

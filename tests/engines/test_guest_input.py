@@ -4,9 +4,10 @@ import random
 import sys
 
 import pytest
+from measurements.bench import write_input
+from measurements.scenarios import cbr, linux_tcp, listed, single_link
 
-from tests.engines.engine_bench import TRAITS, write_input
-from tests.engines.engine_scenarios import cbr, linux_tcp, listed, single_link
+from tests.engines.engine_bench import TRAITS
 from tests.workflow.project import ROOT
 
 FLOWS = [linux_tcp("t", "vegas"), cbr("c", 2e5)]

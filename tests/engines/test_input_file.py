@@ -4,9 +4,8 @@ import json
 from random import Random
 
 import pytest
-
-from tests.engines.engine_bench import read_result, write_input
-from tests.engines.engine_scenarios import cbr, single_link
+from measurements.bench import read_result, write_input
+from measurements.scenarios import cbr, single_link
 
 #: Where a line of ns-3's input file is in the JSON document of the others.
 PLACES = {

@@ -3,9 +3,8 @@
 import random
 
 import pytest
-
-from tests.engines.engine_bench import mean
-from tests.engines.engine_scenarios import (
+from measurements.bench import mean
+from measurements.scenarios import (
     SEGMENT,
     TCP_IP_HEADER_BYTES,
     cbr,

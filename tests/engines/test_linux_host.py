@@ -11,9 +11,8 @@ import subprocess
 from collections import Counter
 
 import pytest
-
-from tests.engines.engine_bench import Bench, mean
-from tests.engines.engine_scenarios import (
+from measurements.bench import mean
+from measurements.scenarios import (
     SEGMENT,
     TCP_IP_HEADER_BYTES,
     cbr,
@@ -23,6 +22,8 @@ from tests.engines.engine_scenarios import (
     marking_threshold,
     single_link,
 )
+
+from tests.engines.engine_bench import Bench
 from tests.workflow.project import ROOT
 
 BUILD = ROOT / "workflow/engines/linux/build"

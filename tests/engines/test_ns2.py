@@ -4,11 +4,11 @@ import itertools
 import re
 
 import pytest
+from measurements.bench import write_input
+from measurements.scenarios import SEGMENT, cbr, droptail, listed, single_link, tcp
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario
 
-from tests.engines.engine_bench import write_input
-from tests.engines.engine_scenarios import SEGMENT, cbr, droptail, listed, single_link, tcp
 from tests.workflow.project import ROOT
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from measurements.bench import Result, read_result, write_input
+from measurements.scenarios import cbr, document, droptail, link, pfifo, red, tcp
 
-from tests.engines.engine_bench import Result, read_result, write_input
-from tests.engines.engine_scenarios import cbr, document, droptail, link, pfifo, red, tcp
 from tests.workflow.project import ROOT
 
 HERE = Path(__file__).parent

@@ -8,13 +8,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from measurements.bench import write_input
+from measurements.scenarios import dumbbell, pfifo, red, tcp
 from replication.design.config import load_study, load_tier
 from replication.design.design import design_study
 from replication.engines.catalogue import chosen_engine
 from replication.engines.ns3 import PREFIX, WHEEL_VERSIONS
 
-from tests.engines.engine_bench import Bench, write_input
-from tests.engines.engine_scenarios import dumbbell, pfifo, red, tcp
+from tests.engines.engine_bench import Bench
 from tests.workflow.project import ROOT
 
 DEBIAN = "3.37"

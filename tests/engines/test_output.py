@@ -4,12 +4,12 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from measurements.scenarios import cbr, droptail, dumbbell, pie, single_link
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import Scenario
 from replication.study.table import FLOW_NUMBERS, SERIES_COLUMNS
 
 from tests.engines.engine_bench import TRAITS
-from tests.engines.engine_scenarios import cbr, droptail, dumbbell, pie, single_link
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,8 @@ conformance.yaml and tested by test_conformance.
 import math
 
 import pytest
-from replication.engines.catalogue import ENGINES
-from replication.study.scenario import CONGESTION_CONTROLS, Scenario
-
-from tests.engines.engine_bench import TRACED, TRAITS, mean
-from tests.engines.engine_scenarios import (
+from measurements.bench import mean
+from measurements.scenarios import (
     SEGMENT,
     TCP_IP_HEADER_BYTES,
     cbr,
@@ -23,6 +20,10 @@ from tests.engines.engine_scenarios import (
     marking_threshold,
     single_link,
 )
+from replication.engines.catalogue import ENGINES
+from replication.study.scenario import CONGESTION_CONTROLS, Scenario
+
+from tests.engines.engine_bench import TRACED, TRAITS
 
 PACKET_BITS = 8 * (SEGMENT + TCP_IP_HEADER_BYTES)
 #: Every queue of every engine; on Linux with merged segments too, which RED's shaper would cut.

@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from measurements.scenarios import cake, codel, droptail, linux_tcp, pfifo, single_link
 
-from tests.engines.engine_scenarios import cake, codel, droptail, linux_tcp, pfifo, single_link
 from tests.workflow.project import ROOT
 
 ENGINE = ROOT / "workflow/engines/linux"

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-
-from tests.engines.conftest import linked_ns3
-from tests.engines.engine_scenarios import (
+from measurements.scenarios import (
     codel,
     droptail,
     listed,
@@ -21,6 +19,8 @@ from tests.engines.engine_scenarios import (
     single_link,
     tcp,
 )
+
+from tests.engines.conftest import linked_ns3
 from tests.workflow.project import ROOT
 
 SOURCES = ROOT / "workflow/engines/ns3"

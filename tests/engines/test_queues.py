@@ -1,9 +1,8 @@
 """Queue disciplines meet their specifications on every engine that has them."""
 
 import pytest
-
-from tests.engines.engine_bench import TRAITS, mean
-from tests.engines.engine_scenarios import (
+from measurements.bench import mean
+from measurements.scenarios import (
     cake,
     cbr,
     codel,
@@ -14,6 +13,8 @@ from tests.engines.engine_scenarios import (
     single_link,
     tcp,
 )
+
+from tests.engines.engine_bench import TRAITS
 
 RATE_BPS = 1e7
 PACKET_S = 8 * 1040 / RATE_BPS

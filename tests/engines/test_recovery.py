@@ -13,9 +13,9 @@ from functools import cache
 from itertools import pairwise
 
 import pytest
+from measurements.scenarios import SEGMENT, droptail, listed, single_link
 
 from tests.engines.engine_bench import TRACED
-from tests.engines.engine_scenarios import SEGMENT, droptail, listed, single_link
 
 RTT_S, MINIMUM_RTO_S = 0.1, 1.0
 VARIANTS = ("tahoe", "reno", "newreno", "sack")

@@ -1,8 +1,7 @@
 """A transfer of a given size has the completion time of theory on every engine."""
 
 import pytest
-
-from tests.engines.engine_scenarios import SEGMENT, TCP_IP_HEADER_BYTES, single_link
+from measurements.scenarios import SEGMENT, TCP_IP_HEADER_BYTES, single_link
 
 DELAY_S = 0.1
 PACKET_BYTES = SEGMENT + TCP_IP_HEADER_BYTES

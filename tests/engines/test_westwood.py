@@ -4,9 +4,8 @@ An estimate is visible as ssthresh after a loss: the estimate times the least ro
 """
 
 import pytest
-
-from tests.engines.engine_bench import mean
-from tests.engines.engine_scenarios import (
+from measurements.bench import mean
+from measurements.scenarios import (
     SEGMENT,
     TCP_IP_HEADER_BYTES,
     cbr,

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import settings
+from measurements.scenarios import cbr, droptail, link
 from replication.design.config import Extent
 from replication.design.design import Batch, Run, design_study, write_design
 from replication.metrics.cell_map import MappedCell, map_cells
@@ -35,8 +36,6 @@ from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 from replication.verdicts.verdict_table import CellRow, ClaimRow
-
-from tests.engines.engine_scenarios import cbr, droptail, link
 
 # Time on a shared machine says nothing about the code.
 settings.register_profile("shared machine", deadline=None)

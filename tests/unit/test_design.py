@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measurements.scenarios import dumbbell, red, tcp
 from pydantic import ValidationError
 from replication.design.config import load_study, load_tier, study_ids
 from replication.design.design import (
@@ -16,7 +17,7 @@ from replication.design.design import (
     repeat_warnings,
 )
 from replication.engines.catalogue import NS3
-from replication.engines.model import link_crossings, nominal_crossings
+from replication.engines.model import crossings_by_link, nominal_crossings
 from replication.metrics.metric_model import METRICS
 from replication.study.errors import InputError
 from replication.study.parameter import Factor
@@ -25,7 +26,6 @@ from replication.study.study import Study
 from replication.study.variation import Variation, apply
 from replication.verdicts.evaluate import judgeable
 
-from tests.engines.engine_scenarios import dumbbell, red, tcp
 from tests.unit.conftest import CLAIM, ROOT, claim, quantity, study_document, tolerance
 
 PAPER = load_tier(ROOT, "paper")
@@ -251,7 +251,7 @@ def test_loss_bounds_what_reno_costs_and_not_what_bbr_does():
         flow = tcp("t", control, maximum_window_bytes=None, stop_s=10.0)
         found = dumbbell([flow], rate_bps=1e8, delay_s=0.0498, loss=lost, duration_s=10.0)
         scenario = Scenario.model_validate(found)
-        return link_crossings(scenario), nominal_crossings(scenario)
+        return sum(crossings_by_link(scenario).values()), nominal_crossings(scenario)
 
     whole = crossings("newreno", 0)
     # 12.2 segments a round trip of 0.1 s (Mathis and others), and as many again to be high; each
@@ -271,7 +271,7 @@ def test_listed_losses_cost_what_random_ones_of_their_rate_do():
     def crossings(loss):
         flow = tcp("t", "newreno", maximum_window_bytes=None, stop_s=10.0)
         found = dumbbell([flow], rate_bps=1e8, delay_s=0.0498, loss=loss, duration_s=10.0)
-        return link_crossings(Scenario.model_validate(found))
+        return sum(crossings_by_link(Scenario.model_validate(found)).values())
 
     listed = {
         "kind": "listed",
@@ -291,7 +291,7 @@ def test_a_merged_packet_costs_one_crossing_and_one_acknowledgement(rate_bps, of
 
     def crossings(**host):
         found = dumbbell([flow], rate_bps=rate_bps, access_bps=1e11, duration_s=10.0)
-        return link_crossings(Scenario.model_validate(found | host))
+        return sum(crossings_by_link(Scenario.model_validate(found | host)).values())
 
     merging = crossings(host={"segmentation_offload": offload})
     # Without, every second segment is acknowledged.

@@ -18,17 +18,24 @@ from replication.compare.flow_differences import (
     explains,
     outdated,
     pairs,
-    read_differences,
-    released_generation,
 )
 from replication.study.errors import InputError
-from replication.study.table import grouped
+from replication.study.files import read_json
+from replication.study.study import DIFFERENCES
+from replication.study.table import DIFFERENCE_COLUMNS, grouped, read_rows
 
 from tests.unit.conftest import ROOT
 
 
 class OldMeasurement(UserWarning):
     """Rows that an engine's present generation may not give any more."""
+
+
+def released_generation(root, engine):
+    """Return the generation that the release was made with; empty without one."""
+    path = root / "data/release/provenance.json"
+    engines = read_json(path).get("engines", {}) if path.is_file() else {}
+    return engines.get(engine, {}).get("fingerprint", "").partition("-")[0]
 
 
 def row(engine, value, *, metric="throughput_bps", law="", generation="new"):
@@ -49,12 +56,13 @@ def entry(name="why", found_in=("cubic, loss 1 %*",), **engines):
 
 
 def test_every_large_difference_of_the_table_has_an_entry_that_concerns_it():
-    rows, known = read_differences(ROOT), load_differences(ROOT).differences
+    rows = read_rows(ROOT / DIFFERENCES, DIFFERENCE_COLUMNS)
+    known = load_differences(ROOT).differences
     kept, nameless = [dict(row) for row in rows], []
     for group in grouped(rows, *KEY).values():
         nameless += compare_rows(group, known)
     assert nameless == []
-    assert rows == kept, "run tests/engines/differences.py, which compares the rows again"
+    assert rows == kept, "run workflow/measurements/differences.py, which compares the rows again"
     named = {name for row in rows for name in row["entry"].split("; ")}
     assert named - {""} == {one.id for one in known if one.found_in}, "an entry causes no row"
     by_id = load_differences(ROOT).by_id
@@ -66,7 +74,7 @@ def test_every_large_difference_of_the_table_has_an_entry_that_concerns_it():
 
 
 def test_an_old_generation_is_named_and_must_go_with_the_release():
-    for old in outdated(ROOT, read_differences(ROOT)):
+    for old in outdated(ROOT, read_rows(ROOT / DIFFERENCES, DIFFERENCE_COLUMNS)):
         # The release's results and the table are of one generation, unless the engine is newer.
         assert released_generation(ROOT, old.engine) != old.current, str(old)
         warnings.warn(str(old), OldMeasurement, stacklevel=1)
@@ -139,7 +147,7 @@ def test_rows_of_another_generation_are_counted_by_engine(tmp_path):
     assert released_generation(tmp_path, "ns3") == "bbbbbbbb"
     (old,) = outdated(tmp_path, rows)
     assert old == Outdated("ns3", 2, ("bbbbbbbb", "unknown"), "aaaaaaaa")
-    assert "2 rows of ns3" in str(old) and "tests.engines.differences" in str(old)
+    assert "2 rows of ns3" in str(old) and "measurements.differences" in str(old)
     assert outdated(tmp_path, rows[:1]) == []
 
 

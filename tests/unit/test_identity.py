@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from measurements.scenarios import cake, cbr, codel, droptail, linux_tcp, pfifo, pie, tcp
+from measurements.scenarios import linux_red as red
 from pydantic import BaseModel
 from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
 from replication.engines.input_file import INPUT_FILE, input_text
@@ -15,8 +17,6 @@ from replication.study import link
 from replication.study.files import read_yaml
 from replication.study.scenario import CbrFlow, Host, Scenario, TcpFlow
 
-from tests.engines.engine_scenarios import cake, cbr, codel, droptail, linux_tcp, pfifo, pie, tcp
-from tests.engines.engine_scenarios import linux_red as red
 from tests.unit.conftest import ROOT, minimal_scenario
 
 COMMON, LAUNCHER, GUEST, NS3_SOURCES = (

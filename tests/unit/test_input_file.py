@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measurements.scenarios import linux_tcp, tcp
 from replication.design.config import load_study, load_tier
 from replication.design.design import design_study
 from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
@@ -20,7 +21,6 @@ from replication.study.scenario import Host, Scenario
 from replication.study.variation import Variation, apply
 from scipy.sparse.csgraph import shortest_path
 
-from tests.engines.engine_scenarios import linux_tcp, tcp
 from tests.unit.conftest import ROOT, minimal_scenario
 
 ENDS = {"source": "a", "destination": "b", "start_s": 0.25, "stop_s": 100.0}

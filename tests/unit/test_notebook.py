@@ -19,8 +19,8 @@ from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
 from replication.design.config import Paths, load_config
 from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, WRITTEN_FOR
-from replication.design.pipeline import Start
 from replication.design.single_run import is_built
+from replication.design.start import Start
 from replication.report.notebooks import picture
 from replication.report.notebooks.collection import Collection, open_collection
 from replication.report.notebooks.notebook import execute, read_notebook, to_html

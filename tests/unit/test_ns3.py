@@ -97,10 +97,10 @@ def test_results_are_named_after_a_build_unless_it_gives_the_wheels_bytes(
     monkeypatch.setattr(ns3, "digests_of_runs", lambda engine, program, scenarios: digests)
     prefix = install(tmp_path / "prefix")
     monkeypatch.setenv(PREFIX, str(prefix))
-    pipeline = Pipeline.load(root, {"tier": "quick", "engines": "ns3"})
-    assert (pipeline.fingerprint("ns3") == wheel) == same
-    assert pipeline.fingerprint("ns3").endswith(NS3_VERSION)
-    assert pipeline.program("ns3").parts[:2] == (".cache", "ns3")
+    start = Pipeline.load(root, {"tier": "quick", "engines": "ns3"}).start
+    assert (start.fingerprint("ns3") == wheel) == same
+    assert start.fingerprint("ns3").endswith(NS3_VERSION)
+    assert start.program("ns3").parts[:2] == (".cache", "ns3")
 
 
 # -- what is installed ----------------------------------------------------------------------------

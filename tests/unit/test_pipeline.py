@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from replication.design import input_hashes, plan
+from replication.design.notebook_names import LECTURES, WRITTEN_FOR
 from replication.design.pipeline import Pipeline
 
 from tests.unit.conftest import ROOT
@@ -55,11 +56,11 @@ def test_notebooks_of_the_report_run_live_if_the_tier_says_so():
 
 
 def test_batches_are_named_by_the_code_that_decides_their_tables(copied):
-    before = set(Pipeline.load(ROOT, SETTINGS).batches)
-    assert before <= set(Pipeline.load(ROOT, {"tier": "quick"}).batches)
+    before = set(Pipeline.load(ROOT, SETTINGS).plan.batches)
+    assert before <= set(Pipeline.load(ROOT, {"tier": "quick"}).plan.batches)
     edited(copied / "simulate/run.py")
     input_hashes.code.cache_clear()
-    assert before.isdisjoint(Pipeline.load(ROOT, SETTINGS).batches)
+    assert before.isdisjoint(Pipeline.load(ROOT, SETTINGS).plan.batches)
 
 
 @pytest.fixture
@@ -96,6 +97,25 @@ def test_a_plan_is_made_anew_if_what_decides_it_changed_or_it_is_damaged(kept, n
     assert load()[1] == 2
 
 
+def executed(**settings):
+    return {path.stem for path in Pipeline.load(ROOT, {"engines": "ns3"} | settings).executed()}
+
+
+def test_the_report_executes_lectures_of_no_single_study_with_the_studies_that_they_read():
+    assert {"bbr", "ecn"} <= executed(tier="quick")
+    assert executed(tier="quick", studies="nishitha") & set(LECTURES) == {"ecn"}
+    syllabus = (ROOT / "notebooks/README.md").read_text()
+    written = re.findall(r"(?m)^\| \d+\. .*?\[`(\w+)`\]", syllabus)
+    # The first lecture is a look at the release.
+    assert len(written) == 10 and {*WRITTEN_FOR, *LECTURES} == set(written) - {"start_here"}
+
+
+@pytest.mark.parametrize(("tier", "is_live"), [("quick", False), ("paper", True)])
+def test_lectures_of_no_single_study_run_live_unless_the_tier_has_few_levels(tier, is_live):
+    pipeline = Pipeline.load(ROOT, SETTINGS | {"tier": tier})
+    assert pipeline.runs_live and pipeline.lectures_run_live == is_live
+
+
 def test_the_slurm_profile_plans_larger_batches_with_their_resources():
     quick = Pipeline.load(ROOT, SETTINGS)
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--nolock"]
@@ -105,6 +125,6 @@ def test_the_slurm_profile_plans_larger_batches_with_their_resources():
     (_, job) = (done.stdout + done.stderr).split("rule simulate_batch:\n")
     resources = job.split("resources:")[1].partition("\n")[0]
     granted = dict(re.findall(r"\b(runtime|mem_mb)=(\d+)", resources))
-    cost_s = sum(batch.cost_s for batch in quick.batches.values())
+    cost_s = sum(batch.cost_s for batch in quick.plan.batches.values())
     expected_min = math.ceil((2 * cost_s + quick.config.time_limit_s) / 60)
     assert granted == {"runtime": str(expected_min), "mem_mb": str(quick.memory_mb)}

@@ -1,11 +1,7 @@
 """Each engine refuses unsupported settings by name, before anything runs."""
 
 import pytest
-from pydantic import ValidationError
-from replication.engines.catalogue import ENGINES
-from replication.study.scenario import Scenario
-
-from tests.engines.engine_scenarios import (
+from measurements.scenarios import (
     cake,
     cbr,
     codel,
@@ -21,6 +17,9 @@ from tests.engines.engine_scenarios import (
     single_link,
     tcp,
 )
+from pydantic import ValidationError
+from replication.engines.catalogue import ENGINES
+from replication.study.scenario import Scenario
 
 SHAPER = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
 NS2_LINUX = {"sack": True, "limited_transmit": True}

@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from markupsafe import Markup
 from pydantic import ValidationError
+from replication.design.notebook_names import LECTURES
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages import shown as numbers
 from replication.report.pages.formulas import with_formulas
@@ -280,6 +281,17 @@ def test_notebooks_of_the_studys_type_and_engines_are_converted_and_linked(proje
     assert notebooks_of(project.render("s.1"), "s.1") == {"any study", "engines"}
     project.add(example(project.world, id="s.1"))
     assert notebooks_of(project.render("s.1"), "s.1") == {"any study"}
+
+
+def test_a_lecture_of_no_single_study_is_converted_and_linked_where_its_studies_are(project):
+    project.add(example(project.world, id="s.1"))
+    lecture = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A lecture")])
+    for name in LECTURES:
+        write_notebook(project.root / "reports" / "notebooks" / f"{name}.ipynb", lecture)
+    out = project.render("s.1")
+    assert "A lecture" in (out / "notebooks/ecn.html").read_text()
+    links = soup(out / "method.html").select('a[href^="notebooks/"]')
+    assert [link["href"] for link in links] == ["notebooks/ecn.html"]
 
 
 def test_no_study_can_take_a_page_of_the_reports_own(project):

@@ -3,11 +3,10 @@
 import re
 
 import pytest
+from measurements.scenarios import droptail, link
 from replication.study.model import REFERENCE
 from replication.study.study import Experiment
 from replication.study.template import TemplateError, instantiate, replicate_seed, resolve
-
-from tests.engines.engine_scenarios import droptail, link
 
 
 def experiment(**changes):

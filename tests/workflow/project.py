@@ -9,7 +9,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from replication.engines.catalogue import chosen_engine
 from replication.metrics.trace_source import fetch_traces
 from replication.simulate.store import Store
 
@@ -164,13 +163,6 @@ def finished_project(target):
     else:
         project.snakemake("all", **QUICK)
     return project
-
-
-def program(engine):
-    """Return the program of an engine that `make engines` has built in the checkout."""
-    path = chosen_engine(engine).program(ROOT, ROOT / "data/reproduced")
-    assert path.is_file(), f"{path} is not built: run `make engines`"
-    return path
 
 
 if __name__ == "__main__":

@@ -142,6 +142,7 @@ CONTENTS = [
     ),
     ("data/published/nishitha.csv", "Table", "The table", "judge_self_consistency"),
     ("notebooks/homogeneous_dumbbell.ipynb", '"cells"', '"cells" ', "execute_notebook"),
+    ("notebooks/ecn.ipynb", '"cells"', '"cells" ', "execute_lecture"),
     ("configs/engine_differences.yaml", "\n", "\n# changed\n", "compare_engines"),
     ("configs/studies/nishitha/findings.yaml", "\n", "\n# changed\n", "render_report"),
 ]

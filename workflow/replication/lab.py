@@ -31,7 +31,9 @@ _PLACES = {
     ),
     f"{_NOTEBOOKS}.session": ("design", "interact", "pressure"),
 }
-_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+_PLACE_OF: dict[str, str] = {}
+for _place, _names in _PLACES.items():
+    _PLACE_OF |= dict.fromkeys(_names, _place)
 #: Names that are other ones where they come from. `show` ends a cell with a chart.
 _RENAMED = {
     "PUBLISHED": ("replication.report.charts.figure", "PUBLISHED_MARK"),

@@ -50,7 +50,7 @@ rule unpack_ns3_wheel:
         f"{PATHS.data}/benchmarks/unpack_ns3_wheel/{{version}}.tsv"
     localrule: True
     params:
-        code=PIPE.content("workflow/scripts/unpack_ns3_wheel.py"),
+        code=content_hash("workflow/scripts/unpack_ns3_wheel.py"),
     script:
         "../scripts/unpack_ns3_wheel.py"
 
@@ -142,6 +142,6 @@ rule build_linux_program:
         command=value_hash(BUILD_LINUX),
         build=lambda wildcards, output: Path(output.program).parent,
         cache=linux_cache(Path()),
-        hz=",".join(map(str, PIPE.plan.timer_hz())),
+        hz=",".join(map(str, PLAN.timer_hz())),
     shell:
         BUILD_LINUX

@@ -6,7 +6,7 @@ DIFFERENCES = "configs/engine_differences.yaml"
 
 rule evaluate_study:
     input:
-        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        study=lambda wildcards: ancient(study_inputs(wildcards.study)),
         published=ancient(f"{PATHS.published}/{{study}}.csv"),
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,
@@ -21,8 +21,8 @@ rule evaluate_study:
         f"{PATHS.data}/benchmarks/evaluate_study/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "evaluate_study"),
-        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
+        code=code_of("judge", "evaluate_study"),
+        sources=lambda wildcards: study_hash(wildcards.study),
     script:
         "../scripts/evaluate_study.py"
 
@@ -30,7 +30,7 @@ rule evaluate_study:
 # Apply the claims' tests to the paper's own numbers and traces, without any of our runs.
 rule judge_self_consistency:
     input:
-        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        study=lambda wildcards: ancient(study_inputs(wildcards.study)),
         published=ancient(f"{PATHS.published}/{{study}}.csv"),
     output:
         own=f"{PATHS.data}/evaluation/{{study}}/self_consistency.csv",
@@ -40,8 +40,8 @@ rule judge_self_consistency:
         f"{PATHS.data}/benchmarks/judge_self_consistency/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "judge_self_consistency"),
-        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
+        code=code_of("judge", "judge_self_consistency"),
+        sources=lambda wildcards: study_hash(wildcards.study),
         # As in compare_traces.
         traces=lambda wildcards: PIPE.traces if wildcards.study in PIPE.traced else "",
     script:
@@ -67,7 +67,7 @@ rule merge_evaluations:
         f"{PATHS.data}/benchmarks/merge_evaluations.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "merge_evaluations"),
+        code=code_of("judge", "merge_evaluations"),
         studies=PIPE.studies,
     script:
         "../scripts/merge_evaluations.py"
@@ -76,7 +76,7 @@ rule merge_evaluations:
 rule compare_engines:
     input:
         differences=ancient(DIFFERENCES),
-        studies=ancient(PIPE.study_files(*PIPE.studies)),
+        studies=ancient(study_inputs(*PIPE.studies)),
         design=expand(rules.design_study.output.design, study=PIPE.studies),
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.studies),
         flows=expand(rules.collect_results.output.flows, study=PIPE.studies),
@@ -91,8 +91,8 @@ rule compare_engines:
         f"{PATHS.data}/benchmarks/compare_engines.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "compare_engines"),
-        sources=PIPE.content(DIFFERENCES, *PIPE.study_files(*PIPE.studies)),
+        code=code_of("judge", "compare_engines"),
+        sources=content_hash(DIFFERENCES, *study_inputs(*PIPE.studies)),
         studies=PIPE.studies,
     script:
         "../scripts/compare_engines.py"
@@ -101,14 +101,14 @@ rule compare_engines:
 # Compare published congestion windows with ours.
 rule compare_traces:
     input:
-        studies=ancient(PIPE.study_files(*PIPE.traced)),
+        studies=ancient(study_inputs(*PIPE.traced)),
         published=ancient(expand(f"{PATHS.published}/{{study}}.csv", study=PIPE.traced)),
         design=expand(rules.design_study.output.design, study=PIPE.traced),
         scenarios=expand(rules.design_study.output.scenarios, study=PIPE.traced),
         flows=expand(rules.collect_results.output.flows, study=PIPE.traced),
         # All replicates are needed; collected results have only the series that charts draw.
         series=expand(
-            rules.simulate_batch.output.series, batch=PIPE.batch_ids(*PIPE.traced)
+            rules.simulate_batch.output.series, batch=PLAN.batch_ids(*PIPE.traced)
         ),
     output:
         comparison=f"{PATHS.data}/trace_comparison.csv",
@@ -121,8 +121,8 @@ rule compare_traces:
         f"{PATHS.data}/benchmarks/compare_traces.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "compare_traces"),
-        sources=PIPE.study_hash(*PIPE.traced),
+        code=code_of("judge", "compare_traces"),
+        sources=study_hash(*PIPE.traced),
         # The raw traces are not part of the project and may be missing, so the rule depends on their hash.
         traces=PIPE.traces,
         studies=PIPE.traced,

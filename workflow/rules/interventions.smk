@@ -13,9 +13,9 @@ rule measure_interventions:
     input:
         interventions=ancient("configs/interventions.yaml"),
         studies=lambda wildcards: ancient(
-            PIPE.study_files(*intervention_studies(wildcards))
+            study_inputs(*intervention_studies(wildcards))
         ),
-        program=lambda wildcards: PIPE.program_of(wildcards.engine),
+        program=lambda wildcards: START.program_of(wildcards.engine),
     output:
         table=f"{INTERVENTIONS}/{{engine}}/interventions.csv",
     log:
@@ -25,12 +25,12 @@ rule measure_interventions:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code_of("judge", "measure_interventions"),
-        sources=lambda wildcards: PIPE.content(
+        code=code_of("judge", "measure_interventions"),
+        sources=lambda wildcards: content_hash(
             "configs/interventions.yaml",
-            *PIPE.study_files(*intervention_studies(wildcards)),
+            *study_inputs(*intervention_studies(wildcards)),
         ),
-        machine=lambda wildcards: PIPE.machine(wildcards.engine),
+        machine=lambda wildcards: START.machine(wildcards.engine),
     script:
         "../scripts/measure_interventions.py"
 
@@ -46,7 +46,7 @@ rule merge_interventions:
         f"{PATHS.data}/benchmarks/merge_interventions.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "merge_interventions"),
+        code=code_of("judge", "merge_interventions"),
     script:
         "../scripts/merge_interventions.py"
 

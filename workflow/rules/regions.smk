@@ -19,7 +19,7 @@ regions_to_explore = lambda wildcards: exit_with_error()(rule_inputs.region_runs
 studies_to_vary = lambda wildcards: exit_with_error()(rule_inputs.variation_runs)(
     REPO, PIPE.engines, PIPE.studies
 )
-region_study_files = lambda wildcards: PIPE.study_files(
+region_study_files = lambda wildcards: study_inputs(
     rule_inputs.region_study(REPO, wildcards.region)
 )
 variation_engine = lambda wildcards: rule_inputs.variation_engine(
@@ -32,7 +32,7 @@ rule explore_region:
         region=ancient("configs/regions/{region}.yaml"),
         settings=ancient("configs/regions.yaml"),
         study=lambda wildcards: ancient(region_study_files(wildcards)),
-        program=lambda wildcards: PIPE.program_of(wildcards.engine),
+        program=lambda wildcards: START.program_of(wildcards.engine),
     output:
         result=f"{REGION}/{{engine}}.json",
         scenarios=f"{REGION}/{{engine}}.scenarios.json",
@@ -43,14 +43,14 @@ rule explore_region:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code_of("judge", "explore_region"),
-        sources=lambda wildcards: PIPE.content(
+        code=code_of("judge", "explore_region"),
+        sources=lambda wildcards: content_hash(
             f"configs/regions/{wildcards.region}.yaml",
             "configs/regions.yaml",
             *region_study_files(wildcards),
         ),
-        tier=PIPE.config.tier,
-        machine=lambda wildcards: PIPE.machine(wildcards.engine),
+        tier=START.config.tier,
+        machine=lambda wildcards: START.machine(wildcards.engine),
     script:
         "../scripts/explore_region.py"
 
@@ -58,8 +58,8 @@ rule explore_region:
 rule judge_variation:
     input:
         variation=ancient("configs/{variation}.yaml"),
-        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
-        program=lambda wildcards: PIPE.program_of(variation_engine(wildcards)),
+        study=lambda wildcards: ancient(study_inputs(wildcards.study)),
+        program=lambda wildcards: START.program_of(variation_engine(wildcards)),
     output:
         claims=f"{VARIED}.claims.json",
         scenarios=f"{VARIED}.claims.scenarios.json",
@@ -70,12 +70,12 @@ rule judge_variation:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code_of("judge", "judge_variation"),
-        sources=lambda wildcards: PIPE.content(
-            f"configs/{wildcards.variation}.yaml", *PIPE.study_files(wildcards.study)
+        code=code_of("judge", "judge_variation"),
+        sources=lambda wildcards: content_hash(
+            f"configs/{wildcards.variation}.yaml", *study_inputs(wildcards.study)
         ),
-        tier=PIPE.config.tier,
-        machine=lambda wildcards: PIPE.machine(variation_engine(wildcards)),
+        tier=START.config.tier,
+        machine=lambda wildcards: START.machine(variation_engine(wildcards)),
     script:
         "../scripts/judge_variation.py"
 
@@ -96,7 +96,7 @@ rule merge_regions:
         f"{PATHS.data}/benchmarks/merge_regions.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "merge_regions"),
+        code=code_of("judge", "merge_regions"),
     script:
         "../scripts/merge_regions.py"
 

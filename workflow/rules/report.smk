@@ -4,7 +4,7 @@
 rule execute_notebook:
     input:
         notebook=ancient(f"{PATHS.notebooks}/{{kind}}.ipynb"),
-        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        study=lambda wildcards: ancient(study_inputs(wildcards.study)),
         published=ancient(f"{PATHS.published}/{{study}}.csv"),
         design=rules.design_study.output.design,
         scenarios=rules.design_study.output.scenarios,
@@ -24,12 +24,52 @@ rule execute_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.{{kind}}.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("report", "execute_notebook"),
-        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
-        notebook=lambda wildcards: PIPE.content(
+        code=code_of("report", "execute_notebook"),
+        sources=lambda wildcards: study_hash(wildcards.study),
+        notebook=lambda wildcards: content_hash(
             f"{PATHS.notebooks}/{wildcards.kind}.ipynb"
         ),
         live=PIPE.runs_live,
+    script:
+        "../scripts/execute_notebook.py"
+
+
+# Lectures of no single study. They also read measurements that are committed.
+LECTURE_TABLES = [
+    *sorted(Path("data").glob("*.csv")),
+    *sorted(PATHS.published.glob("*.csv")),
+]
+lecture_results = lambda wildcards: expand(
+    [
+        *rules.design_study.output,
+        *rules.collect_results.output,
+        *rules.evaluate_study.output,
+        *rules.judge_self_consistency.output,
+    ],
+    study=LECTURES[wildcards.lecture],
+)
+
+
+rule execute_lecture:
+    input:
+        notebook=ancient(f"{PATHS.notebooks}/{{lecture}}.ipynb"),
+        tables=ancient(LECTURE_TABLES),
+        results=lecture_results,
+        program=PIPE.live_program,
+    output:
+        notebook=f"{PATHS.executed}/{{lecture}}.ipynb",
+    log:
+        f"{PATHS.data}/logs/execute_notebook/{{lecture}}.log",
+    benchmark:
+        f"{PATHS.data}/benchmarks/execute_notebook/{{lecture}}.tsv"
+    localrule: True
+    params:
+        code=code_of("report", "execute_notebook"),
+        sources=content_hash(*LECTURE_TABLES),
+        notebook=lambda wildcards: content_hash(
+            f"{PATHS.notebooks}/{wildcards.lecture}.ipynb"
+        ),
+        live=PIPE.lectures_run_live,
     script:
         "../scripts/execute_notebook.py"
 
@@ -63,7 +103,7 @@ rule write_provenance:
         tables=TABLES,
         # It also records their times.
         notebooks=PIPE.executed(),
-        usage=expand(rules.simulate_batch.output.usage, batch=PIPE.batches),
+        usage=expand(rules.simulate_batch.output.usage, batch=PLAN.batches),
     output:
         provenance=f"{PATHS.data}/provenance.json",
     log:
@@ -72,7 +112,7 @@ rule write_provenance:
         f"{PATHS.data}/benchmarks/write_provenance.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("report", "write_provenance"),
+        code=code_of("report", "write_provenance"),
         settings=PIPE.settings,
     script:
         "../scripts/write_provenance.py"
@@ -94,8 +134,8 @@ rule render_report:
     # Pages are rendered in parallel.
     threads: workflow.cores
     params:
-        code=PIPE.code_of("report", "render_report"),
-        documents=PIPE.content(*SHOWN_DOCUMENTS),
+        code=code_of("report", "render_report"),
+        documents=content_hash(*SHOWN_DOCUMENTS),
         shown=PIPE.shown,
     script:
         "../scripts/render_report.py"

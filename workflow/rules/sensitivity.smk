@@ -13,10 +13,10 @@ ruleorder: execute_sensitivity_notebook > execute_notebook
 
 rule explore_study:
     input:
-        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        study=lambda wildcards: ancient(study_inputs(wildcards.study)),
         published=ancient(f"{PATHS.published}/{{study}}.csv"),
         settings=ancient(SETTINGS),
-        program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
+        program=lambda wildcards: START.program_of(PIPE.explored_on(wildcards.study)),
     output:
         points=f"{SENSITIVITY}/points.csv",
         cells=f"{SENSITIVITY}/cells.csv",
@@ -30,10 +30,10 @@ rule explore_study:
         mem_mb=PIPE.memory_mb,
     params:
         # One long job, since most runs depend on earlier ones; all are in the store.
-        code=PIPE.code_of("judge", "explore_study"),
-        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
-        settings=PIPE.content(SETTINGS),
-        machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
+        code=code_of("judge", "explore_study"),
+        sources=lambda wildcards: study_hash(wildcards.study),
+        settings=content_hash(SETTINGS),
+        machine=lambda wildcards: START.machine(PIPE.explored_on(wildcards.study)),
     script:
         "../scripts/explore_study.py"
 
@@ -52,22 +52,22 @@ rule measure_robustness:
         f"{PATHS.data}/benchmarks/measure_robustness/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "measure_robustness"),
-        settings=PIPE.content(SETTINGS),
-        ns3_version=PIPE.config.ns3_version,
+        code=code_of("judge", "measure_robustness"),
+        settings=content_hash(SETTINGS),
+        ns3_version=START.config.ns3_version,
         # Verdicts of the tier to compare with, if any.
-        tier=PIPE.content(PATHS.data / "verdicts.parquet"),
+        tier=content_hash(PATHS.data / "verdicts.parquet"),
     script:
         "../scripts/measure_robustness.py"
 
 
 rule explain_study:
     input:
-        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        study=lambda wildcards: ancient(study_inputs(wildcards.study)),
         published=ancient(f"{PATHS.published}/{{study}}.csv"),
         causes=ancient("configs/explanations/{study}.yaml"),
         settings=ancient(SETTINGS),
-        program=lambda wildcards: PIPE.program_of(PIPE.explored_on(wildcards.study)),
+        program=lambda wildcards: START.program_of(PIPE.explored_on(wildcards.study)),
     output:
         explanation=f"{SENSITIVITY}/explanation.json",
         tables=[f"{SENSITIVITY}/{part}.csv" for part in EXPLAINED],
@@ -80,12 +80,12 @@ rule explain_study:
     resources:
         mem_mb=PIPE.memory_mb,
     params:
-        code=PIPE.code_of("judge", "explain_study"),
-        sources=lambda wildcards: PIPE.study_hash(wildcards.study),
-        settings=lambda wildcards: PIPE.content(
+        code=code_of("judge", "explain_study"),
+        sources=lambda wildcards: study_hash(wildcards.study),
+        settings=lambda wildcards: content_hash(
             SETTINGS, f"configs/explanations/{wildcards.study}.yaml"
         ),
-        machine=lambda wildcards: PIPE.machine(PIPE.explored_on(wildcards.study)),
+        machine=lambda wildcards: START.machine(PIPE.explored_on(wildcards.study)),
     script:
         "../scripts/explain_study.py"
 
@@ -101,7 +101,7 @@ rule merge_sensitivity:
         f"{PATHS.data}/benchmarks/merge_sensitivity.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "merge_sensitivity"),
+        code=code_of("judge", "merge_sensitivity"),
         explained=PIPE.explained,
     script:
         "../scripts/merge_sensitivity.py"
@@ -121,8 +121,8 @@ rule execute_sensitivity_notebook:
         f"{PATHS.data}/benchmarks/execute_notebook/{{study}}.sensitivity.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("report", "execute_notebook"),
-        notebook=PIPE.content(f"{PATHS.notebooks}/sensitivity.ipynb"),
+        code=code_of("report", "execute_notebook"),
+        notebook=content_hash(f"{PATHS.notebooks}/sensitivity.ipynb"),
         live=PIPE.runs_live,
     script:
         "../scripts/execute_notebook.py"

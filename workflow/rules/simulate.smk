@@ -1,12 +1,12 @@
 # Simulate: from a study's YAML to points, scenarios and batches; one job per batch, one process per scenario.
 
 
-TIER = f"configs/tiers/{PIPE.config.tier}.yaml"
+TIER = f"configs/tiers/{START.config.tier}.yaml"
 
 
 rule design_study:
     input:
-        study=lambda wildcards: ancient(PIPE.study_files(wildcards.study)),
+        study=lambda wildcards: ancient(study_inputs(wildcards.study)),
         tier=ancient(TIER),
     output:
         design=f"{PATHS.data}/design/{{study}}.csv",
@@ -17,13 +17,13 @@ rule design_study:
         f"{PATHS.data}/benchmarks/design_study/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("simulate", "design_study"),
-        sources=lambda wildcards: PIPE.content(TIER, *PIPE.study_files(wildcards.study)),
-        tier=PIPE.config.tier,
+        code=code_of("simulate", "design_study"),
+        sources=lambda wildcards: content_hash(TIER, *study_inputs(wildcards.study)),
+        tier=START.config.tier,
         # The engines, each with the fingerprint in its batches' names.
-        named=PIPE.plan.named,
-        ns3_version=PIPE.config.ns3_version,
-        batch_cost_s=PIPE.plan.batch_cost_s,
+        named=PLAN.named,
+        ns3_version=START.config.ns3_version,
+        batch_cost_s=PLAN.batch_cost_s,
     script:
         "../scripts/design_study.py"
 
@@ -34,15 +34,15 @@ rule simulate_batch:
         # every batch.
         design=lambda wildcards: ancient(
             rules.design_study.output.design.format(
-                study=PIPE.batches[wildcards.batch].study,
+                study=PLAN.batches[wildcards.batch].study,
             )
         ),
         scenarios=lambda wildcards: ancient(
             rules.design_study.output.scenarios.format(
-                study=PIPE.batches[wildcards.batch].study,
+                study=PLAN.batches[wildcards.batch].study,
             )
         ),
-        program=lambda wildcards: PIPE.program_of(PIPE.batches[wildcards.batch].engine),
+        program=lambda wildcards: START.program_of(PLAN.batches[wildcards.batch].engine),
     output:
         flows=f"{PATHS.data}/batches/{{batch}}.flows.parquet",
         series=f"{PATHS.data}/batches/{{batch}}.series.parquet",
@@ -56,12 +56,12 @@ rule simulate_batch:
         runtime=lambda wildcards, attempt: attempt * PIPE.runtime_min(wildcards.batch),
         mem_mb=PIPE.memory_mb,
     params:
-        machine=lambda wildcards: PIPE.machine(PIPE.batches[wildcards.batch].engine),
-        fingerprint=lambda wildcards: PIPE.fingerprint(
-            PIPE.batches[wildcards.batch].engine
+        machine=lambda wildcards: START.machine(PLAN.batches[wildcards.batch].engine),
+        fingerprint=lambda wildcards: START.fingerprint(
+            PLAN.batches[wildcards.batch].engine
         ),
-        listed_version=lambda wildcards: PIPE.listed_version(
-            PIPE.batches[wildcards.batch].engine
+        listed_version=lambda wildcards: START.listed_version(
+            PLAN.batches[wildcards.batch].engine
         ),
         totals=PATHS.totals,
     script:
@@ -85,11 +85,11 @@ rule collect_results:
         design=rules.design_study.output.design,
         flows=lambda wildcards: expand(
             rules.simulate_batch.output.flows,
-            batch=PIPE.batch_ids(wildcards.study),
+            batch=PLAN.batch_ids(wildcards.study),
         ),
         series=lambda wildcards: expand(
             rules.simulate_batch.output.series,
-            batch=PIPE.batch_ids(wildcards.study),
+            batch=PLAN.batch_ids(wildcards.study),
         ),
     output:
         flows=f"{PATHS.data}/results/{{study}}/flows.parquet",
@@ -101,7 +101,7 @@ rule collect_results:
         f"{PATHS.data}/benchmarks/collect_results/{{study}}.tsv"
     localrule: True
     params:
-        code=PIPE.code_of("judge", "collect_results"),
-        features=lambda wildcards: PIPE.features(wildcards.study),
+        code=code_of("judge", "collect_results"),
+        features=lambda wildcards: PLAN.studies[wildcards.study].features,
     script:
         "../scripts/collect_results.py"

@@ -1,12 +1,18 @@
-"""Execute a notebook on the results of a study."""
+"""Execute a notebook on the results of a study, or of all for a lecture of no single study."""
 
 from pathlib import Path
 
 from replication.cli.script import DATA, ROOT, job
 from replication.report.notebooks.notebook import execute
 
-notebook, study = Path(snakemake.input.notebook), snakemake.wildcards.study
-with job(snakemake, f"executing notebook {notebook.stem} on {study}"):
-    folders = {"data": str(DATA.resolve()), "root": str(ROOT.resolve())}
-    parameters = {"study": study, **folders, "live": snakemake.params.live}
+notebook, study = Path(snakemake.input.notebook), snakemake.wildcards.get("study")
+named = f"{notebook.stem} on {study}" if study else notebook.stem
+with job(snakemake, f"executing notebook {named}"):
+    parameters = {
+        "data": str(DATA.resolve()),
+        "root": str(ROOT.resolve()),
+        "live": snakemake.params.live,
+    }
+    if study:
+        parameters["study"] = study
     execute(notebook, Path(snakemake.output.notebook), parameters)

@@ -108,7 +108,8 @@ def _check_settings() -> None:
     for load in (load_sensitivity, load_settings, load_differences, load_sources, locked_packages):
         load(ROOT)
     differences = load_differences(ROOT).differences
-    check_named(ROOT, "engine differences", {one.id: one.causes for one in differences})
+    causes = {difference.id: difference.causes for difference in differences}
+    check_named(ROOT, "engine differences", causes)
     for path in sorted((ROOT / "configs" / "tiers").glob("*.yaml")):
         load_tier(ROOT, path.stem)
 
@@ -152,13 +153,21 @@ def plan(
 
     Example: replicate plan --tier quick --studies saxena,nishitha
     """
-    given = {key: value for key, value in locals().items() if value is not None}
     from replication.design.pipeline import Pipeline
 
+    options = {
+        "tier": tier,
+        "studies": studies,
+        "engines": engines,
+        "ns3_version": ns3_version,
+        "runtime": runtime,
+    }
+    given = {key: value for key, value in options.items() if value is not None}
     pipeline = Pipeline.load(ROOT, given)
     print(*pipeline.summary(), sep="\n")
-    for study in pipeline.documents.values():
-        with located(*study_files(ROOT, study.id)):
+    for name in pipeline.studies:
+        with located(*study_files(ROOT, name)):
+            study = load_study(ROOT, name)
             print(*_judgeable(study, [pipeline.config.tier], pipeline.engines), sep="\n")
 
 
@@ -216,12 +225,12 @@ def run(
     from replication.design.single_run import run_single
     from replication.simulate.store import TABLES
 
-    found = find_scenario(data, scenario)
+    document = find_scenario(data, scenario)
     given = {"ns3_version": ns3_version, "runtime": runtime}
     settings = {key: value for key, value in given.items() if value is not None}
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "run"
-        used, tables = run_single(ROOT, data, found, engine, work, settings)
+        used, tables = run_single(ROOT, data, document, engine, work, settings)
         output.mkdir(parents=True, exist_ok=True)
         names = (*TABLES, SCENARIO_FILE, INPUT_FILE)
         for name in names:
@@ -235,12 +244,11 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     """Return the scenario in a file, or that with an id in results or in the release."""
     if scenario.endswith(".json") or Path(scenario).is_file():
         return read_model(Path(scenario), Scenario)
-    for place in _SCENARIOS:
-        for path in sorted(data.glob(place)):
-            if document := read_json(path).get(scenario):
-                return Scenario.model_validate(document)
-    if found := _released_scenario(scenario):
-        return found
+    for folder in _with_released(data):
+        for place in _SCENARIOS:
+            for path in sorted(folder.glob(place)):
+                if document := read_json(path).get(scenario):
+                    return Scenario.model_validate(document)
     raise InputError(
         f"scenario: no design in {data / 'design/scenarios'} or of the release has {scenario!r}; "
         "give a JSON file, or an id from the report or from a design's `scenario` column (those "
@@ -248,17 +256,14 @@ def find_scenario(data: Path, scenario: str) -> Scenario:
     )
 
 
-def _released_scenario(scenario: str) -> Scenario | None:
-    """Return a scenario of the release, which is designed again when it is first needed."""
+def _with_released(data: Path) -> Iterator[Path]:
+    """Yield results and those of the release, which are designed again when first needed."""
     from replication.report.manifest import MANIFEST
     from replication.report.release import released_results
 
-    if not (ROOT / MANIFEST).is_file():
-        return None
-    for path in sorted((released_results(ROOT) / "design/scenarios").glob("*.json")):
-        if document := read_json(path).get(scenario):
-            return Scenario.model_validate(document)
-    return None
+    yield data
+    if (ROOT / MANIFEST).is_file():
+        yield released_results(ROOT)
 
 
 @app.command()
@@ -330,9 +335,9 @@ def compare(
     from replication.report.release import results_in
 
     (old, *tiers), (new, tier) = results_in(before), results_in(after)
-    found = compare_results(old, new)
-    print(*write_differences(found, output, [*tiers, tier]), sep="\n")
-    for item in found:
+    compared = compare_results(old, new)
+    print(*write_differences(compared, output, [*tiers, tier]), sep="\n")
+    for item in compared:
         if item.verdict_moved and item.before and item.after:
             row, moved = item.row(), " -> ".join(item.verdicts)
             print(f"  {row['study']} {item.kind} {row['item']} on {row['engine']}: {moved}")
@@ -475,7 +480,10 @@ def install_engines(
     """
     names = list(ENGINES) if engines in ("all", "available") else listed(engines)
     check_known("engines", names, ENGINES)
-    packages = sorted({package for name in names for package in ENGINES[name].missing(ROOT)})
+    missing: set[str] = set()
+    for name in names:
+        missing.update(ENGINES[name].missing(ROOT))
+    packages = sorted(missing)
     if not packages:
         print("all packages are installed")
         return

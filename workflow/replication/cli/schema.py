@@ -94,19 +94,19 @@ def _explain_templates(definitions: dict[str, Any]) -> None:
         (experiment["flows"]["items"], ("CbrFlow", "TcpFlow")),
         (experiment["host"]["anyOf"][0], ("Host",)),
     ):
-        template["properties"] = {
-            key: {"description": entry.get("description", "")}
-            for name in names
-            for key, entry in known[name]["properties"].items()
-        }
+        properties: dict[str, Any] = {}
+        for name in names:
+            for key, entry in known[name]["properties"].items():
+                properties[key] = {"description": entry.get("description", "")}
+        template["properties"] = properties
 
 
 def schema_text(model: type[BaseModel]) -> str:
     """Return the schema of `model` as text, one definition per line."""
     schema = schema_of(model)
-    definitions = ",\n".join(
-        f"  {json.dumps(name)}: {json.dumps(one, sort_keys=True)}"
-        for name, one in sorted(schema.pop("$defs", {}).items())
-    )
+    definitions = []
+    for name, definition in sorted(schema.pop("$defs", {}).items()):
+        definitions.append(f"  {json.dumps(name)}: {json.dumps(definition, sort_keys=True)}")
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in sorted(schema.items())]
-    return "{\n" + ",\n".join([*lines, f'"$defs": {{\n{definitions}\n}}']) + "\n}\n"
+    lines.append('"$defs": {\n' + ",\n".join(definitions) + "\n}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"

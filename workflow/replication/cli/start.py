@@ -82,8 +82,8 @@ def _shorten(record: logging.LogRecord) -> bool:
 
 
 def _missing_packages(lock: Path) -> list[str]:
-    found = Path(sysconfig.get_path("purelib")).glob("*.dist-info")
-    installed = {_normal(path.name.split("-")[0]) for path in found}
+    packages = Path(sysconfig.get_path("purelib")).glob("*.dist-info")
+    installed = {_normal(path.name.split("-")[0]) for path in packages}
     locked = re.findall(r"(?m)^([\w.-]+)==", lock.read_text(encoding="utf-8"))
     return [name for name in locked if _normal(name) not in installed]
 

@@ -20,7 +20,7 @@ from replication.design.config import load_study
 from replication.metrics.metric import quantity
 from replication.metrics.metric_model import CONTRASTED, METRICS
 from replication.metrics.results import Results
-from replication.metrics.statistic import estimate
+from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity, Where, covers
 from replication.study.errors import check_known
 from replication.study.model import Document, EngineName, Identifier, Text
@@ -61,16 +61,21 @@ class Concerns(Document):
 
     def holds(self, scenario: Mapping[str, Any]) -> bool:
         """Return whether a scenario, given as its JSON document, has the traits."""
+        queues = set()
+        for link in scenario["links"]:
+            queues |= {link["queue_ab"]["kind"], link["queue_ba"]["kind"]}
+        if self.queues and queues.isdisjoint(self.queues):
+            return False
+        return any(flow["kind"] == "tcp" and self._holds_for(flow) for flow in scenario["flows"])
+
+    def _holds_for(self, flow: Mapping[str, Any]) -> bool:
+        """Return whether a TCP flow has the traits."""
         controls = self.congestion_controls
-        ends = ("queue_ab", "queue_ba")
-        queues = {link[end]["kind"] for link in scenario["links"] for end in ends}
-        return (not self.queues or not queues.isdisjoint(self.queues)) and any(
+        return (
             (not controls or flow["congestion_control"] in controls)
             and self.sack in (None, flow["sack"])
             and self.limited_transmit in (None, flow["limited_transmit"])
             and self.delayed_acks in (None, flow["delayed_ack_segments"] > 1)
-            for flow in scenario["flows"]
-            if flow["kind"] == "tcp"
         )
 
 
@@ -128,12 +133,12 @@ class EngineDifferences(Document):
         self, engines: Sequence[str], scenarios: Sequence[Mapping[str, Any]]
     ) -> list[str]:
         """Return the ids of differences between two engines that concern any of the scenarios."""
-        found = []
-        for one in self.differences:
-            does = [text for name, text in one.engines.items() if name in engines]
-            if len(set(does)) == 2 and any(map(one.concerns.holds, scenarios)):
-                found.append(one.id)
-        return found
+        concerning = []
+        for difference in self.differences:
+            texts = {text for name, text in difference.engines.items() if name in engines}
+            if len(texts) == 2 and any(map(difference.concerns.holds, scenarios)):
+                concerning.append(difference.id)
+        return concerning
 
 
 def load_differences(root: Path) -> EngineDifferences:
@@ -177,14 +182,14 @@ def pairs_of(data: Path, study: str, setup: Setup = Setup.DEFAULTS) -> list[Comp
         *map(Judged.of_cell, read_cells(folder)),
     ]
     design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
-    by_engine = {
-        name: [row for row in rows if row.engine == name and row.setup == setup]
-        for name, part in engine_coverage(runs_under(design, setup)).items()
-        if part.ran
-    }
-    pairs = itertools.combinations(by_engine.values(), 2)
-    compared = itertools.chain.from_iterable(itertools.starmap(compare_verdicts, pairs))
-    return [pair for pair in compared if pair.before and pair.after]
+    by_engine = []
+    for name, part in engine_coverage(runs_under(design, setup)).items():
+        if part.ran:
+            by_engine.append([row for row in rows if row.engine == name and row.setup == setup])
+    pairs: list[Compared] = []
+    for left, right in itertools.combinations(by_engine, 2):
+        pairs += compare_verdicts(left, right)
+    return [pair for pair in pairs if pair.before and pair.after]
 
 
 class Agreement(NamedTuple):
@@ -206,8 +211,10 @@ def agreement_of(root: Path, data: Path, study: Study, results: Results) -> Agre
     for key, group in groups.items():
         sides = _sides(study, group)
         measured += _contrasts(results, group[0], sides)
-        runs = [run for side in sides for run in _scenarios(results, side, group[0].engines)]
-        causes[key] = "; ".join(known.concerning(group[0].engines, runs))
+        scenarios: list[Mapping[str, Any]] = []
+        for side in sides:
+            scenarios += _scenarios(results, side, group[0].engines)
+        causes[key] = "; ".join(known.concerning(group[0].engines, scenarios))
     return Agreement([_row(pair, causes.get(_group(pair), "")) for pair in pairs], measured)
 
 
@@ -241,15 +248,11 @@ class _Side(NamedTuple):
 
 
 def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
-    texts = itertools.chain.from_iterable(pair.known.quantities for pair in pairs)
-    rested_on = [Quantity.model_validate_json(text) for text in texts]
-    wheres = [wanted.where for wanted in rested_on]
-    shared = {
-        factor: keys
-        for factor, keys in (wheres[0] if wheres else {}).items()
-        if all(where.get(factor) == keys for where in wheres)
-    }
-    found: dict[tuple[str, str, str], _Side] = {}
+    rested_on: list[Quantity] = []
+    for pair in pairs:
+        rested_on += map(Quantity.model_validate_json, pair.known.quantities)
+    shared = _shared([wanted.where for wanted in rested_on])
+    sides: dict[tuple[str, str, str], _Side] = {}
     for wanted in rested_on:
         experiment, flows = wanted.experiment, wanted.flows
         where = shared if pairs[0].kind == CELL else wanted.where
@@ -257,10 +260,18 @@ def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
         whole = Quantity(experiment=experiment, metric=CONTRASTED[0], flows=flows, where=where)
         label = qualifier(study, whole) or "all points"
         key = label, experiment, str(flows)
-        side = found.setdefault(key, _Side(label, whole, []))
+        side = sides.setdefault(key, _Side(label, whole, []))
         if wanted.where not in side.wheres:
             side.wheres.append(wanted.where)
-    return list(found.values())
+    return list(sides.values())
+
+
+def _shared(wheres: Sequence[Where]) -> Where:
+    """Return the levels that all have."""
+    shared = dict(wheres[0]) if wheres else {}
+    for where in wheres:
+        shared = {factor: keys for factor, keys in shared.items() if where.get(factor) == keys}
+    return shared
 
 
 def _contrasts(
@@ -280,7 +291,7 @@ def _contrasts(
         if both.empty:
             continue
         means = both.groupby("replicate").mean()
-        found = estimate((means[right] - means[left]).to_numpy())
+        difference = estimate((means[right] - means[left]).to_numpy())
         left_mean, right_mean = (float(means[engine].mean()) for engine in (left, right))
         yield {
             "study": first.known.study,
@@ -293,12 +304,17 @@ def _contrasts(
             "unit": METRICS[metric].unit,
             "left_mean": left_mean,
             "right_mean": right_mean,
-            "difference": found.mean,
-            "low": found.low,
-            "high": found.high,
-            "n": found.n,
-            "differs": None if pd.isna(found.low) else not found.low <= 0 <= found.high,
+            "difference": difference.mean,
+            "low": difference.low,
+            "high": difference.high,
+            "n": difference.n,
+            "differs": _excludes_zero(difference),
         }
+
+
+def _excludes_zero(difference: Estimate) -> bool | None:
+    """Return whether the interval excludes zero; None without an interval."""
+    return None if pd.isna(difference.low) else not difference.low <= 0 <= difference.high
 
 
 def _scenarios(results: Results, side: _Side, engines: tuple[str, str]) -> list[Mapping[str, Any]]:

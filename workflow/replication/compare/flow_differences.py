@@ -1,8 +1,8 @@
 """Where engines differ on one and the same experiment: data/engine_differences.csv.
 
-`tests/engines/differences.py` measures the table. A row holds one metric of one experiment on one
-engine, and the generation of the engine that was measured. Two engines differ, or an engine differs
-from theory, if a value exceeds the other by more than `LARGEST`; then an entry of
+`workflow/measurements/differences.py` measures the table. A row holds one metric of one experiment
+on one engine, and the generation of the engine that was measured. Two engines differ, or an engine
+differs from theory, if a value exceeds the other by more than `LARGEST`; then an entry of
 configs/engine_differences.yaml must name the cause.
 """
 
@@ -15,16 +15,13 @@ from typing import NamedTuple
 from replication.compare.agreement import EngineDifference
 from replication.engines.generation import load_generation
 from replication.study.errors import check_known
-from replication.study.files import read_json
 from replication.study.study import DIFFERENCES
-from replication.study.table import DIFFERENCE_COLUMNS, Row, read_rows
+from replication.study.table import Row
 
 #: A larger difference needs an entry.
 LARGEST = 0.25
 #: Standard errors by which two counts must differ, as if their events were independent.
 _STANDARD_ERRORS = 3
-#: What says with which generations the release was made.
-RELEASE = Path("data/release/provenance.json")
 #: Name in a pair of what theory expects.
 LAW = "law"
 KEY = ("variant", "condition", "metric")
@@ -79,22 +76,22 @@ def pairs(rows: Sequence[Mapping[str, object]]) -> list[Pair]:
     """Compare the rows of one variant, condition and metric with each other and with theory."""
     metric = str(rows[0]["metric"])
     values = [(str(row["engine"]), float(str(row["value"]))) for row in rows]
-    found = []
+    compared = []
     for place, (engine, value) in enumerate(values):
         for other, its_value in values[place + 1 :]:
-            found.append(Pair((engine, other), excess(metric, value, its_value)))
+            compared.append(Pair((engine, other), excess(metric, value, its_value)))
         law = rows[place]["law"]
         if law not in ("", None) and not math.isnan(float(str(law))):
-            found.append(Pair((engine, LAW), excess(metric, value, float(str(law)))))
-    return found
+            compared.append(Pair((engine, LAW), excess(metric, value, float(str(law)))))
+    return compared
 
 
 def explains(entry: EngineDifference, row: Mapping[str, object], pair: Pair) -> bool:
     """Return whether an entry is about these rows and says different things of a pair's sides."""
     named = ", ".join(str(row[name]) for name in KEY)
     texts: Mapping[str, str] = {str(engine): text for engine, text in entry.engines.items()}
-    one, other = (texts.get(side) for side in pair.sides)
-    return one != other and any(fnmatch.fnmatch(named, rows) for rows in entry.found_in)
+    left, right = (texts.get(side) for side in pair.sides)
+    return left != right and any(fnmatch.fnmatch(named, rows) for rows in entry.found_in)
 
 
 def compare_rows(rows: Sequence[Row], known: Sequence[EngineDifference]) -> list[str]:
@@ -102,8 +99,8 @@ def compare_rows(rows: Sequence[Row], known: Sequence[EngineDifference]) -> list
     compared, nameless = pairs(rows), []
     named = ", ".join(rows[0][name] for name in KEY)
     for row in rows:
-        own = [pair for pair in compared if row["engine"] in pair.sides]
-        row["difference"] = f"{max([pair.excess for pair in own], default=0.0):.6g}"
+        excesses = [pair.excess for pair in compared if row["engine"] in pair.sides]
+        row["difference"] = f"{max(excesses, default=0.0):.6g}"
     entries = []
     for pair in (pair for pair in compared if pair.excess > LARGEST):
         causes = [entry.id for entry in known if explains(entry, rows[0], pair)]
@@ -130,7 +127,7 @@ class Outdated(NamedTuple):
         return (
             f"{DIFFERENCES}: {self.rows} rows of {self.engine} were measured with generation "
             f"{measured}, the current one is {self.current}; measure them anew: "
-            "PYTHONPATH=. python -m tests.engines.differences"
+            "PYTHONPATH=workflow python -m measurements.differences"
         )
 
 
@@ -140,28 +137,13 @@ def current_generation(root: Path, engine: str) -> str:
     return generation.name if generation is not None else ""
 
 
-def released_generation(root: Path, engine: str) -> str:
-    """Return the name of the generation that the release was made with; empty without one."""
-    path = root / RELEASE
-    engines = read_json(path).get("engines", {}) if path.is_file() else {}
-    return str(engines.get(engine, {}).get("fingerprint", "")).partition("-")[0]
-
-
 def outdated(root: Path, rows: Sequence[Row]) -> list[Outdated]:
     """Return the engines with rows of another generation than the listed one."""
-    found = []
+    stale = []
     for engine in sorted({row["engine"] for row in rows}):
         current = current_generation(root, engine)
-        old = [
-            row["generation"] or "unknown"
-            for row in rows
-            if row["engine"] == engine and row["generation"] != current
-        ]
+        generations = [row["generation"] for row in rows if row["engine"] == engine]
+        old = [generation or "unknown" for generation in generations if generation != current]
         if old:
-            found.append(Outdated(engine, len(old), tuple(sorted(set(old))), current))
-    return found
-
-
-def read_differences(root: Path) -> list[Row]:
-    """Read the table."""
-    return read_rows(root / DIFFERENCES, DIFFERENCE_COLUMNS)
+            stale.append(Outdated(engine, len(old), tuple(sorted(set(old))), current))
+    return stale

@@ -126,22 +126,25 @@ class OurFlow:
 
 @dataclass(frozen=True)
 class TraceComparison:
-    """One published flow (None without the raw trace) and ours at one point, on one time grid."""
+    """A published flow and our runs of it at a point, with their windows on one time grid.
+
+    Without the raw trace, `window` is None.
+    """
 
     published: PublishedFlow
     point: str
     window: CwndSeries | None
-    ours: list[tuple[OurFlow, CwndSeries]]
+    runs: list[tuple[OurFlow, CwndSeries]]
 
     @property
     def engines(self) -> list[str]:
         """Engines that ran the point."""
-        return sorted({flow.engine for flow, _ in self.ours})
+        return sorted({flow.engine for flow, _ in self.runs})
 
     @property
     def congestion_controls(self) -> list[str]:
         """Congestion controls of our flows, each once."""
-        return list(dict.fromkeys(flow.document["congestion_control"] for flow, _ in self.ours))
+        return list(dict.fromkeys(flow.document["congestion_control"] for flow, _ in self.runs))
 
     def _figure(self, metric: str, window: CwndSeries) -> float:
         if metric == DISTANCE:
@@ -149,7 +152,7 @@ class TraceComparison:
             return self.window.distance(window)
         if metric == "slow_start_share":
             # Thresholds decide only if the published flow and all of ours report one.
-            sides = [self.published.samples, *(flow.samples for flow, _ in self.ours)]
+            sides = [self.published.samples, *(flow.samples for flow, _ in self.runs)]
             by_threshold = all(side is not None and side.has_threshold for side in sides)
             return window.slow_start_share(by_threshold)
         return FIGURES[metric][2](window)
@@ -158,16 +161,19 @@ class TraceComparison:
         """Return the published figures; the distance is the mean one to like flows of the paper."""
         if self.window is not None:
             figures = {metric: self._figure(metric, self.window) for metric in FIGURES}
-            like = [one.published.samples for one in others if self._is_like(one)]
-            pairs = (_on_one_grid([self.published.samples, other]) for other in like if other)
-            distances = pd.Series([one.distance(other) for one, other in pairs], dtype=float)
-            return {**figures, DISTANCE: float(distances.mean())}
-        minutes = {"window_reductions": self.ours[0][0].duration_s / MINUTE_S}
-        return {
-            figure: self.published.summary[metric] / minutes.get(metric, 1.0)
-            for metric, figure in _SUMMARIES.items()
-            if metric in self.published.summary
-        }
+            distances = pd.Series(self._distances(others), dtype=float)
+            return figures | {DISTANCE: float(distances.mean())}
+        minutes = {"window_reductions": self.runs[0][0].duration_s / MINUTE_S}
+        summary = self.published.summary
+        given = {metric: name for metric, name in _SUMMARIES.items() if metric in summary}
+        return {name: summary[metric] / minutes.get(metric, 1.0) for metric, name in given.items()}
+
+    def _distances(self, others: Sequence[TraceComparison]) -> Iterator[float]:
+        for other in others:
+            if self._is_like(other) and other.published.samples:
+                samples = [self.published.samples, other.published.samples]
+                window, like = _on_one_grid(samples)
+                yield window.distance(like)
 
     def _is_like(self, other: TraceComparison) -> bool:
         is_same = other.congestion_controls == self.congestion_controls
@@ -175,9 +181,9 @@ class TraceComparison:
 
     def reproduced(self, metric: str, engine: str) -> pd.Series[float]:
         """Return a figure of each replicate on an engine, averaged over our flows."""
-        own = [(flow, window) for flow, window in self.ours if flow.engine == engine]
-        values = pd.Series([self._figure(metric, window) for _, window in own], dtype=float)
-        return values.groupby([flow.replicate for flow, _ in own]).mean()
+        runs = [(flow, window) for flow, window in self.runs if flow.engine == engine]
+        values = pd.Series([self._figure(metric, window) for _, window in runs], dtype=float)
+        return values.groupby([flow.replicate for flow, _ in runs]).mean()
 
 
 def _on_one_grid(several: Sequence[CwndSeries | None]) -> list[CwndSeries]:
@@ -219,10 +225,11 @@ def _compare_flows(
 ) -> Iterator[TraceComparison]:
     """Yield a comparison for each published flow and each of its points that was run."""
     for flow in flows:
-        for point, ours in _our_flows(results, flow).items():
-            windows = _on_one_grid([flow.samples, *(own.samples for own in ours)])
-            theirs = None if flow.samples is None else windows.pop(0)
-            yield TraceComparison(flow, point, theirs, list(zip(ours, windows, strict=True)))
+        for point, simulated in _our_flows(results, flow).items():
+            windows = _on_one_grid([flow.samples, *(run.samples for run in simulated)])
+            published = None if flow.samples is None else windows.pop(0)
+            runs = list(zip(simulated, windows, strict=True))
+            yield TraceComparison(flow, point, published, runs)
 
 
 def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, list[OurFlow]]:
@@ -233,7 +240,7 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
     keys = [*RUN, "flow"]
     series = samples(results, chosen, keys, None)
     by_flow = {key: group for key, group in series.groupby(keys, sort=False)}
-    found: dict[str, list[OurFlow]] = {}
+    by_point: dict[str, list[OurFlow]] = {}
     for row in chosen.sort_values(["point", "engine", "replicate", "flow"]).to_dict("records"):
         scenario = results.scenarios[row["scenario"]]
         document = next(flow for flow in scenario["flows"] if flow["id"] == row["flow"])
@@ -241,7 +248,7 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
         segment = float(document["segment_bytes"])
         stop_s = min(float(document["stop_s"]), float(group["time_s"].max()))
         window, threshold = group["cwnd_bytes"] / segment, group["ssthresh_bytes"] / segment
-        found.setdefault(row["point"], []).append(
+        by_point.setdefault(row["point"], []).append(
             OurFlow(
                 engine=row["engine"],
                 replicate=int(row["replicate"]),
@@ -252,7 +259,7 @@ def _our_flows(results: SampledResults, published: PublishedFlow) -> dict[str, l
                 first_age_s=_first_age(document, group.loc[group["cwnd_bytes"].notna(), "time_s"]),
             )
         )
-    return found
+    return by_point
 
 
 def _first_age(flow: Mapping[str, Any], time_s: pd.Series[float]) -> float:
@@ -287,18 +294,18 @@ def _comparison_rows(
         unit = "segments" if metric == DISTANCE else FIGURES[metric][1]
         highest = 1.0 if metric == "slow_start_share" else math.inf
         for engine in comparison.engines:
-            found = estimate(comparison.reproduced(metric, engine), 0.0, highest)
+            reproduced = estimate(comparison.reproduced(metric, engine), 0.0, highest)
             yield {
                 **of_flow,
                 "engine": engine,
                 "metric": metric,
                 "unit": unit,
                 "published": value,
-                "reproduced_mean": found.mean,
-                "reproduced_low": found.low,
-                "reproduced_high": found.high,
-                "n": found.n,
-                "relative_deviation": (found.mean - value) / value if value else math.nan,
+                "reproduced_mean": reproduced.mean,
+                "reproduced_low": reproduced.low,
+                "reproduced_high": reproduced.high,
+                "n": reproduced.n,
+                "relative_deviation": (reproduced.mean - value) / value if value else math.nan,
             }
 
 
@@ -318,17 +325,23 @@ def nearness(table: pd.DataFrame) -> Iterator[dict[str, object]]:
             continue
         is_least = wide.le(wide.min(axis=1) + 1e-12, axis=0)
         shares = is_least.div(is_least.sum(axis=1), axis=0)
-        for engine, own in shares.items():
-            row = {"study": study, "metric": metric, "engine": engine, "nearest": float(own.sum())}
-            yield row | {"flows": len(wide), "share": float(own.mean())}
+        for engine, share in shares.items():
+            yield {
+                "study": study,
+                "metric": metric,
+                "engine": engine,
+                "nearest": float(share.sum()),
+                "flows": len(wide),
+                "share": float(share.mean()),
+            }
 
 
 def _drawn_windows(comparison: TraceComparison) -> Iterator[pd.DataFrame]:
     """Yield the published window and the first of each engine, thinned for drawing."""
     windows = {} if comparison.window is None else {PUBLISHED: comparison.window}
     key = comparison.published.key
-    named = [pair for pair in comparison.ours if pair[0].document["id"] == key["flow"]]
-    for flow, window in named or comparison.ours:
+    named = [run for run in comparison.runs if run[0].document["id"] == key["flow"]]
+    for flow, window in named or comparison.runs:
         windows.setdefault(flow.engine, window)
     for source, window in windows.items():
         kept = kept_samples(window.time_s, window.cwnd_segments, DRAWN_SAMPLES // 4)
@@ -347,23 +360,26 @@ def _sample_rows(
     """
     key = comparison.published.key
     is_it = (transcribed["trace"] == key["trace"]) & (transcribed["flow"] == key["flow"])
-    for theirs in transcribed[is_it].to_dict("records"):
-        was_empty = theirs["minrtt_s"] < _EMPTY_PATH_S
-        cookie_s = theirs["cookie_rtt_s"]
-        age_s = theirs["first_busy_s"] - (0 if math.isnan(cookie_s) else cookie_s)
+    for sample in transcribed[is_it].to_dict("records"):
+        was_empty = sample["minrtt_s"] < _EMPTY_PATH_S
+        cookie_s = sample["cookie_rtt_s"]
+        age_s = sample["first_busy_s"] - (0 if math.isnan(cookie_s) else cookie_s)
+        published = {name: sample[name] for name in _FIRST_SAMPLE}
         for engine in comparison.engines:
-            ours = [flow for flow, _ in comparison.ours if flow.engine == engine]
-            lows, highs = zip(*map(_empty_rtt, ours), strict=True)
-            low, high = min(lows), max(highs)
-            first = ours[0].document
+            flows = [flow for flow, _ in comparison.runs if flow.engine == engine]
+            empty = [_empty_rtt(flow) for flow in flows]
+            low, high = min(least for least, _ in empty), max(most for _, most in empty)
+            first = flows[0].document
             gain = _BBR_GAIN if first["congestion_control"] == "bbr" else _PACING_GAIN
-            bits = gain * 8 * theirs["mss_bytes"] * first["initial_window_segments"]
+            bits = gain * 8 * sample["mss_bytes"] * first["initial_window_segments"]
             yield {
-                **{**key, "engine": engine, "n": len(ours)},
-                **{name: theirs[name] for name in _FIRST_SAMPLE},
+                **key,
+                "engine": engine,
+                "n": len(flows),
+                **published,
                 "our_rtt_low_s": low if was_empty else math.nan,
                 "our_rtt_high_s": high if was_empty else math.nan,
                 "our_pacing_low_bps": bits / high if was_empty else math.nan,
                 "our_pacing_high_bps": bits / low if was_empty else math.nan,
-                "our_cwnd_segments": float(np.mean([flow.window_at(age_s) for flow in ours])),
+                "our_cwnd_segments": float(np.mean([flow.window_at(age_s) for flow in flows])),
             }

@@ -235,10 +235,10 @@ def compare_results(before: Path, after: Path) -> list[Compared]:
     )
 
 
-def _counts(kind: str, found: Iterable[Compared]) -> str:
-    own = [item for item in found if item.kind == kind]
-    both = [item for item in own if item.before and item.after]
-    noise, alone = Counter(item.beyond_noise for item in both), len(own) - len(both)
+def _counts(kind: str, compared: Iterable[Compared]) -> str:
+    items = [item for item in compared if item.kind == kind]
+    both = [item for item in items if item.before and item.after]
+    noise, alone = Counter(item.beyond_noise for item in both), len(items) - len(both)
     said = (
         f"Of {len(both)} {'claims' if kind == CLAIM else 'numbers'}, "
         f"{len(both) - noise['']} changed in value ({noise[BEYOND]} beyond noise, "
@@ -249,12 +249,12 @@ def _counts(kind: str, found: Iterable[Compared]) -> str:
 
 
 def write_differences(
-    found: Sequence[Compared], path: Path, tiers: Sequence[str] = ()
+    compared: Sequence[Compared], path: Path, tiers: Sequence[str] = ()
 ) -> list[str]:
     """Write the items that moved, verdicts first; return the counts and a warning on `tiers`."""
-    moved = [item for item in found if item.has_moved]
+    moved = [item for item in compared if item.has_moved]
     moved.sort(key=lambda item: (not item.verdict_moved, item.beyond_noise != BEYOND))
-    counts = [_counts(kind, found) for kind in (CELL, CLAIM)]
+    counts = [_counts(kind, compared) for kind in (CELL, CLAIM)]
     if all(tiers) and len(set(tiers)) > 1:
         what = "their runs differ in points, replicates and length"
         counts.insert(0, f"The tiers differ, {' and '.join(tiers)}: {what}.")

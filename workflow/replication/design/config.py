@@ -248,7 +248,9 @@ def chosen_engines(root: Path, config: Config, inside: bool = False) -> list[str
         return list(ENGINES if config.engines == "available" else config.engines)
     if config.engines == "available":
         engines = [config.engine(name) for name in ENGINES]
-        return [one.name for one in engines if not one.missing(root) and one.built(root)]
+        return [
+            engine.name for engine in engines if not engine.missing(root) and engine.built(root)
+        ]
     for name in config.engines:
         config.engine(name).require(root)
     return list(config.engines)

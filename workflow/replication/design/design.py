@@ -59,6 +59,23 @@ class Run:
         """The point as text, for readers and for file names."""
         return point_text(self.levels)
 
+    def row(self, batch: str) -> dict[str, object]:
+        """Return the row of the design's table; `batch` is empty for a refused run."""
+        return {
+            "study": self.study,
+            "experiment": self.experiment,
+            "point": self.point,
+            "levels": json.dumps(self.levels),
+            "replicate": self.replicate,
+            "engine": self.engine,
+            "setup": self.setup,
+            "scenario": self.scenario_id,
+            "supported": not self.refusal,
+            "reason": self.refusal,
+            "batch": batch,
+            "cost_s": round(self.cost_s, 3),
+        }
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -84,12 +101,14 @@ def combinations(
     factors: Iterable[Factor], tier: Extent | None = None
 ) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
     """Yield each combination of levels in `tier`: level keys by factor, and the values they set."""
-    axes = [
-        [(factor.id, level) for level in (chosen_levels(factor, tier) if tier else factor.levels)]
-        for factor in factors
-    ]
+    axes = []
+    for factor in factors:
+        levels = chosen_levels(factor, tier) if tier else factor.levels
+        axes.append([(factor.id, level) for level in levels])
     for combination in itertools.product(*axes):
-        values = {name: value for _, level in combination for name, value in level.set.items()}
+        values: dict[str, Any] = {}
+        for _, level in combination:
+            values |= level.set
         yield {factor: level.key for factor, level in combination}, values
 
 
@@ -133,18 +152,18 @@ def _written_at(
     if not place or not str(place[0]).startswith("$"):
         return place
     name, rest = str(place[0])[1:], place[1:]
-    own = "experiments", experiment.id
+    experiments = "experiments", experiment.id
     for factor in reversed(experiment.factors):
         key = levels[factor.id]
         if any(level.key == key and name in level.set for level in factor.levels):
-            return (*own, "factors", factor.id, "levels", key, "set", name, *rest)
+            return (*experiments, "factors", factor.id, "levels", key, "set", name, *rest)
     if name in study.substituted(engine):
         return ("substitutions", engine, "set", name, *rest)
     if setup is Setup.TEXTBOOK:
         for number, decision in enumerate(study.textbook):
             if name in decision.value_for(experiment.id):
                 return ("textbook", number, "value", *rest)
-    where = (*own, "parameters") if name in experiment.parameters else ("parameters",)
+    where = (*experiments, "parameters") if name in experiment.parameters else ("parameters",)
     return (*where, name, "value", *rest)
 
 
@@ -198,18 +217,18 @@ def design_study(
 
 def engines_by_setup(study: Study, tier: Extent, engines: list[str]) -> dict[Setup, list[str]]:
     """Return the engines that run each set-up of a study, of those that the configuration has."""
-    own: str = study.original_system.engine
-    primary = [own] if own in engines else engines[:1]
+    original: str = study.original_system.engine
+    primary = [original] if original in engines else engines[:1]
     if study.primary_only and not tier.every_engine:
         engines = primary
-    found = {Setup.DEFAULTS: engines}
+    by_setup = {Setup.DEFAULTS: engines}
     if Setup.TEXTBOOK not in study.setups or tier.textbook == "none" or not engines:
-        return found
+        return by_setup
     if tier.textbook == "all":
-        found[Setup.TEXTBOOK] = engines
+        by_setup[Setup.TEXTBOOK] = engines
     elif tier.textbook == "primary" or study.id in tier.textbook:
-        found[Setup.TEXTBOOK] = primary
-    return found
+        by_setup[Setup.TEXTBOOK] = primary
+    return by_setup
 
 
 class _Point(NamedTuple):
@@ -258,13 +277,13 @@ def _runs(
             if single_s is not None and cost_s >= single_s:
                 count = 1
             # Engines without a substitution share scenarios.
-            own = engine.name if study.substituted(engine.name) else ""
+            substituted = engine.name if study.substituted(engine.name) else ""
             numbers = range(1 if first_alone else count)
             for replicate in numbers:
-                if (replicate, own) not in made:
-                    at = point.levels, point.values
-                    made[replicate, own] = make(*at, replicate, point.limit_s, own)
-            scenarios = [made[replicate, own] for replicate in numbers]
+                if (replicate, substituted) not in made:
+                    at = point.levels, point.values, replicate, point.limit_s
+                    made[replicate, substituted] = make(*at, substituted)
+            scenarios = [made[replicate, substituted] for replicate in numbers]
             if experiment.identical_runs_once and _are_identical(engine.name, scenarios):
                 scenarios, count = scenarios[:1], 1
             for replicate, scenario in enumerate(scenarios):
@@ -334,7 +353,7 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
             load_s, number, members = bins[0]
             members[run.scenario_id] = run.cost_s
             heapq.heapreplace(bins, (load_s + run.cost_s, number, members))
-        for cost_s, _, members in sorted(bins, key=lambda one: one[1]):
+        for cost_s, _, members in sorted(bins, key=lambda packed: packed[1]):
             named = "\n".join([engine, fingerprints[engine], *sorted(members)])
             weight = "heavy" if cost_s > 1.5 * target_s else "light"
             name = f"{engine}-{weight}-{digest_of(named.encode())[:12]}"
@@ -345,7 +364,9 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
 def batch_cost(studies: Iterable[list[Run]], target_s: float) -> float:
     """Return `target_s`, doubled until there are at most 400 batches."""
     # Doubling keeps the batches of a plan that grows a little.
-    engines = [runs for study in studies for runs in distinct_runs(study).values()]
+    engines: list[list[Run]] = []
+    for study in studies:
+        engines += distinct_runs(study).values()
     while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > _MAXIMUM_BATCHES:
         target_s *= 2
     return target_s
@@ -370,18 +391,10 @@ def write_design(runs: list[Run], batches: list[Batch], study: str, folder: Path
     """Write runs and their batches to <study>.csv, and scenarios/<study>.json, in `folder`."""
     import pandas as pd
 
-    batch_of = {(batch.engine, name): batch.id for batch in batches for name in batch.scenarios}
-    rows = [
-        {
-            **{"study": run.study, "experiment": run.experiment, "point": run.point},
-            **{"levels": json.dumps(run.levels), "replicate": run.replicate, "engine": run.engine},
-            "setup": run.setup,
-            **{"scenario": run.scenario_id, "supported": not run.refusal, "reason": run.refusal},
-            "batch": batch_of.get((run.engine, run.scenario_id), ""),
-            "cost_s": round(run.cost_s, 3),
-        }
-        for run in runs
-    ]
+    batch_of: dict[tuple[str, str], str] = {}
+    for batch in batches:
+        batch_of |= {(batch.engine, name): batch.id for name in batch.scenarios}
+    rows = [run.row(batch_of.get((run.engine, run.scenario_id), "")) for run in runs]
     table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS))
     write_text(folder / f"{study}.csv", table.to_csv(index=False))
     write_scenarios({run.scenario_id: run.scenario for run in runs}, study, folder)

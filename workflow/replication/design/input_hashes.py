@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from replication.design.config import load_study
+from replication.design.config import load_study, study_files
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
@@ -41,8 +41,29 @@ def code() -> Code:
 
 
 def _hash(rooms: tuple[str, ...]) -> str:
-    paths = (path for room in rooms for path in (PACKAGE / room, *(PACKAGE / room).rglob("*")))
-    return sha256_of(*(path for path in paths if path.suffix != ".pyc"))[:16]
+    paths = []
+    for room in rooms:
+        paths += [PACKAGE / room, *(PACKAGE / room).rglob("*")]
+    return content_hash(*(path for path in paths if path.suffix != ".pyc"))
+
+
+def content_hash(*paths: Path | str) -> str:
+    """Return a hash of those files that exist: a rule's parameter that reruns it."""
+    return sha256_of(*map(Path, paths))[:16]
+
+
+def study_inputs(*studies: str) -> list[str]:
+    """Return the files of studies, below the project's folder."""
+    paths: list[Path] = []
+    for study in studies:
+        paths += study_files(Path(), study)
+    return [path.as_posix() for path in paths]
+
+
+def study_hash(*studies: str) -> str:
+    """Return a hash of the files of studies and of their published numbers."""
+    published = [published_path(Path(), study) for study in studies]
+    return content_hash(*study_inputs(*studies), *published)
 
 
 def rule_code(root: Path, rooms: str, script: str) -> str:

@@ -43,7 +43,7 @@ def new_study(
     else:
         document, numbers = example(root, engine)
         lines = {"id": f"id: {study}", "title": f"title: {json.dumps(title, ensure_ascii=False)}"}
-        document = re.sub(r"(?m)^(id|title): .*$", lambda found: lines[found[1]], document)
+        document = re.sub(r"(?m)^(id|title): .*$", lambda line: lines[line[1]], document)
         what = f"an example for the engine {engine}, of an imagined paper"
     head = read_text(root / _TEMPLATES / "head.txt")
     head = head.format(title=title, what=what, id=study, engine=engine)

@@ -1,6 +1,6 @@
-"""Which notebooks a study has."""
+"""Which notebooks a study has, and which belong to no single study."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from replication.metrics.trace_source import has_traces
 from replication.study.study import Study
@@ -16,15 +16,25 @@ WRITTEN_FOR = {
     "cwnd_traces": "kapadia",
 }
 ANY_STUDY = "any_study"
+#: Lectures of no single study, with the studies that they read.
+LECTURES = {"bbr": ["kapadia", "rebbr"], "ecn": []}
 #: The notebook that `make explain` executes.
 SENSITIVITY = "sensitivity"
 
 
 def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
     """Return the names of a study's notebooks."""
-    types = dict.fromkeys(
-        experiment.type if WRITTEN_FOR.get(experiment.type) == study.id else ANY_STUDY
-        for experiment in study.experiments
-    )
-    further = {"engines": len(engines) > 1, "trace_comparison": has_traces(study)}
-    return [*types, *(name for name, is_included in further.items() if is_included)]
+    names = []
+    for experiment in study.experiments:
+        is_its_own = WRITTEN_FOR.get(experiment.type) == study.id
+        names.append(experiment.type if is_its_own else ANY_STUDY)
+    if len(engines) > 1:
+        names.append("engines")
+    if has_traces(study):
+        names.append("trace_comparison")
+    return list(dict.fromkeys(names))
+
+
+def lecture_names(studies: Collection[str]) -> list[str]:
+    """Return the lectures of no single study for which these studies are enough."""
+    return [name for name, needed in LECTURES.items() if set(needed) <= set(studies)]

@@ -1,6 +1,7 @@
 """The plan: what a configuration runs, kept on disk so that a rerun designs nothing again."""
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +69,24 @@ class Plan:
     batch_cost_s: float
     studies: dict[str, StudyPlan]
 
+    @functools.cached_property
+    def batches(self) -> dict[str, Batch]:
+        """Batches by id."""
+        by_id: dict[str, Batch] = {}
+        for study in self.studies.values():
+            by_id |= {batch.id: batch for batch in study.batches}
+        return by_id
+
+    def batch_ids(self, *studies: str) -> list[str]:
+        """Return the ids of studies' batches."""
+        return [batch.id for batch in self.batches.values() if batch.study in studies]
+
     def timer_hz(self) -> list[int]:
         """Return the timer frequencies of the plan's kernels, and the default one."""
-        used = {hz for study in self.studies.values() for hz in study.timer_hz}
-        return sorted({Host().timer_hz, *used})
+        used: set[int] = {Host().timer_hz}
+        for study in self.studies.values():
+            used.update(study.timer_hz)
+        return sorted(used)
 
     def totals(self, stores: Mapping[str, Path], *studies: str) -> Totals:
         """Return the expected CPU seconds of each scenario of `studies`, by its engine's store."""
@@ -121,21 +136,21 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
             check_series(runs[name], root)
     target_s = batch_cost(runs.values(), config.batch_cost_s or tier.batch_cost_s)
     planned = {}
-    for name, own in runs.items():
+    for name, designed in runs.items():
         study = studies[name]
         setups = engines_by_setup(study, tier, list(named))
-        features = "".join(one.to_json() for one in wanted_quantities(study))
+        features = "".join(quantity.to_json() for quantity in wanted_quantities(study))
         features += ",".join(digested_experiments(study))
         planned[name] = StudyPlan(
             original_engine=study.original_system.engine,
             notebooks=notebook_names(study, setups[Setup.DEFAULTS]),
             has_traces=has_traces(study),
             features=digest_of(features.encode())[:16],
-            points=len({(run.experiment, run.point) for run in own}),
+            points=len({(run.experiment, run.point) for run in designed}),
             setups=setups,
-            timer_hz=sorted({run.scenario.host.timer_hz for run in own if not run.refusal}),
-            warnings=list(repeat_warnings(own)),
-            batches=batch_runs(own, named, target_s),
+            timer_hz=sorted({run.scenario.host.timer_hz for run in designed if not run.refusal}),
+            warnings=list(repeat_warnings(designed)),
+            batches=batch_runs(designed, named, target_s),
         )
     plan = Plan(key, named, target_s, planned)
     with contextlib.suppress(OSError):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from replication.design.config import Paths, load_config
-from replication.design.pipeline import Start
+from replication.design.start import Start
 from replication.engines.input_file import write_inputs
 from replication.simulate.process import Usage
 from replication.simulate.run import RunTables, check_run
@@ -28,9 +28,8 @@ def run_single(
     config.yaml. InputError if the engine is not built or refuses the scenario, RunError if the run
     failed.
     """
-    config = load_config(root / "configs" / "config.yaml", settings)
-    start = Start(root, config, find_inside(root, ()), Paths(data=data))
-    program = root / start.program(engine)
+    start = _start(root, data, settings)
+    config, program = start.config, root / start.program(engine)
     if start.is_native:
         config.engine(engine).require(root)
         if not program.is_file():
@@ -45,13 +44,17 @@ def run_single(
         runtime.close()
 
 
+def _start(root: Path, data: Path, settings: dict[str, Any] | None = None) -> Start:
+    config = load_config(root / "configs" / "config.yaml", settings)
+    return Start(root, config, find_inside(root, ()), Paths(data=data))
+
+
 def is_built(root: Path, data: Path, engine: str) -> bool:
     """Return whether `run_single` can start an engine: it is built, or runs in an image."""
-    config = load_config(root / "configs" / "config.yaml")
-    start = Start(root, config, find_inside(root, ()), Paths(data=data))
+    start = _start(root, data)
     try:
         if start.is_native:
-            config.engine(engine).require(root)
+            start.config.engine(engine).require(root)
             return (root / start.program(engine)).is_file()
     except InputError:
         return False

@@ -1,5 +1,6 @@
 """Checks of a study and its published numbers before anything runs."""
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -78,13 +79,13 @@ Points = dict[str, list[tuple[dict[str, str], Scenario]]]
 
 def study_points(study: Study) -> Points:
     """Return the points of a study's experiments; InputError for one without a scenario."""
-    return {
-        experiment.id: [
-            (levels, scenario_at(study, experiment, levels, values))
-            for levels, values in combinations(experiment.factors)
-        ]
-        for experiment in study.experiments
-    }
+    points: Points = {}
+    for experiment in study.experiments:
+        points[experiment.id] = []
+        for levels, values in combinations(experiment.factors):
+            scenario = scenario_at(study, experiment, levels, values)
+            points[experiment.id].append((levels, scenario))
+    return points
 
 
 def check_claim(study: Study, claim: Claim, points: Points) -> None:
@@ -151,7 +152,7 @@ def _check_paths(experiment: Experiment, runs: Sequence[Scenario]) -> None:
                     f"{source!r}; add links, or correct an end of one",
                     ("experiments", experiment.id, "flows", name, "destination"),
                 )
-        linked = {end for link in links for end in link}
+        linked = set(itertools.chain.from_iterable(links))
         for name in run.nodes:
             if name not in linked:
                 raise InputError(
@@ -163,14 +164,16 @@ def _check_paths(experiment: Experiment, runs: Sequence[Scenario]) -> None:
 def _check_flows(quantity: Quantity, runs: list[Scenario]) -> None:
     flows, kinds = quantity.flows, [[flow.kind for flow in run.flows] for run in runs]
     if isinstance(flows, list):
-        known = {flow.id for run in runs for flow in run.flows}
+        known: set[str] = set()
+        for run in runs:
+            known.update(flow.id for flow in run.flows)
         check_known("flows", flows, known, ("flows",))
     elif isinstance(flows, StartOrder):
-        fewest = min((own.count("tcp") for own in kinds), default=0)
+        fewest = min((kinds_of_run.count("tcp") for kinds_of_run in kinds), default=0)
         if flows.start_order > fewest:
             text = f"flows: start_order is {flows.start_order} of {fewest} tcp flows"
             raise InputError(text, ("flows",))
-    elif flows != "all" and not any(flows in own for own in kinds):
+    elif flows != "all" and not any(flows in kinds_of_run for kinds_of_run in kinds):
         raise InputError(f"flows: there is no {flows} flow", ("flows",))
 
 
@@ -187,7 +190,9 @@ def _check_metric(quantity: Quantity, runs: list[Scenario]) -> None:
         if not all(run.monitors for run in runs):
             text = f"metric: {quantity.metric} needs a queue in topology.monitors"
             raise InputError(text, ("metric",))
-        monitored = {f"{one.link}:{one.direction}" for run in runs for one in run.monitors}
+        monitored: set[str] = set()
+        for run in runs:
+            monitored.update(f"{monitor.link}:{monitor.direction}" for monitor in run.monitors)
         check_known("links of topology.monitors", quantity.links or [], monitored, ("links",))
     shortest_s = min((run.duration_s for run in runs), default=0.0)
     if quantity.window_s is not None and quantity.window_s[1] > shortest_s + _SLACK_S:

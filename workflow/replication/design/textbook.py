@@ -81,7 +81,7 @@ def bottlenecks(scenario: Scenario, printed: Collection[Setting]) -> list[Bottle
         for link, direction in hops:
             crossing.setdefault((link.id, direction), []).append((flow, _round_trip_s(paths, flow)))
     links = {link.id: link for link in scenario.links}
-    found = []
+    monitored = []
     for monitor in scenario.monitors:
         link, direction = links[monitor.link], monitor.direction
         flows = crossing.get((link.id, direction), [])
@@ -92,20 +92,20 @@ def bottlenecks(scenario: Scenario, printed: Collection[Setting]) -> list[Bottle
             place = "links", link.id, f"queue_{direction}"
             is_printed = any((*place, key) in printed for key in LIMITS)
             size = rtt_s, packet_bytes, len(flows)
-            found.append(Bottleneck(link, direction, queue, *size, is_printed))
-    if not found:
+            monitored.append(Bottleneck(link, direction, queue, *size, is_printed))
+    if not monitored:
         raise InputError(
             "the textbook set-up needs a bottleneck: monitor a queue that TCP flows cross "
             "(topology.monitors), or write `setups: [defaults]`",
             (),
         )
-    return found
+    return monitored
 
 
 def window_bytes(bottlenecks_of_points: Iterable[Bottleneck]) -> int:
     """Return the window of an experiment by the rule, from the bottlenecks of all its points."""
-    sums = (one.product_bytes + one.buffer_bytes for one in bottlenecks_of_points)
-    return WINDOW_FACTOR * max(sums)
+    most_bytes = max(queue.product_bytes + queue.buffer_bytes for queue in bottlenecks_of_points)
+    return WINDOW_FACTOR * most_bytes
 
 
 def jitter_s(scenario: Scenario, monitored: Iterable[Bottleneck]) -> float:
@@ -148,7 +148,7 @@ def apply_rule(scenario: Scenario, window: int, printed: Collection[Setting]) ->
             rule = {"maximum_window_bytes": window, "initial_ssthresh_bytes": None}
             flow |= _free(rule, printed, "flows", flow["id"])
     deep = deep_limit(Scenario.model_validate(document))
-    buffers = {(one.link.id, one.direction): one for one in monitored}
+    buffers = {(queue.link.id, queue.direction): queue for queue in monitored}
     jittered, most_s = senders_links(scenario), jitter_s(scenario, monitored)
     for link in document["links"]:
         if link["id"] in jittered:

@@ -79,12 +79,12 @@ def _flows(
     document: dict[str, Any], entry: dict[str, Any], engine: Engine
 ) -> Iterator[dict[str, Any]]:
     """Yield the flows of a scenario; `all` means each of the engine's congestion controls."""
-    own = document["engines"][engine.name]
-    tcp = document["tcp"] | own["tcp"]
+    of_engine = document["engines"][engine.name]
+    tcp = document["tcp"] | of_engine["tcp"]
     number = 0
     for given in entry["flows"]:
         control = given.get("congestion_control")
-        controls = own["congestion_controls"] if control == "all" else [control]
+        controls = of_engine["congestion_controls"] if control == "all" else [control]
         for control in controls:
             # Flows that start one after the other, on segments of different sizes.
             flow = document["flow"] | {"start_s": 0.02 * number}

@@ -12,7 +12,7 @@ from typing import Any
 from replication.engines.model import Engine, Refusals
 from replication.engines.ns3 import NS3_VERSION, own_program
 from replication.study.files import file_sha256
-from replication.study.link import ListedLoss, Queue, Red, TokenBucketFilter
+from replication.study.link import ListedLoss, Queue, Red, Shaper, TokenBucketFilter
 from replication.study.model import Document
 from replication.study.position import read_models
 from replication.study.scenario import Host, Scenario, TcpFlow
@@ -46,17 +46,22 @@ def _ns3_refuses_flow(version: str, flow: TcpFlow) -> Refusals:
 
 
 def _ns3_refuses_scenario(scenario: Scenario) -> Refusals:
-    links = scenario.links
-    shapers = [shaper for link in links for shaper in (link.shaper_ab, link.shaper_ba)]
-    framed = [q for link in links if link.frame_bytes for q in (link.queue_ab, link.queue_ba)]
+    shapers: list[Shaper | None] = []
+    framed: list[Queue] = []
+    for link in scenario.links:
+        shapers += [link.shaper_ab, link.shaper_ba]
+        if link.frame_bytes:
+            framed += [link.queue_ab, link.queue_ba]
+    short_frame = "frame_bytes of 1: its links have two at least"
     return {
         "shaper 'tbf'": any(isinstance(shaper, TokenBucketFilter) for shaper in shapers),
-        "frame_bytes of 1: its links have two at least": 1 in [link.frame_bytes for link in links],
-        "frame_bytes in limits in bytes": any(
-            getattr(queue, "limit_bytes", None) or getattr(queue, "byte_mode", False)
-            for queue in framed
-        ),
+        short_frame: any(link.frame_bytes == 1 for link in scenario.links),
+        "frame_bytes in limits in bytes": any(map(_counts_bytes, framed)),
     }
+
+
+def _counts_bytes(queue: Queue) -> bool:
+    return bool(getattr(queue, "limit_bytes", None) or getattr(queue, "byte_mode", False))
 
 
 _MANY_SEGMENTS = "with an acknowledgement for more than two segments"
@@ -154,7 +159,7 @@ def _linux_refuses_flow(flow: TcpFlow) -> Refusals:
 
 def _linux_refuses_scenario(scenario: Scenario) -> Refusals:
     links, flows, rows = len(scenario.links), len(scenario.flows), round(scenario.series_rows)
-    slowest_bps = min(rate_bps for link in scenario.links for rate_bps in link.rates_bps)
+    slowest_bps = min(min(link.rates_bps) for link in scenario.links)
     # netem's half jitter is a signed number of 32 bits (`tabledist` of sch_netem.c).
     jitter_s = max(link.jitter_s for link in scenario.links)
     tcp = [LINUX.resolved(flow) for flow in scenario.flows if isinstance(flow, TcpFlow)]
@@ -181,9 +186,9 @@ def _linux_refuses_scenario(scenario: Scenario) -> Refusals:
 def _linux_refuses_together(tcp: list[TcpFlow], timer_hz: int) -> Refusals:
     refused: dict[str, bool] = {}
     for control, names in _LINUX_SHARED.items():
-        own = [flow for flow in tcp if flow.congestion_control == control]
+        senders = [flow for flow in tcp if flow.congestion_control == control]
         for name in names:
-            values = {getattr(flow, name) for flow in own}
+            values = {getattr(flow, name) for flow in senders}
             refused[f"flows of {control} that differ in {name}"] = len(values) > 1
     # Routes store the minimum RTO in milliseconds, and the kernel in ticks.
     step_ms = 1000 // math.gcd(1000, timer_hz)
@@ -217,22 +222,23 @@ def _linux_refuses_links(scenario: Scenario) -> Refusals:
 def _linux_refuses_shapers(scenario: Scenario) -> Refusals:
     merges = scenario.host.segmentation_offload
     largest_bytes = max(flow.packet_bytes for flow in scenario.flows)
-    found = []
+    refused = []
     for link in scenario.links:
         # TBF drops packets larger than its bucket; it counts at least Ethernet's header.
         least_bytes = largest_bytes + max(link.frame_bytes, _ETHERNET_BYTES)
         for queue, shaper in ((link.queue_ab, link.shaper_ab), (link.queue_ba, link.shaper_ba)):
             if isinstance(shaper, TokenBucketFilter):
                 if shaper.burst_bytes < least_bytes:
-                    found.append(f"shaper 'tbf' with a burst below a packet of {least_bytes} bytes")
+                    text = f"shaper 'tbf' with a burst below a packet of {least_bytes} bytes"
+                    refused.append(text)
                 # Packets that TBF cuts count as Ethernet frames, whatever the size table says.
                 if merges and link.frame_bytes != _ETHERNET_BYTES:
-                    found.append(
+                    refused.append(
                         "shaper 'tbf' with segmentation offload and frame_bytes other than 14"
                     )
             elif merges and isinstance(queue, Red):
-                found.append("RED with segmentation offload: its shaper would cut merged packets")
-    return dict.fromkeys(found, True)
+                refused.append("RED with segmentation offload: its shaper would cut merged packets")
+    return dict.fromkeys(refused, True)
 
 
 def _linux_refuses_queue(queue: Queue) -> Refusals:
@@ -400,14 +406,14 @@ def _sha256(root: Path, file: Path) -> str:
     return file_sha256(file)
 
 
-def package_warning(found: dict[str, Any] | None) -> str:
+def package_warning(package: dict[str, Any] | None) -> str:
     """Return how a package of a provenance differs from the lock; empty if it does not."""
-    if not found or found.get("as_locked"):
+    if not package or package.get("as_locked"):
         return ""
-    here, locked = str(found.get("version")), str(found.get("locked_version"))
+    here, locked = str(package.get("version")), str(package.get("locked_version"))
     named = "another build of it" if here == locked else locked
     return (
-        f"Debian's {found.get('package')} is {here} here, the lock has {named}: "
+        f"Debian's {package.get('package')} is {here} here, the lock has {named}: "
         "results may differ from the released ones"
     )
 
@@ -435,8 +441,8 @@ def find_package(root: Path, engine: str) -> dict[str, Any] | None:
 
 def _other_build(root: Path, engine: str) -> str:
     """Return the hash of an engine's package; empty if it is the locked one or not installed."""
-    found = find_package(root, engine)
-    return "" if found is None or found["as_locked"] else str(found["sha256"])
+    package = find_package(root, engine)
+    return "" if package is None or package["as_locked"] else str(package["sha256"])
 
 
 def _installed_version(package: str) -> str:

@@ -4,6 +4,7 @@ C and C++ are compiled with counters (gcov), Python is traced. Files that cannot
 scripts, Tcl, the kernel's patches and settings) count as not executed.
 """
 
+import itertools
 import json
 import re
 import shutil
@@ -46,7 +47,7 @@ def unexecuted_lines(root: Path, engine: Engine, scenarios: Sequence[Scenario]) 
         The program cannot be compiled with counters, or fails in a scenario.
     """
     by_file = unexecuted_by_file(root, engine, scenarios)
-    return sorted(line for lines in by_file.values() for line in lines)
+    return sorted(itertools.chain.from_iterable(by_file.values()))
 
 
 def unexecuted_by_file(

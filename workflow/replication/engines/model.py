@@ -115,13 +115,15 @@ class Engine:
         """Return the source files of the program, with the lock of this version only."""
         folder = root / "workflow" / "engines" / self.name
         folders = [folder, folder.with_name("common")] if self.shared else [folder]
-        found = (path for one in folders for path in _source_files(one))
-        return sorted(p for p in found if p.suffix != ".lock" or p.stem == self.version)
+        files: list[Path] = []
+        for folder in folders:
+            files += _source_files(folder)
+        return sorted(p for p in files if p.suffix != ".lock" or p.stem == self.version)
 
     def build_key(self, root: Path) -> str:
         """Return a hash of the sources and the version; a program with another one is built."""
-        if own := self.own_program(root):
-            machine = "" if own.as_pinned else own.build
+        if installed := self.own_program(root):
+            machine = "" if installed.as_pinned else installed.build
         else:
             machine = self.machine(root)
         return f"{_digest(tuple(self.sources(root)), machine)}-{self.version}"
@@ -139,9 +141,10 @@ class Engine:
 
     def program(self, root: Path, data: Path) -> Path:
         """Return the program below `root`: on the user's simulator, or built in folder `data`."""
-        own = self.own_program(root)
+        if installed := self.own_program(root):
+            return installed.path
         folder = data / "engines" / f"{self.name}-{self.build_key(root)}"
-        return own.path if own else folder / f"replicate-{self.name}"
+        return folder / f"replicate-{self.name}"
 
     def listed_version(self, root: Path) -> str:
         """Return the version in the results of a listed generation; empty for any other."""
@@ -157,8 +160,9 @@ class Engine:
 
     def resolved(self, flow: TcpFlow) -> TcpFlow:
         """Return a flow with this engine's defaults of CUBIC filled in."""
-        own = {"cubic_beta": self.cubic_beta, "cubic_hystart": self.cubic_hystart}
-        return flow.model_copy(update={k: v for k, v in own.items() if getattr(flow, k) is None})
+        defaults = {"cubic_beta": self.cubic_beta, "cubic_hystart": self.cubic_hystart}
+        missing = {key: value for key, value in defaults.items() if getattr(flow, key) is None}
+        return flow.model_copy(update=missing)
 
     def refusal(self, scenario: Scenario) -> str:
         """Return why this engine cannot run `scenario`, or an empty string."""
@@ -221,8 +225,8 @@ def _first(refusals: Refusals) -> str:
 
 @functools.cache
 def _source_files(folder: Path) -> tuple[Path, ...]:
-    found = (p for p in folder.rglob("*") if p.is_file() and p.name != "README.md")
-    return tuple(p for p in found if not _is_cached(p.relative_to(folder.parent)))
+    files = (p for p in folder.rglob("*") if p.is_file() and p.name != "README.md")
+    return tuple(p for p in files if not _is_cached(p.relative_to(folder.parent)))
 
 
 def _is_cached(path: Path) -> bool:
@@ -251,11 +255,6 @@ _MERGED = 8
 _LARGEST_MERGED_BYTES = 1 << 16
 #: A link and a direction.
 _Hop = tuple[str, str]
-
-
-def link_crossings(scenario: Scenario) -> float:
-    """Estimate how often packets and acknowledgements cross a link."""
-    return sum(crossings_by_link(scenario).values())
 
 
 def crossings_by_link(scenario: Scenario) -> dict[str, float]:
@@ -287,12 +286,11 @@ def crossings_by_link(scenario: Scenario) -> dict[str, float]:
                 bps = min(bps, link.peak_bps)  # what a link cannot carry ends there
                 crossings[link.id] += bps * scenario.duration_s / (8 * flow.packet_bytes)
             continue
-        shares = [
-            max(link.peak_bps - cbr_bps[link.id, way], _LEAST_SHARE * link.peak_bps)
-            / tcp_bps[link.id, way]
-            for link, way in path
-        ]
-        bps *= min([1.0, *shares])
+        share = 1.0
+        for link, way in path:
+            left_bps = max(link.peak_bps - cbr_bps[link.id, way], _LEAST_SHARE * link.peak_bps)
+            share = min(share, left_bps / tcp_bps[link.id, way])
+        bps *= share
         merged = _merged_segments(scenario, flow, bps)
         packet_bytes = merged * (flow.segment_bytes + TCP_IP_HEADER_BYTES)
         packets = bps * scenario.duration_s / (8 * packet_bytes)

@@ -93,11 +93,16 @@ def unpack_wheel(wheel: Path, output: Path) -> None:
         work = Path(folder)
         with zipfile.ZipFile(wheel) as archive:
             names = archive.namelist()
-            archive.extractall(work, [n for u in _UNPACKED for n in fnmatch.filter(names, u)])
+            for pattern in _UNPACKED:
+                archive.extractall(work, fnmatch.filter(names, pattern))
         (metadata,) = work.glob(_METADATA)
         metadata.rename(work / "ns3" / metadata.name)
         shutil.rmtree(output, ignore_errors=True)
         (work / "ns3").rename(output)
+
+
+#: The library of the module core.
+_CORE = re.compile(r"libns3[\w.]*(-dev)?-core(-[a-z]+)?\.so")
 
 
 @dataclass(frozen=True)
@@ -115,29 +120,24 @@ class Prefix:
     @classmethod
     def find(cls, folder: Path) -> Self:
         """Return the ns-3 in a folder; InputError without headers, libraries or version."""
-        found = [
-            path
-            for below in ("lib64", "lib", "lib/*")
-            for path in sorted(folder.glob(f"{below}/libns3*.so"))
-            if re.fullmatch(r"libns3[\w.]*(-dev)?-core(-[a-z]+)?\.so", path.name)
-        ]
+        libraries: list[Path] = []
+        for below in ("lib64", "lib", "lib/*"):
+            libraries += sorted(folder.glob(f"{below}/libns3*.so"))
+        cores = [path for path in libraries if _CORE.fullmatch(path.name)]
         # Prefer an optimized build or a release to a debug build.
-        found.sort(key=lambda path: not path.name.endswith(("-optimized.so", "-core.so")))
-        stated = [folder / "METADATA", *(path.parent / "pkgconfig" for path in found[:1])]
-        texts = [
-            p.read_text(encoding="utf-8")
-            for s in stated
-            for p in (s, *s.glob("ns3*-core*.pc"))
-            if p.is_file()
-        ]
+        cores.sort(key=lambda path: not path.name.endswith(("-optimized.so", "-core.so")))
+        stated = [folder / "METADATA"]
+        if cores:
+            stated += cores[0].parent.glob("pkgconfig/ns3*-core*.pc")
+        texts = [path.read_text(encoding="utf-8") for path in stated if path.is_file()]
         release = re.search(r"^Version: *(3[.-]\w+)", "\n".join(texts), re.MULTILINE)
-        if not (folder / "include/ns3/core-module.h").is_file() or not found or not release:
+        if not (folder / "include/ns3/core-module.h").is_file() or not cores or not release:
             raise InputError(
                 f"{PREFIX}: {folder}: is not an installed ns-3 (include/ns3, libns3*-core.so below "
                 "lib or lib64, and its pkgconfig): name the folder that ns-3's `./ns3 install` "
                 f"wrote to, or unset {PREFIX} to use the wheel"
             )
-        return cls(folder.absolute(), found[0].absolute(), release[1])
+        return cls(folder.absolute(), cores[0].absolute(), release[1])
 
     @functools.cached_property
     def libraries(self) -> list[Path]:
@@ -167,14 +167,14 @@ def installed(version: str) -> Prefix | None:
             f"ns3_version: {version} has no wheel here ({', '.join(WHEEL_VERSIONS)} have): set "
             f"{PREFIX} to a folder where ns-3 {release} is installed (/usr for a Debian package)"
         )
-    found = Prefix.find(Path(named))
-    if found.release != release:
+    prefix = Prefix.find(Path(named))
+    if prefix.release != release:
         raise InputError(
-            f"{PREFIX}: {named}: is ns-3 {found.release}, but ns3_version is {version}: install "
-            f"ns-3 {release} and name its folder, set ns3_version to {found.release}, or unset "
+            f"{PREFIX}: {named}: is ns-3 {prefix.release}, but ns3_version is {version}: install "
+            f"ns-3 {release} and name its folder, set ns3_version to {prefix.release}, or unset "
             f"{PREFIX} to use the wheel"
         )
-    return found
+    return prefix
 
 
 def own_program(root: Path, engine: Engine) -> OwnProgram | None:
@@ -187,8 +187,8 @@ def own_program(root: Path, engine: Engine) -> OwnProgram | None:
 def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
     sources = sha256_of(*engine.sources(root))
     key = digest_of(f"{sources} {prefix.build} {prefix.folder}".encode())[:12]
-    own = Path(".cache/ns3") / key / PROGRAM
-    folder = (root / own).parent
+    program = Path(".cache/ns3") / key / PROGRAM
+    folder = (root / program).parent
     if not folder.is_dir():
         print(
             f"ns-3 {prefix.release} in {prefix.folder}: compiling our program, and comparing its "
@@ -211,7 +211,7 @@ def _compiled(root: Path, engine: Engine, prefix: Prefix) -> OwnProgram:
         and generation.has(sources[:8])
         and generation.canonical == read_json(folder / "canonical.json")
     )
-    return OwnProgram(own, prefix.build, as_pinned)
+    return OwnProgram(program, prefix.build, as_pinned)
 
 
 def compile_program(root: Path, prefix: Prefix, build: Path, *variables: str) -> None:

@@ -20,7 +20,7 @@ from jinja2 import Environment
 
 from replication.compare.agreement import TABLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
-from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, notebook_names
+from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, lecture_names, notebook_names
 from replication.metrics.results import Results
 from replication.report import release
 from replication.report.charts.experiment import figures_of
@@ -81,10 +81,10 @@ def worker_pool(most: int) -> Executor:
 def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) -> None:
     """Write the pages and what they link into an empty `folder`, by the processes of `pool`."""
     changed = changes_page(source.root, source.studies.values())
-    lectures = _lectures(source)
+    lectures = _lectures(source, notebooks)
     # A thread copies the source for the processes, so nothing may be cached in it from now on.
     papers = source.papers
-    pages = pool.submit(_write_pages, source, folder, changed, lectures)
+    pages = pool.submit(_write_pages, source, notebooks, folder, changed, lectures)
     write_study = partial(_write_study, source, notebooks, folder)
     written = pool.map(write_study, source.studies.values())
     findings = [lesson for lesson in written if lesson.study.id in papers]
@@ -149,10 +149,7 @@ def _write_index(
 
 
 def _write_pages(
-    source: Source,
-    folder: Path,
-    changed: Changes,
-    lectures: Sequence[Notebook],
+    source: Source, notebooks: Path, folder: Path, changed: Changes, lectures: Sequence[str]
 ) -> None:
     """Write the pages on all studies, those on engines and regions if there are results."""
     write, studies = partial(_write, environment(source), folder), source.studies.values()
@@ -166,7 +163,7 @@ def _write_pages(
         parameters=[(study, assumptions.parameter_tables(study)) for study in studies],
         downloads=_downloads(source),
         refuted=evidence.refuted_explanations(source),
-        lectures=lectures,
+        lectures=_write_lectures(source, notebooks, folder, lectures),
         glossary=list(csv.reader((PACKAGE / "glossary.csv").read_text("utf-8").splitlines())),
     )
     if source.engines:
@@ -265,11 +262,23 @@ def _write_notebooks(
     return shown
 
 
-def _lectures(source: Source) -> list[Notebook]:
-    """Return the pages of all lectures, which a release alone has."""
+def _lectures(source: Source, notebooks: Path) -> list[str]:
+    """Return the names of the lectures that the report has: all in a release."""
+    if source.downloads != _COPIED:
+        return sorted(path.stem for path in (source.root / "notebooks").glob("*.ipynb"))
+    names = lecture_names(source.studies)
+    return [name for name in names if (notebooks / f"{name}.ipynb").is_file()]
+
+
+def _write_lectures(
+    source: Source, notebooks: Path, folder: Path, names: Sequence[str]
+) -> list[Notebook]:
+    """Convert lectures of no single study, which a release has already; return the pages."""
     if source.downloads == _COPIED:
-        return []
-    return _linked(path.stem for path in sorted((source.root / "notebooks").glob("*.ipynb")))
+        whose = ran(source.provenance).whose
+        for name in names:
+            to_html(notebooks / f"{name}.ipynb", folder / f"notebooks/{name}.html", whose)
+    return _linked(names)
 
 
 def _linked(lectures: Iterable[str]) -> list[Notebook]:

@@ -39,8 +39,8 @@ PURPOSES = tuple(name for name in Variables.model_fields if name != "fixed")
 
 def enter(root: Path) -> None:
     """Restrict this process's environment; InputError if another folder's code would run."""
-    own = root / "workflow" / _PACKAGE.name
-    if (own / "__init__.py").is_file() and not own.samefile(_PACKAGE):
+    package = root / "workflow" / _PACKAGE.name
+    if (package / "__init__.py").is_file() and not package.samefile(_PACKAGE):
         raise InputError(
             f"folder {root.resolve()}: contains a copy of this project, but this command is that "
             f"of {_PACKAGE.parents[1]}: run it by make, or in its environment (make setup)"
@@ -97,12 +97,13 @@ def _kept(*purposes: str) -> dict[str, str]:
     """Return the variables that the list allows for these purposes (default: all) or sets."""
     lists = read_model(ROOT / "configs" / "environment.yaml", Variables)
     fixed = {name: str(value) for name, value in lists.fixed.items()}
-    let_in = [pattern for purpose in purposes or PURPOSES for pattern in getattr(lists, purpose)]
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if any(fnmatchcase(name, pattern) for pattern in let_in)
-    }
+    let_in: list[str] = []
+    for purpose in purposes or PURPOSES:
+        let_in += getattr(lists, purpose)
+    kept = {}
+    for name, value in os.environ.items():
+        if any(fnmatchcase(name, pattern) for pattern in let_in):
+            kept[name] = value
     tools, path = str(Path(sys.executable).parent), kept.get("PATH", os.defpath)
     return {
         **kept,
@@ -125,8 +126,8 @@ def account(uid: int) -> str:
 
 def require_usable(root: Path) -> None:
     """Raise InputError if name, owner or modes of a folder prevent the workflow from running."""
-    if found := re.search(r"[^\w/.+@=~-]", str(root)):
-        sign = {" ": "a space", "\t": "a tab", "\n": "a line end"}.get(found[0], repr(found[0]))
+    if odd := re.search(r"[^\w/.+@=~-]", str(root)):
+        sign = {" ": "a space", "\t": "a tab", "\n": "a line end"}.get(odd[0], repr(odd[0]))
         raise InputError(
             f"folder {str(root)!r}: {sign} in its name has a meaning for make or the shell; "
             "move the project to a folder of letters, digits and . _ -"

@@ -169,15 +169,16 @@ def designed_batch(design: Path, batch: str) -> tuple[str, dict[str, Scenario]]:
     head, *lines = read_text(design).splitlines() or [""]
     rows = list(csv.DictReader([head, *(line for line in lines if batch in line)]))
     try:
-        found = {row["scenario"]: row["engine"] for row in rows if row["batch"] == batch}
+        engines = {row["scenario"]: row["engine"] for row in rows if row["batch"] == batch}
     except KeyError as error:
         raise InputError(f"{design}: has no column {error}; {REMEDY}") from None
-    if not found:
+    if not engines:
         raise InputError(f"{design}: has no batch {batch}; {REMEDY}")
     path = design.parent / "scenarios" / f"{design.stem}.json"
     # The format of `write_scenarios`: "id":{...},
     texts = {line[1:17]: line[19:].rstrip(",") for line in read_text(path).splitlines()}
-    return next(iter(found.values())), {name: _scenario(path, name, texts) for name in found}
+    scenarios = {name: _scenario(path, name, texts) for name in engines}
+    return next(iter(engines.values())), scenarios
 
 
 def _scenario(path: Path, name: str, texts: Mapping[str, str]) -> Scenario:
@@ -196,13 +197,13 @@ def _read(name: str, content: bytes, columns: Sequence[str]) -> pa.Table:
     try:
         # A stream takes a third of the time of `read_csv` for a small file.
         with pyarrow.csv.open_csv(pa.BufferReader(content), **_READING) as stream:
-            found = stream.read_all()
+            table = stream.read_all()
     except pa.ArrowInvalid as error:
         reason = " ".join(str(error).split())[:200]
         raise RunError(f"{name}: cannot be read ({reason})") from None
-    if missing := [column for column in columns if column not in found.column_names]:
+    if missing := [column for column in columns if column not in table.column_names]:
         raise RunError(f"{name}: lacks {', '.join(missing)}")
-    return found
+    return table
 
 
 def check_run(work: Path, scenario: Scenario) -> RunTables:
@@ -265,11 +266,11 @@ def read_runs(
         stored = store.tables(scenario_id)
         if stored is None:
             raise RunError(f"{store.entry(scenario_id)}: is damaged or missing; {REMEDY}")
-        found = _read(table, stored[table], _NUMBERS[table])
+        rows = _read(table, stored[table], _NUMBERS[table])
         names = {"scenario": scenario_id, "engine": engine, "engine_version": engine_version}
         for place, (name, value) in enumerate(names.items()):
-            found = found.add_column(place, name, _repeated(value, len(found)))
-        tables.append(found)
+            rows = rows.add_column(place, name, _repeated(value, len(rows)))
+        tables.append(rows)
     # Runs without a transfer or socket samples lack these columns.
     return pa.concat_tables(tables, promote_options="default")
 

@@ -40,11 +40,11 @@ REPORT_PAGES = {
 }
 #: The results of the regions; without this table the report has no page of them.
 REGIONS_TABLE = "regions.csv"
-#: Checks of the engines in canonical scenarios, written by tests/engines/conformance.py.
+#: Checks of the engines in canonical scenarios, written by workflow/measurements/conformance.py.
 CONFORMANCE = Path("data/conformance.csv")
-#: Results of the same flows on each engine, written by tests/engines/differences.py.
+#: Results of the same flows on each engine, written by workflow/measurements/differences.py.
 DIFFERENCES = Path("data/engine_differences.csv")
-#: BBR's share against a loss-based flow beside Ware's law, written by tests/engines/bbr_shares.py.
+#: BBR's share against a loss-based flow beside Ware's law (workflow/measurements/bbr_shares.py).
 BBR_SHARES = Path("data/bbr_shares.csv")
 #: Results of the interventions, which `make interventions` writes.
 INTERVENTIONS = Path("data/interventions.csv")

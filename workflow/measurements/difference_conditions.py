@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from replication.study.scenario import TCP_IP_HEADER_BYTES, TIMESTAMPS_BYTES
 
-from tests.engines.engine_bench import mean
-from tests.engines.engine_scenarios import (
+from measurements.bench import mean
+from measurements.scenarios import (
     document,
     droptail,
     link,
@@ -323,16 +323,12 @@ class UnequalRoundTrips(NamedTuple):
     def metrics(self, results):
         """Return the ratio of mean rates after a quarter, and the timeouts of all runs."""
         start_s = self.duration_s / 4
-        short, long = (
-            mean([after(one, "throughput_bps", start_s, flow=name) for one in results])
-            for name in ("t0", "t1")
-        )
-        timeouts = [one.number(name, "timeouts") for one in results for name in one.flows]
-        return {
-            "throughput_bps": short + long,
-            "rate_ratio": short / long,
-            "timeouts": sum(timeouts),
-        }
+        short = mean([after(run, "throughput_bps", start_s, flow="t0") for run in results])
+        long = mean([after(run, "throughput_bps", start_s, flow="t1") for run in results])
+        timeouts = 0.0
+        for run in results:
+            timeouts += sum(run.number(name, "timeouts") for name in run.flows)
+        return {"throughput_bps": short + long, "rate_ratio": short / long, "timeouts": timeouts}
 
     def law(self, variant, metric):
         """Return the link's rate; ratios have a range by theory, not a value."""
@@ -355,11 +351,10 @@ class DctcpFlows(NamedTuple):
 
     def runs(self, variant, engine):
         """Return one scenario, whose flows start within a tenth of a second of each other."""
-        flows = [
-            flow_of(variant, engine, True, f"t{place}", ecn=True, stop_s=self.duration_s)
-            | {"start_s": 0.0371 * place}
-            for place in range(self.flows)
-        ]
+        flows = []
+        for place in range(self.flows):
+            times = {"start_s": 0.0371 * place, "stop_s": self.duration_s}
+            flows.append(flow_of(variant, engine, True, f"t{place}", ecn=True, **times))
         path = {"rate_bps": self.rate_bps, "delay_s": self.rtt_s / 2}
         run = {"duration_s": self.duration_s, "sampling_interval_s": self.rtt_s / 4}
         # Linux's threshold is in bytes.

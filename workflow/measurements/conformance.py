@@ -1,7 +1,7 @@
 """Conformance: what every engine must show in the canonical scenarios of conformance.yaml.
 
-`PYTHONPATH=. python -m tests.engines.conformance` runs them on every engine and writes
-data/conformance.csv, which the report shows.
+`make measurements` runs them on every engine and writes data/conformance.csv, which the report
+shows.
 """
 
 import itertools
@@ -21,9 +21,8 @@ from replication.study.scenario import TCP_IP_HEADER_BYTES, Scenario
 from replication.study.study import CONFORMANCE
 from replication.study.table import CONFORMANCE_COLUMNS
 
-from tests.engines.engine_bench import Bench
-from tests.engines.engine_scenarios import document, droptail, link, listed
-from tests.workflow.project import ROOT, program
+from measurements.bench import ROOT, Bench, program
+from measurements.scenarios import document, droptail, link, listed
 
 TABLE = ROOT / CONFORMANCE
 DOCUMENT = read_yaml(Path(__file__).with_suffix(".yaml"))
@@ -106,8 +105,8 @@ def sawtooth_depth(window):
     Before is the peak since the last trough, after the lowest sample until the next peak; the last
     fall ends at the first rise.
     """
-    found, kept, start = find_reductions(window), [], 0
-    for index, following in itertools.zip_longest(found, found[1:]):
+    reductions, kept, start = find_reductions(window), [], 0
+    for index, following in itertools.zip_longest(reductions, reductions[1:]):
         peak = window[start:index].max()
         if following is None:
             rises = np.flatnonzero(np.diff(window[index:]) > 0)
@@ -238,8 +237,8 @@ def scenario(canonical, engine, settings=None, loss=None):
             flow = {key: flow[key] for key in flow if key != "access"} | {"source": name}
         if flow["kind"] == "tcp":
             common = ends | DOCUMENT["tcp"] | DOCUMENT["engines"][engine]["tcp"]
-            own = canonical.get("engines", {}).get(engine, {})
-            flows.append(common | flow | own | (settings or {}) | {"id": name})
+            of_engine = canonical.get("engines", {}).get(engine, {})
+            flows.append(common | flow | of_engine | (settings or {}) | {"id": name})
         else:
             flows.append(ends | flow | {"id": name})
     run = {key: canonical[key] for key in ("duration_s", "sampling_interval_s")}
@@ -248,9 +247,9 @@ def scenario(canonical, engine, settings=None, loss=None):
     return Scenario.model_validate(built)
 
 
-def observe(bench, one, **options):
+def observe(bench, canonical, **options):
     """Run a scenario on an engine."""
-    return Observed(one, bench.run(one.model_dump(mode="json"), **options))
+    return Observed(canonical, bench.run(canonical.model_dump(mode="json"), **options))
 
 
 def version_of(bench):
@@ -278,9 +277,9 @@ def check_rows(bench, only=()):
         if refused := next(filter(None, refusals), ""):
             yield row | {"value": math.nan, "holds": "refused", "note": refused}
             continue
-        for name, one in built.items():
+        for name, canonical in built.items():
             if name not in runs:
-                runs[name] = observe(bench, one)
+                runs[name] = observe(bench, canonical)
         yield _judged(row, take([runs[n] for n in named], check.get("after_s", 0)))
 
 
@@ -288,12 +287,13 @@ def recovery_rows(subject, reference):
     """Yield a row for each number of a recovery: an engine's own variant against a reference's."""
 
     def numbers(bench, settings, packets):
-        one = scenario(RECOVERY["scenario"], bench.name, settings, listed(*packets))
-        return recovery_numbers(observe(bench, one, trace=True))
+        losing = scenario(RECOVERY["scenario"], bench.name, settings, listed(*packets))
+        return recovery_numbers(observe(bench, losing, trace=True))
 
     cases = itertools.product(RECOVERY["variants"].items(), RECOVERY["losses"].items())
     for (variant, settings), (losses, packets) in cases:
-        found, known = (numbers(bench, settings, packets) for bench in (subject, reference))
+        recovered = numbers(subject, settings, packets)
+        known = numbers(reference, settings, packets)
         title = f"{variant.title()} after losing {', '.join(map(str, packets))}"
         for quantity, allowed in RECOVERY["quantities"].items():
             expected = known[quantity]
@@ -303,7 +303,7 @@ def recovery_rows(subject, reference):
             row |= {"expected": expected, "low": expected - width, "high": expected + width}
             row |= {"unit": RECOVERED[quantity]}
             row |= {"source": f"{reference.name}; tolerance: {allowed['source']}"}
-            yield _judged(row, found[quantity])
+            yield _judged(row, recovered[quantity])
 
 
 def _judged(row, value):
@@ -331,7 +331,9 @@ def main():
     """Run every check on every engine, and write the table."""
     with tempfile.TemporaryDirectory(prefix="conformance-") as name:
         benches = {engine: Bench(engine, program(engine), Path(name)) for engine in ENGINES}
-        rows = [row for bench in benches.values() for row in check_rows(bench)]
+        rows = []
+        for bench in benches.values():
+            rows += check_rows(bench)
         rows += recovery_rows(benches[RECOVERY["subject"]], benches[RECOVERY["reference"]])
     write(rows, TABLE)
     deviates = [row for row in rows if row["holds"] == "false"]

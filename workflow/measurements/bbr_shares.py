@@ -1,11 +1,11 @@
 """Measure BBR's share against a loss-based flow, and write data/bbr_shares.csv beside Ware's law.
 
-`PYTHONPATH=. python -m tests.engines.bbr_shares` makes the runs of 400 s on Linux that the table
-lacks, one for each buffer and rival (5 CPU minutes). The law's authors ran 400 s; shares of earlier
-ends are of the same run.
+`make measurements` makes the runs of 400 s on Linux that the table lacks, one for each buffer and
+rival (5 CPU minutes). The law's authors ran 400 s; shares of earlier ends are of the same run.
 """
 
 import argparse
+import itertools
 import os
 import tempfile
 import threading
@@ -17,11 +17,10 @@ from replication.study.scenario import Scenario
 from replication.study.study import BBR_SHARES
 from replication.study.table import BBR_SHARE_COLUMNS, grouped, read_rows, write_table
 
-from tests.engines.difference_conditions import SEGMENT, bdp_packets, flow_of
-from tests.engines.differences import generation
-from tests.engines.engine_bench import Bench, mean
-from tests.engines.engine_scenarios import droptail, single_link
-from tests.workflow.project import ROOT, program
+from measurements.bench import ROOT, Bench, mean, program
+from measurements.difference_conditions import SEGMENT, bdp_packets, flow_of
+from measurements.differences import generation
+from measurements.scenarios import droptail, single_link
 
 ENGINE = "linux"
 RATE_BPS, RTT_S = 10e6, 0.04
@@ -35,9 +34,10 @@ WINDOW_BYTES = 10 * 64 * bdp_packets(RATE_BPS, RTT_S) * SEGMENT
 
 def scenario(buffer_bdp, rival, duration_s=UNTIL_S[-1]):
     """Return one BBR flow and one rival that start together at one bottleneck."""
+    window = {"maximum_window_bytes": WINDOW_BYTES}
     flows = [
-        flow_of(control, ENGINE, True, name, maximum_window_bytes=WINDOW_BYTES)
-        for name, control in (("bbr", "bbr"), ("rival", rival))
+        flow_of("bbr", ENGINE, True, "bbr", **window),
+        flow_of(rival, ENGINE, True, "rival", **window),
     ]
     queue = droptail(buffer_bdp * bdp_packets(RATE_BPS, RTT_S))
     path = {"rate_bps": RATE_BPS, "delay_s": RTT_S / 2, "queue": queue}
@@ -52,21 +52,17 @@ def rows_of(buffer_bdp, rival, document, result, engine_generation):
     packets = result.queue()
     rows = []
     for until_s in UNTIL_S:
-        bbr, other = (
-            sum(
-                float(row["throughput_bps"])
-                for row in result.series
-                if row["flow"] == name and float(row["time_s"]) <= until_s
-            )
-            for name in ("bbr", "rival")
-        )
+        sums = dict.fromkeys(("bbr", "rival"), 0.0)
+        for row in result.series:
+            if row["flow"] and float(row["time_s"]) <= until_s:
+                sums[row["flow"]] += float(row["throughput_bps"])
         queue = mean([n for n, at in zip(packets, queued, strict=True) if at <= until_s])
         rows.append(
             {
                 "rival": rival,
                 "buffer_bdp": buffer_bdp,
                 "until_s": until_s,
-                "bbr_share": f"{bbr / (bbr + other):.3f}",
+                "bbr_share": f"{sums['bbr'] / sum(sums.values()):.3f}",
                 "law": f"{float(bbr_share(path)):.3f}",
                 "queue_share": f"{queue / path.queue_packets:.3f}",
                 "generation": engine_generation,
@@ -79,12 +75,12 @@ def rows_of(buffer_bdp, rival, document, result, engine_generation):
 def kept(path, now):
     """Return the rows of the table that are of the present scenarios and engine, by case."""
     rows = read_rows(path, BBR_SHARE_COLUMNS) if path.is_file() else []
-    found = {}
+    current = {}
     for (rival, buffer), same in grouped(rows, "rival", "buffer_bdp").items():
         document = Scenario.model_validate(scenario(int(buffer), rival))
         if {(row["generation"], row["scenario"]) for row in same} == {(now, document.id)}:
-            found[int(buffer), rival] = same
-    return found
+            current[int(buffer), rival] = same
+    return current
 
 
 def main():
@@ -93,7 +89,7 @@ def main():
     parser.add_argument("--cores", type=int, default=os.cpu_count(), help="runs at a time")
     words = parser.parse_args()
     table, now, lock = ROOT / BBR_SHARES, generation(ENGINE), threading.Lock()
-    cases = [(buffer, rival) for rival in RIVALS for buffer in BUFFERS_BDP]
+    cases = [(buffer, rival) for rival, buffer in itertools.product(RIVALS, BUFFERS_BDP)]
     rows = kept(table, now)
     with (
         tempfile.TemporaryDirectory(prefix="bbr-shares-") as folder,
@@ -103,12 +99,13 @@ def main():
 
         def measure(case):
             document = scenario(*case)
-            found = rows_of(*case, document, bench.run(document), now)
+            measured = rows_of(*case, document, bench.run(document), now)
             with lock:
-                rows[case] = found
-                done = [row for one in cases for row in rows.get(one, [])]
+                rows[case] = measured
+                done = itertools.chain.from_iterable(rows.get(case, []) for case in cases)
                 write_table(table, done, BBR_SHARE_COLUMNS)
-            print(*(row["bbr_share"] for row in found), found[0]["law"], *case, flush=True)
+            shares = [row["bbr_share"] for row in measured]
+            print(*shares, measured[0]["law"], *case, flush=True)
 
         list(pool.map(measure, [case for case in cases if case not in rows]))
 

@@ -1,4 +1,4 @@
-"""Small scenarios for the engine tests: plain dicts, as the scenario file has them."""
+"""Small scenarios for measurements and tests: plain dicts, as the scenario file has them."""
 
 #: IP and TCP headers without options.
 TCP_IP_HEADER_BYTES = 40
@@ -25,14 +25,14 @@ def link(name, a, b, rate_bps, delay_s, **changes):
 
 def tcp(name, control, **changes):
     """Return a TCP flow."""
-    own = {"kind": "tcp", "id": name, "congestion_control": control}
-    return own | ENDS | TCP | changes
+    sender = {"kind": "tcp", "id": name, "congestion_control": control}
+    return sender | ENDS | TCP | changes
 
 
 def cbr(name, rate_bps, **changes):
     """Return a CBR flow."""
-    own = {"kind": "cbr", "id": name, "rate_bps": rate_bps, "packet_bytes": 1000}
-    return own | ENDS | changes
+    sender = {"kind": "cbr", "id": name, "rate_bps": rate_bps, "packet_bytes": 1000}
+    return sender | ENDS | changes
 
 
 def document(nodes, links, flows, *, duration_s=10, sampling_interval_s=0.1, seed=1):
@@ -63,11 +63,11 @@ def dumbbell(
 ):
     """Return hosts s0.. and d0.. around one bottleneck r0-r1."""
     queue = queue or droptail()
-    sides = [(f"s{i}", "r0") for i in range(pairs)] + [("r1", f"d{i}") for i in range(pairs)]
+    sources, sinks = [f"s{i}" for i in range(pairs)], [f"d{i}" for i in range(pairs)]
+    sides = [(name, "r0") for name in sources] + [("r1", name) for name in sinks]
     links = [link("bottleneck", "r0", "r1", rate_bps, delay_s, queue_ab=queue, loss_ab=loss)]
     links += [link(f"{a}-{b}", a, b, access_bps, access_delay_s) for a, b in sides]
-    nodes = ["r0", "r1", *(f"{side}{i}" for side in "sd" for i in range(pairs))]
-    return document(nodes, links, flows, **run)
+    return document(["r0", "r1", *sources, *sinks], links, flows, **run)
 
 
 def listed(*data_packets, flow="t"):

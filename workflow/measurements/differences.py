@@ -1,6 +1,6 @@
 """Measure where engines differ, and write data/engine_differences.csv, which the report shows.
 
-`PYTHONPATH=. python -m tests.engines.differences` runs what the table does not have from the
+`make measurements` runs what the table does not have from the
 current sources of each engine, and keeps the rest. Stopped, it continues where it was.
 """
 
@@ -22,9 +22,8 @@ from replication.study.scenario import Scenario
 from replication.study.study import DIFFERENCES
 from replication.study.table import DIFFERENCE_COLUMNS, grouped, read_rows, write_table
 
-from tests.engines.difference_conditions import CONDITIONS, VARIANTS
-from tests.engines.engine_bench import Bench
-from tests.workflow.project import ROOT, program
+from measurements.bench import ROOT, Bench, program
+from measurements.difference_conditions import CONDITIONS, VARIANTS
 
 TABLE = ROOT / DIFFERENCES
 #: What a measurement is of.
@@ -68,31 +67,33 @@ class Task(NamedTuple):
     def measure(self, bench, generation):
         """Run it; return its rows, not yet compared."""
         values = self.condition.metrics([bench.run(scenario) for scenario in self.runs])
-        case, scenario = dict(zip(CASE, self.case, strict=True)), self.scenario
-        return [
-            {
-                **case,
-                "metric": metric,
-                "value": f"{value:.6g}",
-                "law": self.law(metric),
-                "difference": "",
-                "entry": "",
-                "generation": generation,
-                "scenario": scenario,
-            }
-            for metric, value in values.items()
-        ]
+        return [self.row(metric, value, generation) for metric, value in values.items()]
+
+    def row(self, metric, value, generation):
+        """Return the row of a metric."""
+        variant, condition, engine = self.case
+        return {
+            "variant": variant,
+            "condition": condition,
+            "engine": engine,
+            "metric": metric,
+            "value": f"{value:.6g}",
+            "law": self.law(metric),
+            "difference": "",
+            "entry": "",
+            "generation": generation,
+            "scenario": self.scenario,
+        }
 
 
 @functools.cache
 def tasks():
     """Return what the engines can run, the variants in order within each condition."""
-    found = []
+    possible = []
     for condition in CONDITIONS:
         for variant in (name for name in VARIANTS if name in condition.variants):
-            possible = (Task(variant, condition, engine) for engine in ENGINES)
-            found += [task for task in possible if not task.is_refused]
-    return found
+            possible += [Task(variant, condition, engine) for engine in ENGINES]
+    return [task for task in possible if not task.is_refused]
 
 
 def generation(engine):
@@ -148,13 +149,12 @@ def main():
     generations = {engine: generation(engine) for engine in engines}
     everything = tasks()
     table = Table(TABLE, everything)
-    wanted = [
-        task
-        for task in everything
-        if task.engine in engines
-        and fnmatch.fnmatch(f"{task.variant}, {task.condition}", words.only)
-        and not is_current(task, table.rows.get(task.case, []), generations)
-    ]
+    wanted = []
+    for task in everything:
+        named = fnmatch.fnmatch(f"{task.variant}, {task.condition}", words.only)
+        chosen = named and task.engine in engines
+        if chosen and not is_current(task, table.rows.get(task.case, []), generations):
+            wanted.append(task)
     print(f"{len(wanted)} measurements to make", flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="differences-") as folder,
