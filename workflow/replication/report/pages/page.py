@@ -81,9 +81,9 @@ def short_titles(studies: Mapping[str, Study]) -> dict[str, str]:
     return titles
 
 
-def environment(source: Source) -> jinja2.Environment:
-    """Return the environment of templates for the pages of a report."""
-    made = jinja2.Environment(
+def plain_environment() -> jinja2.Environment:
+    """Return the environment of templates, without what pages of a report add."""
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parents[1] / "templates"),
         extensions=[_Dense],
         autoescape=True,
@@ -92,6 +92,11 @@ def environment(source: Source) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def environment(source: Source) -> jinja2.Environment:
+    """Return the environment of templates for the pages of a report."""
+    made = plain_environment()
     # Templates format the fields of rows by these, so that views need no copies.
     functions: list[Callable[..., Any]] = [levels_in_brief, metric_label, plausible, proper]
     functions += [capitalised, unsaid_unit, shown.amount, shown.interval, shown.number]
