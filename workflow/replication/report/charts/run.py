@@ -46,8 +46,9 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
     chosen = [flow for flow in scenario["flows"] if flow["kind"] == "tcp"][:_FLOWS]
     chosen += [flow for flow in scenario["flows"] if flow["kind"] != "tcp"][:1]
     samples = samples.sort_values("time_s", kind="stable")
-    own = {flow["id"]: samples[samples["flow"] == flow["id"]] for flow in chosen}
-    flows = sorted((flow for flow in chosen if len(own[flow["id"]])), key=flow_label)
+    by_flow = {flow["id"]: samples[samples["flow"] == flow["id"]] for flow in chosen}
+    sampled = [flow for flow in chosen if len(by_flow[flow["id"]])]
+    flows = sorted(sampled, key=flow_label)
     looks = zip(flows, cycle(PALETTE), cycle(DASHES), strict=False)
     strokes = {f["id"]: (f'stroke="{colour}"', _dashed(dash)) for f, colour, dash in looks}
     end_s = float(scenario["duration_s"])
@@ -55,12 +56,15 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
     for column, title, height, limit in _PANELS:
         lines = [(*_known(samples, column), "")] if column == "queue_packets" else []
         for flow in flows if not lines else []:
-            lines += _lines(column, own[flow["id"]], flow, strokes[flow["id"]], end_s)
+            lines += _lines(column, by_flow[flow["id"]], flow, strokes[flow["id"]], end_s)
         if lines := list(_thinned(lines, limit)):
             panels.append({"title": title, "top": top, **_panel(lines, height, end_s)})
             top += height + _GAP
     for event, words in _EVENTS.items():
-        paths = [(_ticks(own[id], event, top, end_s), solid) for id, (solid, _) in strokes.items()]
+        paths = [
+            (_ticks(by_flow[name], event, top, end_s), solid)
+            for name, (solid, _) in strokes.items()
+        ]
         if ticks := [(path, stroke) for path, stroke in paths if path]:
             events.append((top, words, ticks))
             top += 22
@@ -165,7 +169,8 @@ def topology_lines(scenario: Mapping[str, Any]) -> list[str]:
 
     Hosts with similar links to one node share a line. A monitored link has double strokes.
     """
-    degree = Counter(end for link in scenario["links"] for end in (link["a"], link["b"]))
+    degree = Counter(link["a"] for link in scenario["links"])
+    degree += Counter(link["b"] for link in scenario["links"])
     watched = {(monitor["link"], monitor["direction"]) for monitor in scenario["monitors"]}
     alike: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for link in scenario["links"]:
@@ -200,7 +205,7 @@ def _rate(link: Mapping[str, Any]) -> str:
 def _named(names: Sequence[str]) -> str:
     """Return names in full, or the first and last of many or of a numbered series."""
     numbers = [set(re.findall(r"\d+", name)) for name in names]
-    is_series = all(len(one) == 1 for one in numbers)
+    is_series = all(len(number) == 1 for number in numbers)
     if len(names) < 4 or (len(names) < 9 and not is_series):
         return ", ".join(names)
     return f"{names[0]} … {names[-1]} ({len(names)})"
