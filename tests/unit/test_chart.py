@@ -328,6 +328,14 @@ def test_a_static_picture_keeps_every_digit_of_its_ticks():
     assert {"0.005", "0.035"} <= set(words)
 
 
+def test_a_static_picture_has_the_opacities_of_the_theme_and_whole_pixels():
+    text = svg_of(figures("liang_shen", "sweep")[0].specification, "a")
+    assert 'stroke-opacity="0.12"' in text
+    # The first line is of an axis or a series; symbols have fractions.
+    (line, *_) = re.findall(r'd="(M[0-9.,L]+)"', text)
+    assert "L" in line and "." not in line
+
+
 def test_a_picture_is_the_same_bytes_each_time():
     specification = figures("liang_shen", "sweep")[0].specification
     small = to_png(specification)

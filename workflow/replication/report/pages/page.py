@@ -7,10 +7,8 @@ file system may not fetch JSON.
 
 import datetime
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -175,58 +173,28 @@ def _column(values: list[Any]) -> Any:
     return {"of": list(words), "at": [words[value] for value in values]}
 
 
-#: A mark that is moved to a place: name, attributes before, x, y, attributes after.
-_MARK = re.compile(
-    r"<(path|line)((?: [\w:-]+=\"[^\"]*\")*?) transform=\"translate\(([^,]*),([^)]*)\)\""
-    r"((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></\1>)"
+#: What a picture without scripts needs of the theme: no descriptions of single marks, which double
+#: the size, whole pixels, and the font by whose widths it is laid out.
+_STATIC = {
+    "aria": False,
+    "scale": {"round": True},
+    "font": "Liberation Sans, Arial, Helvetica, sans-serif",
+}
+#: How the library begins a picture, and how a page does, in which it needs no name spaces.
+_LIBRARY_HEAD = (
+    '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    ' version="1.1" class="marks"'
 )
-#: Attributes that a static picture does not need, or that the style sheet sets.
-_NOISE = re.compile(
-    r" (?:class|role|aria-[a-z-]+|pointer-events|stroke-miterlimit)=\"[^\"]*\""
-    r"| font-(?:family=\"sans-serif\"|size=\"11px\")| (?:stroke-width|opacity)=\"1\""
-    r"| font-weight=\"normal\""
-)
-#: A path without colours is invisible, since its group has no fill.
-_UNSEEN = re.compile(r"<path d=\"[^\"]*\"(?: display=\"none\")?/>")
-_INKED = re.compile(r"(<text[^>]*?) fill=\"currentColor\"")
-_TAG = re.compile(r"<[^>]*>")
-_FRACTION = re.compile(r"(\.\d)\d+")
-_FRACTION_DIGIT = re.compile(r"-?\d+\.\d")
-_LONG = re.compile(r" d=\"[^\"]{600,}\"")
-_SIZE = re.compile(r"<svg[^>]*? width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
+_HEAD = '<svg class="static" aria-hidden="true"'
 
 
 def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
     """Return a Vega-Lite specification as SVG in the page's text colour, reproducible by byte."""
     import vl_convert
 
-    # Descriptions of single marks would double the size.
-    config = specification.get("config", {}) | {"aria": False}
-    text = _NOISE.sub("", vl_convert.vegalite_to_svg({**specification, "config": config}))
-    text = _INKED.sub(r"\1", _UNSEEN.sub("", text))
-    name = digest_of(name.encode())[:6]
-    # Coordinates need one decimal; texts, such as ticks of 0.01 and 0.02, keep theirs.
-    text = _TAG.sub(lambda tag: _FRACTION.sub(r"\1", tag[0]).replace(".0,", ","), text)
-    # Lines through hundreds of points need no fractions of a pixel.
-    whole = partial(_FRACTION_DIGIT.sub, lambda number: f"{round(float(number[0]))}")
-    text = _LONG.sub(lambda path: whole(path[0]), text)
+    config = specification.get("config", {}) | _STATIC
+    text = vl_convert.vegalite_to_svg({**specification, "config": config})
+    text = text.replace(_LIBRARY_HEAD, _HEAD, 1)
     # Ids of clips must be unique in the page.
-    text = text.replace('id="clip', f'id="{name}clip').replace("url(#clip", f"url(#{name}clip")
-    width, height = _SIZE.search(text).groups()  # type: ignore[union-attr]
-    head = f'<svg class="static" viewBox="0 0 {width} {height}" width="{width}" aria-hidden="true">'
-    return Markup(_with_shared(_SIZE.sub(head, text, count=1), name))
-
-
-def _with_shared(text: str, name: str) -> str:
-    """Define repeated marks of an SVG once, which makes it a third as large."""
-    counted = Counter(mark[1] + mark[2] + mark[5] for mark in _MARK.finditer(text))
-    repeated = [look for look, count in counted.items() if count >= 4]
-    shared = {look: f"{name}m{number}" for number, look in enumerate(repeated)}
-
-    def used(mark: re.Match[str]) -> str:
-        key = shared.get(mark[1] + mark[2] + mark[5])
-        return f'<use href="#{key}" x="{mark[3]}" y="{mark[4]}"/>' if key else mark[0]
-
-    definitions = "".join(f'<{look[:4]} id="{key}"{look[4:]}/>' for look, key in shared.items())
-    text = _MARK.sub(used, text)
-    return text.replace(">", f"><defs>{definitions}</defs>", 1) if shared else text
+    clip = f"{digest_of(name.encode())[:6]}clip"
+    return Markup(text.replace('id="clip', f'id="{clip}').replace("url(#clip", f"url(#{clip}"))
