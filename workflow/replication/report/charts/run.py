@@ -61,14 +61,16 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
             panels.append({"title": title, "top": top, **_panel(lines, height, end_s)})
             top += height + _GAP
     for event, words in _EVENTS.items():
-        paths = [
-            (_ticks(by_flow[name], event, top, end_s), solid)
-            for name, (solid, _) in strokes.items()
-        ]
-        if ticks := [(path, stroke) for path, stroke in paths if path]:
+        ticks = []
+        for name, (solid, _) in strokes.items():
+            if path := _ticks(by_flow[name], event, top, end_s):
+                ticks.append((path, solid))
+        if ticks:
             events.append((top, words, ticks))
             top += 22
-    step = round_step(end_s, _STEPS)
+    step, seconds = round_step(end_s, _STEPS), []
+    for second in np.arange(0, end_s + step / 1e6, step):
+        seconds.append((f"{_LEFT + second / end_s * _PANEL_WIDTH:g}", f"{second:g}"))
     return {
         "left": _LEFT,
         "width": _PANEL_WIDTH,
@@ -78,10 +80,7 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
         "events": events,
         "below": top,
         "not_drawn": sum(flow["kind"] == "tcp" for flow in scenario["flows"]) - _FLOWS,
-        "seconds": [
-            (f"{_LEFT + tick / end_s * _PANEL_WIDTH:g}", f"{tick:g}")
-            for tick in np.arange(0, end_s + step / 1e6, step)
-        ],
+        "seconds": seconds,
     }
 
 
@@ -131,18 +130,14 @@ def _panel(lines: Sequence[_Line], height: int, end_s: float) -> dict[str, Any]:
     largest = max(float(values.max()) for _, values, _ in lines) or 1.0
     step = round_step(largest, _STEPS)
     steps = np.ceil(largest / step - 1e-9)
+    ticks = []
+    for number in range(int(steps) + 1):
+        ticks.append((f"{height * (1 - number / steps) + 4:g}", f"{number * step:g}"))
     x, y = _FINE * _PANEL_WIDTH / end_s, _FINE * height / (step * steps)
-    return {
-        "height": height,
-        "ticks": [
-            (f"{height * (1 - number / steps) + 4:g}", f"{number * step:g}")
-            for number in range(int(steps) + 1)
-        ],
-        "paths": [
-            (_path(times * x, _FINE * height - values * y), stroke)
-            for times, values, stroke in lines
-        ],
-    }
+    paths = []
+    for times, values, stroke in lines:
+        paths.append((_path(times * x, _FINE * height - values * y), stroke))
+    return {"height": height, "ticks": ticks, "paths": paths}
 
 
 def _path(x: _Floats, y: _Floats) -> str:

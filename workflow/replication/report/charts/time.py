@@ -186,7 +186,7 @@ def trace_figures(
     axes = "Window (segments) against the flow's time (s)"
     heading = draw.title_of_panels([axes, "At the right: median windows"])
     chart = alt.concat(*panels, columns=2, title=heading)
-    chart = chart.resolve_scale(color="shared", strokeDash="shared", strokeWidth="shared")
+    chart = chart.resolve_scale(color="shared", strokeDash="shared", opacity="shared")
     title = "Congestion windows over time, published and measured"
     return [draw.make_figure(["traces", engine], title, chart, words)]
 
@@ -254,12 +254,13 @@ def _window_panel(
             symbolStrokeColor=draw.INK,
             labelLimit=_WINDOW_WIDTH,
         )
+        # The legend of a width would have its text on its symbol.
         named = alt.Scale(domain=[EQUAL_SHARES], range=[1])
         rule = alt.Chart(law).mark_rule(color=draw.INK, strokeDash=[4, 3])
         layers.append(
             rule.encode(
                 y=alt.Y("equal:Q", title=None, scale=scale),
-                strokeWidth=alt.StrokeWidth("law:N", scale=named, legend=legend),
+                opacity=alt.Opacity("law:N", scale=named, legend=legend),
             )
         )
     return alt.layer(*layers).properties(title=title, width=_WINDOW_WIDTH, height=_WINDOW_HEIGHT)

@@ -33,7 +33,7 @@ class RegionPicture:
 
 def region_picture(region: Mapping[str, Any], panel: Mapping[str, Any], alt: str) -> RegionPicture:
     """Return the picture of a panel of a region's result, with its styles."""
-    template = plain_environment().get_template("region_picture.html").module
+    template: Any = plain_environment().get_template("region_picture.html").module
     shown, rules = picture(region, panel), read_text(_STYLES)
     style = rules[rules.index(_FIRST) : rules.index(_AFTER)].replace("figure.region", ".region")
     inner = Markup(f"<style>\n{style}</style><defs>{template.hatching()}</defs>")
