@@ -8,6 +8,7 @@ import re
 import shutil
 from dataclasses import replace
 from typing import get_args
+from xml.etree import ElementTree
 
 import altair as alt
 import nbformat
@@ -26,6 +27,7 @@ from replication.report.notebooks.collection import Collection, open_collection
 from replication.report.notebooks.notebook import execute, read_notebook, to_html
 from replication.report.notebooks.picture import NOT_CONCLUDED, verdicts
 from replication.report.notebooks.session import design, pressure
+from replication.report.pages import regions
 from replication.report.release import released_results
 from replication.study.errors import InputError, RunError
 from replication.study.study import ExperimentType
@@ -205,6 +207,23 @@ def test_a_design_is_the_studys_scenario_but_for_what_is_changed(collection):
     kapadia, levels = collection.study("kapadia"), {"variant": "reno"}
     framed = {link.frame_bytes for link in design(kapadia, "trios", levels, engine="linux").links}
     assert framed - {link.frame_bytes for link in design(kapadia, "trios", levels).links} == {14}
+
+
+def test_a_region_is_drawn_as_on_its_page(collection):
+    region = collection.region("kapadia_bbr_beside_reno", "ns3")
+    panel = region.document["panels"][0]
+    on_page = regions.picture(region.document, panel)
+    shown = region.picture(regions.panel_title(region.document, panel["panel"]))
+    # A browser shows it as an image only if it is XML.
+    paths = {path.get("class"): path.get("d") for path in ElementTree.fromstring(shown.svg).iter()}
+    assert paths["contour"] == on_page["contour"] != ""
+    assert paths["hatch"] == on_page["undecided"] != ""
+    rules = shown.svg.partition("</style>")[0]
+    assert all(
+        f"{rule} {{" in rules
+        for rule in (".hatch", "path.contour", ".region .frame, .region .tick")
+    )
+    assert shown.alt.startswith("BBR and Reno share fairly, ns3: where it holds over Buffer (BDP)")
 
 
 def test_an_engine_can_be_run_once_its_program_is_built(tmp_path):
