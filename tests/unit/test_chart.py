@@ -18,9 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study
+from replication.metrics.metric import quantity
+from replication.metrics.metric_model import DRAWN, wanted_quantities
 from replication.metrics.results import Results
 from replication.metrics.sampled import kept_samples
-from replication.report.charts.cells import FLOOR, own_words, ratio_figure, table_figures
+from replication.report.charts.cells import FLOOR, distinct_words, ratio_figure, table_figures
 from replication.report.charts.data import (
     Display,
     PublishedValue,
@@ -40,7 +42,9 @@ from replication.report.pages.page import environment, svg_of
 from replication.report.pages.source import Source
 from replication.report.release import released_results
 from replication.study.claim_model import Quantity
+from replication.study.errors import InputError
 from replication.study.files import write_text
+from replication.study.finding_model import Finding
 
 from tests.unit.conftest import CLAIM, RELEASED_STUDIES, ROOT, study_document
 
@@ -324,6 +328,14 @@ def test_a_static_picture_keeps_every_digit_of_its_ticks():
     assert {"0.005", "0.035"} <= set(words)
 
 
+def test_a_static_picture_has_the_opacities_of_the_theme_and_whole_pixels():
+    text = svg_of(figures("liang_shen", "sweep")[0].specification, "a")
+    assert 'stroke-opacity="0.12"' in text
+    # The first line is of an axis or a series; symbols have fractions.
+    (line, *_) = re.findall(r'd="(M[0-9.,L]+)"', text)
+    assert "L" in line and "." not in line
+
+
 def test_a_picture_is_the_same_bytes_each_time():
     specification = figures("liang_shen", "sweep")[0].specification
     small = to_png(specification)
@@ -564,7 +576,66 @@ def test_tables_with_the_same_rows_have_a_panel_for_each_row_and_the_least_delay
     assert "floor" not in drawn(rate)
 
 
-def test_own_words_are_those_that_titles_do_not_share():
-    assert own_words(["Rates of Reno", "Rates of New Reno"]) == ["", "New"]
-    assert own_words(["Rates, A", "Rates, B"]) == ["A", "B"]
-    assert own_words(["Same", "Same"]) == ["", ""]
+def test_distinct_words_are_those_that_titles_do_not_share():
+    assert distinct_words(["Rates of Reno", "Rates of New Reno"]) == ["", "New"]
+    assert distinct_words(["Rates, A", "Rates, B"]) == ["A", "B"]
+    assert distinct_words(["Same", "Same"]) == ["", ""]
+
+
+def test_the_legend_of_the_least_delay_has_a_channel_whose_text_is_next_to_its_symbol():
+    figure = next(one for one in figures("nishitha", "homogeneous") if "delay" in one.id)
+    encodings = [part["encoding"] for part in marks(figure.specification, "encoding")]
+    channels = set()
+    for encoding in encodings:
+        channels |= {name for name, part in encoding.items() if "floor_name" in str(part)}
+    # Vega places texts of a legend of widths on their symbols.
+    assert channels == {"opacity"}
+
+
+# -- charts and findings draw what is collected --------------------------------------------------
+
+PEAK = "queue_peak_packets"
+
+
+def sweep_of_type(world, kind):
+    (experiment,) = study_document()["experiments"]
+    study = world.study(experiments=[experiment | {"type": kind}])
+    sample = {"time_s": 1.0, "queue_packets": 3.0}
+    return study, world.results(study, series=lambda **_: [sample])
+
+
+def test_what_a_type_of_experiment_draws_is_collected(world, monkeypatch):
+    study, results = sweep_of_type(world, "cbr_sweep")
+    assert PEAK not in {wanted.metric for wanted in wanted_quantities(study)}
+    monkeypatch.setitem(DRAWN, "cbr_sweep", (PEAK,))
+    assert PEAK in {wanted.metric for wanted in wanted_quantities(study)}
+    assert [figure.id for figure in figures_of(results, pd.DataFrame(), study, "sweep")]
+
+
+def test_a_chart_of_what_is_not_collected_says_where_to_declare_it(world):
+    study, results = sweep_of_type(world, "cbr_sweep")
+    collected = wanted_quantities(study)
+    charts = ExperimentCharts(results, study.experiment("sweep"), collected=collected)
+    with pytest.raises(InputError, match=r"add it to DRAWN\['cbr_sweep'\]"):
+        list(charts._of_metrics([PEAK]))
+
+
+def test_results_without_a_quantity_say_what_names_quantities():
+    results, *_ = study_parts("nishitha")
+    wanted = Quantity(experiment="homogeneous", metric="rise_curvature")
+    with pytest.raises(InputError, match="name it in one of these if none does"):
+        quantity(results, wanted)
+
+
+def test_quantities_of_findings_are_collected_under_each_setup(world):
+    def statement(metric):
+        asked = {"experiment": "sweep", "metric": metric}
+        test = {"kind": "value", "of": asked, "expect": {"at_least": 0}}
+        return {"text": "{number} segments", "facts": {"number": {"ours": test}}}
+
+    textbook = statement("cwnd_minimum_segments")
+    finding = Finding.model_validate(statement("cwnd_peak_segments") | {"textbook": textbook})
+    study = world.study()
+    more = {wanted.metric for wanted in wanted_quantities(study, [finding])}
+    more -= {wanted.metric for wanted in wanted_quantities(study)}
+    assert more == {"cwnd_peak_segments", "cwnd_minimum_segments"}

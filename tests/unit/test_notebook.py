@@ -8,6 +8,7 @@ import re
 import shutil
 from dataclasses import replace
 from typing import get_args
+from xml.etree import ElementTree
 
 import altair as alt
 import nbformat
@@ -26,6 +27,7 @@ from replication.report.notebooks.collection import Collection, open_collection
 from replication.report.notebooks.notebook import execute, read_notebook, to_html
 from replication.report.notebooks.picture import NOT_CONCLUDED, verdicts
 from replication.report.notebooks.session import design, pressure
+from replication.report.pages import regions
 from replication.report.release import released_results
 from replication.study.errors import InputError, RunError
 from replication.study.study import ExperimentType
@@ -207,6 +209,21 @@ def test_a_design_is_the_studys_scenario_but_for_what_is_changed(collection):
     assert framed - {link.frame_bytes for link in design(kapadia, "trios", levels).links} == {14}
 
 
+def test_a_region_is_drawn_as_on_its_page(collection):
+    region = collection.region("kapadia_bbr_beside_reno", "ns3")
+    panel = region.result.panels[0]
+    on_page = regions.picture(region.result, panel)
+    shown = region.picture(regions.panel_title(region.result, panel.panel))
+    # A browser shows it as an image only if it is XML.
+    paths = {path.get("class"): path.get("d") for path in ElementTree.fromstring(shown.svg).iter()}
+    assert paths["contour"] == on_page["contour"] != ""
+    assert paths["hatch"] == on_page["undecided"] != ""
+    rules = shown.svg.partition("</style>")[0]
+    for rule in (".hatch {", "path.contour, ", "\n.region .frame, "):
+        assert rule in rules
+    assert shown.alt.startswith("BBR and Reno share fairly, ns3: where it holds over Buffer (BDP)")
+
+
 def test_an_engine_can_be_run_once_its_program_is_built(tmp_path):
     assert not is_built(ROOT, tmp_path, "ns3")
     config = load_config(ROOT / "configs" / "config.yaml")
@@ -244,11 +261,11 @@ def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     # A chart is drawn in the page's ink, or is an image where that is smaller.
     drawn = re.findall(r"<svg[^>]*>", page)
     assert all(re.search(r'aria-label="[^"]{40,}', one) for one in drawn)
-    # Surfaces have a thousand marks.
-    assert bool(drawn) == (path.stem != "regions")
+    assert drawn
     charts = json.loads(path.read_text(encoding="utf-8"))["cells"]
     outputs = [one for cell in charts for one in cell.get("outputs", [])]
-    shown = [one for one in outputs if picture.VEGA_LITE in one.get("data", {})]
+    kinds = {picture.VEGA_LITE, "image/svg+xml"}
+    shown = [output for output in outputs if kinds & output.get("data", {}).keys()]
     assert len(images) + len(drawn) == len(shown)
 
 

@@ -20,6 +20,7 @@ _NOTEBOOKS = "replication.report.notebooks"
 #: Altair take seconds.
 _PLACES = {
     "replication.design.new_study": ("example",),
+    "replication.metrics.metric_model": ("display_unit",),
     "replication.report.charts.cells": ("verdict_look",),
     "replication.study.files": ("parse_yaml",),
     f"{_NOTEBOOKS}.collection": ("Collection", "column_of", "open_collection", "read_study"),

@@ -24,6 +24,7 @@ from replication.metrics.metric_model import digested_experiments, wanted_quanti
 from replication.metrics.trace_source import has_traces
 from replication.simulate.store import Totals, count_runs
 from replication.study.files import digest_of, sha256_of, write_text
+from replication.study.finding_model import findings_path, load_findings
 from replication.study.position import located
 from replication.study.published import published_path
 from replication.study.scenario import Host
@@ -118,7 +119,8 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
     """Return the kept plan if its inputs are unchanged, else make and keep a new one."""
     inputs = [root / "configs" / "tiers" / f"{config.tier}.yaml"]
     for name in names:
-        inputs += [*study_files(root, name), published_path(root, name)]
+        findings = [path for path in [findings_path(root, name)] if path.is_file()]
+        inputs += [*study_files(root, name), published_path(root, name), *findings]
     settings = config.model_dump(mode="json")
     room = sha256_of(*Path(__file__).parent.glob("*.py"))
     contents = [sha256_of(path) for path in inputs]
@@ -139,7 +141,8 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
     for name, designed in runs.items():
         study = studies[name]
         setups = engines_by_setup(study, tier, list(named))
-        features = "".join(quantity.to_json() for quantity in wanted_quantities(study))
+        wanted = wanted_quantities(study, load_findings(root, name))
+        features = "".join(quantity.to_json() for quantity in wanted)
         features += ",".join(digested_experiments(study))
         planned[name] = StudyPlan(
             original_engine=study.original_system.engine,

@@ -18,6 +18,7 @@ from replication.metrics.results import Results, Window, window_name
 from replication.metrics.same_run import compared_windows, digest_subjects
 from replication.metrics.sampled import RUN, SERIES_DIGEST, SHARE_AT_WINDOW, SampledResults
 from replication.study.claim_model import Quantity
+from replication.study.finding_model import Finding
 from replication.study.study import Study
 from replication.study.table import (
     DESIGN_COLUMNS,
@@ -98,12 +99,15 @@ def _each_once(drawn: pd.DataFrame) -> pd.DataFrame:
     return runs.drop_duplicates(RUN, keep="last", ignore_index=True)
 
 
-def collect_study(study: Study, data: Path) -> None:
-    """Write a study's flows, features and series as Parquet files from the batches in `data`."""
+def collect_study(study: Study, data: Path, findings: Sequence[Finding] = ()) -> None:
+    """Write a study's flows, features and series as Parquet files from the batches in `data`.
+
+    The features are those of the study and of its `findings`.
+    """
     folder, batches = data / "results" / study.id, _batches(data, study.id)
     _write(_read(data, batches, "flows"), FLOW_KEYS, folder / "flows.parquet")
     by_setup = Results.load_each(data, study.id)
-    wanted = wanted_quantities(study)
+    wanted = wanted_quantities(study, findings)
     drawn = _each_once(pd.concat(drawn_runs(study, results.design) for results in by_setup))
     compared = [_compared(study, results) for results in by_setup]
     features, series = [], []

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,8 +10,9 @@ from typing import Any, Self
 
 from replication.study.claim_model import Flows, PublishedRun, Quantity, sides
 from replication.study.errors import InputError, cut, quoted
+from replication.study.finding_model import Finding
 from replication.study.published import Table
-from replication.study.study import Study
+from replication.study.study import Experiment, ExperimentType, Study
 
 #: Unit of the data: unit to show, and factor to it.
 _DISPLAY = {"bit/s": ("Mbit/s", 1e-6), "s": ("ms", 1e3)}
@@ -27,6 +28,16 @@ CONTRASTED = (
     "packets_dropped",
     "queue_mean_packets",
 )
+
+
+#: Metrics that charts draw of every experiment of a type; of the others, those that are published
+#: or in claims.
+DRAWN: Mapping[ExperimentType, Sequence[str]] = {
+    "cbr_sweep": ("throughput_bps", "delay_mean_s", "loss_rate"),
+    "pairwise_fairness": ("throughput_bps", "delay_mean_s", "loss_rate"),
+    "bdp_jain": ("throughput_bps", "rtt_mean_s", "loss_rate"),
+    "cwnd_traces": ("throughput_bps", "goodput_bps"),
+}
 
 
 class MetricError(InputError):
@@ -106,26 +117,47 @@ def is_total(wanted: Quantity) -> bool:
     return METRICS[wanted.metric].source == "flow" and wanted.window_s is None
 
 
-def wanted_quantities(study: Study) -> list[Quantity]:
+def wanted_quantities(study: Study, findings: Sequence[Finding] = ()) -> list[Quantity]:
     """Return the quantities of a study that are read off series, each over a whole experiment.
 
-    A quantity covers every choice of flows, unless it is a property of these flows together.
+    They are those of its claims, tables, findings and charts, and those that engines are compared
+    by. A quantity covers every choice of flows, unless it is a property of these flows together.
     """
     needed: list[Quantity] = []
     for claim in study.claims:
         needed += claim.quantities()
     for table in study.tables:
         needed += _of_table(table)
+    for finding in findings:
+        needed += finding.quantities()
     for experiment in study.experiments:
-        needed += [_whole(experiment.id, metric) for metric in CONTRASTED]
+        metrics = [*CONTRASTED, *DRAWN.get(experiment.type, ())]
+        needed += [_whole(experiment.id, metric) for metric in metrics]
     by_json = {}
     for wanted in needed:
         if not is_total(wanted):
-            is_joint = METRICS[wanted.metric].source == "fairness"
-            flows = wanted.flows if is_joint else "all"
-            quantity = _whole(wanted.experiment, wanted.metric, flows, wanted.window_s)
+            quantity = _as_collected(wanted)
             by_json[quantity.to_json()] = quantity
     return [by_json[key] for key in sorted(by_json)]
+
+
+def check_collected(
+    experiment: Experiment, wanted: Quantity, collected: Collection[Quantity]
+) -> None:
+    """Raise InputError if a chart of an experiment draws a quantity that results do not have."""
+    if not is_total(wanted) and _as_collected(wanted) not in collected:
+        window = "{:g} to {:g} s".format(*wanted.window_s) if wanted.window_s else "the whole run"
+        raise InputError(
+            f"experiment {experiment.id}: a chart draws {wanted.metric} of {window}, which is not "
+            f"collected; add it to DRAWN[{experiment.type!r}] in metrics/metric_model.py, or use "
+            "it in a claim, then run `make report`"
+        )
+
+
+def _as_collected(wanted: Quantity) -> Quantity:
+    """Return a quantity at all points and, unless it is of flows together, of all flows."""
+    flows = wanted.flows if METRICS[wanted.metric].source == "fairness" else "all"
+    return _whole(wanted.experiment, wanted.metric, flows, wanted.window_s)
 
 
 def _of_table(table: Table) -> Iterator[Quantity]:

@@ -104,8 +104,9 @@ class Results:
         if len(values) < len(wanted):
             raise InputError(
                 f"{self.features_path}: has no {metric} of every run of {self.study_id}"
-                f"{f' in {window} s' if window else ''}; the study has changed since its results "
-                "were collected: run `make report`"
+                f"{f' in {window} s' if window else ''}; results have what a claim, table, finding "
+                "or chart (DRAWN in metrics/metric_model.py) named when they were collected: name "
+                "it in one of these if none does, and run `make report`"
             )
         return values.sort_values(SUBJECT, ignore_index=True)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from replication.study.claim_model import Condition, StatisticTest
+from replication.study.claim_model import Condition, Quantity, StatisticTest, sides
 from replication.study.errors import InputError, check_known
 from replication.study.model import Document, EngineName, Identifier, Text, one_of
 from replication.study.position import read_model
@@ -102,6 +102,14 @@ class Finding(Statement):
     def statements(self) -> list[Statement]:
         """Return what is stated under each set-up, the defaults first."""
         return [self, self.textbook] if self.textbook else [self]
+
+    def quantities(self) -> list[Quantity]:
+        """Return every quantity of the study's runs in its statements."""
+        quantities: list[Quantity] = []
+        for statement in self.statements():
+            for fact in statement.facts.values():
+                quantities += sides(fact.ours) if fact.ours else []
+        return quantities
 
 
 class Findings(Document):

@@ -100,10 +100,11 @@ def _table_panels(parts: Sequence[tuple[Table, pd.DataFrame]]) -> list[_Panel]:
 def _row_panels(parts: Sequence[tuple[Table, pd.DataFrame]]) -> list[_Panel]:
     """Return a panel for each row of many tables with the same rows, a number for each table.
 
-    There are none if the tables differ in rows, or if their titles have no short part of their own.
+    There are none if the tables differ in rows, or if their titles share all but long parts.
     """
-    words = own_words([table.title for table, _ in parts])
-    names = {table.id: own for (table, _), own in zip(parts, words, strict=True)}
+    tables = [table for table, _ in parts]
+    words = distinct_words([table.title for table in tables])
+    names = {table.id: name for table, name in zip(tables, words, strict=True)}
     rows = {tuple(sorted(numbers["row_label"])) for _, numbers in parts}
     is_same = len(parts) >= _MANY_TABLES and len(rows) == 1
     if not is_same or len(set(*rows)) < len(parts[0][1]) or not _are_short(names.values()):
@@ -118,17 +119,17 @@ def _are_short(names: Collection[str]) -> bool:
     return all(names) and len(set(names)) == len(names) and max(map(len, names)) <= _SHORT_LABEL
 
 
-def own_words(titles: Sequence[str]) -> list[str]:
+def distinct_words(titles: Sequence[str]) -> list[str]:
     """Return of each title the words that are not at the start or the end of all titles."""
     words = [title.split() for title in titles]
     shortest = min(map(len, words))
     start = 0
-    while start < shortest and len({tuple(own[: start + 1]) for own in words}) == 1:
+    while start < shortest and len({title[start] for title in words}) == 1:
         start += 1
     end = 0
-    while end < shortest - start and len({tuple(own[-end - 1 :]) for own in words}) == 1:
+    while end < shortest - start and len({title[-end - 1] for title in words}) == 1:
         end += 1
-    return [" ".join(own[start : len(own) - end]) for own in words]
+    return [" ".join(title[start : len(title) - end]) for title in words]
 
 
 def _labels(frame: pd.DataFrame) -> list[str]:
@@ -183,22 +184,24 @@ def _panel(frame: pd.DataFrame, display: Display, x: alt.X, verdicts: pd.Series)
         known = base.transform_filter(f"isValid(datum.{field})")
         known = known.transform_calculate(**{f"{field}_name": f"'{words}'"})
         legend = alt.Legend(title=None, orient="top", symbolType=_BAR, symbolFillColor=draw.INK)
-        scale = alt.Scale(domain=[words], range=[1.6 if channel is alt.StrokeWidth else [1, 0]])
+        scale = alt.Scale(domain=[words], range=[1 if channel is alt.Opacity else [1, 0]])
         mark = known.mark_tick(color=draw.INK, thickness=1.6, size=size)
         encoding = channel(f"{field}_name:N", scale=scale, legend=legend)
         return mark.encode(encoding, x=at(field), tooltip=draw.tips("Q", ".4g", **{field: words}))
 
     spread = base.transform_filter("isValid(datum.reproduced_low)").mark_rule(strokeWidth=2)
     means = base.mark_point(filled=True, size=45, strokeWidth=1.6)
-    theirs = base.transform_calculate(kind=f"'{draw.PUBLISHED}'").mark_point(**draw.PUBLISHED_MARK)
+    published = base.transform_calculate(kind=f"'{draw.PUBLISHED}'")
+    diamonds = published.mark_point(**draw.PUBLISHED_MARK)
     band = base.mark_bar(color=draw.INK, opacity=0.13, height={"band": 0.7})
     layers = [band.encode(x=at("accepted_low"), x2="accepted_high:Q")]
     if "floor" in frame and frame["floor"].notna().any():
-        layers.append(ticks("floor", FLOOR, alt.StrokeWidth, height / len(frame)))
+        # The legend of a width would have its text on its symbol.
+        layers.append(ticks("floor", FLOOR, alt.Opacity, height / len(frame)))
     layers += [
         spread.encode(x=at("reproduced_low"), x2="reproduced_high:Q", color=look["color"]),
         means.encode(x=at("reproduced_mean"), **look, tooltip=tooltip),
-        theirs.encode(x=at("published"), fill=draw.published_legend(), tooltip=tooltip),
+        diamonds.encode(x=at("published"), fill=draw.published_legend(), tooltip=tooltip),
     ]
     if "explained" in frame and frame["explained"].notna().any():
         layers.append(ticks("explained", UNDER, alt.StrokeDash, 12))
@@ -232,8 +235,8 @@ def _describe(panels: Sequence[_Panel], title: str, display: Display) -> str:
     for panel in panels:
         words += f" {panel.title}." if len(panels) > 1 else ""
         for row in panel.numbers.to_dict("records"):
-            ours = f"{draw.three_digits(row['reproduced_mean'])} against {row['printed']}"
-            words += f" {row['label']}: {ours} {display.unit}".rstrip() + "."
+            both = f"{draw.three_digits(row['reproduced_mean'])} against {row['printed']}"
+            words += f" {row['label']}: {both} {display.unit}".rstrip() + "."
     return words
 
 
@@ -244,9 +247,8 @@ def verdict_look(present: pd.Series) -> dict[str, Any]:
     """
     shown = [word for word in _WORDS if (present == word).any()]
     legend = draw.legend_of(shown, "Verdict")
-    colours, symbols = (
-        [looks[verdict] for verdict in shown] for looks in (VERDICT_COLOURS, VERDICT_SYMBOLS)
-    )
+    colours = [VERDICT_COLOURS[verdict] for verdict in shown]
+    symbols = [VERDICT_SYMBOLS[verdict] for verdict in shown]
     return {
         "color": draw.levels_of(alt.Color, "verdict", shown, colours, legend),
         "stroke": draw.levels_of(alt.Stroke, "verdict", shown, colours, legend),
@@ -315,7 +317,9 @@ def _groups(
     frame: pd.DataFrame, studies: Mapping[str, Study], titles: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the row of each number: its table, with what is measured if the table has several."""
-    tables = {(study, t.id): t for study, document in studies.items() for t in document.tables}
+    tables: dict[tuple[str, str], Table] = {}
+    for study, document in studies.items():
+        tables |= {(study, table.id): table for table in document.tables}
     names = {study: table_names(document) for study, document in studies.items()}
     keys = frame[["study", "table", "column", "kind"]].itertuples(index=False, name=None)
     measured = []
@@ -328,7 +332,8 @@ def _groups(
         name = names[study].get(table, table)
         # Tables of traces share some words.
         name = name.replace(", from the published trace", "").removeprefix("Windows of ")
-        several = len({one for *of, one in labels if of == [study, table]}) > 1
+        of_table = [key for key in labels if key[:2] == (study, table)]
+        several = len(of_table) > 1
         said = f"{name}, {label}" if several else name.partition(" (")[0]
         labels[study, table, label] += f": {said}"
     shared = {label for label, count in Counter(labels.values()).items() if count > 1}
@@ -362,10 +367,10 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
     tooltip += draw.tips("N", layer="Settings", verdict="Verdict at the defaults")
     tooltip += draw.tips("Q", ".3g", ratio="Measured / published")
     look = verdict_look(shown.loc[shown["layer"] == DEFAULTS, "verdict"])
-    ours = base.transform_filter(f"datum.layer == '{DEFAULTS}' && datum.beyond == ''")
-    ours = ours.mark_point(filled=True, size=32, strokeWidth=1.6)
+    measured = base.transform_filter(f"datum.layer == '{DEFAULTS}' && datum.beyond == ''")
+    measured = measured.mark_point(filled=True, size=32, strokeWidth=1.6)
     drawn = [tolerance.encode(x=x("low"), x2="high:Q", y=y), equal.encode(x=x("shown"))]
-    drawn.append(ours.encode(**look, tooltip=tooltip))
+    drawn.append(measured.encode(**look, tooltip=tooltip))
     colours = {key: channel for key, channel in look.items() if key != "shape"}
     edges: tuple[tuple[str, Any, int], ...] = (("left", "left", 9), ("right", "right", -9))
     for side, align, dx in edges:
@@ -384,14 +389,15 @@ def _ratio_chart(shown: pd.DataFrame, band: pd.DataFrame, order: list[str]) -> A
 
 def _ratio_words(frame: pd.DataFrame, shown: pd.DataFrame) -> str:
     words = "Each mark is one number; at 1 measured and published are equal."
-    for group, own in frame.groupby("group", sort=False):
-        ratios = own["reproduced_mean"] / own["published"]
-        matches = int((own["verdict"] == Verdict.REPRODUCED).sum())
+    for group, numbers in frame.groupby("group", sort=False):
+        ratios = numbers["reproduced_mean"] / numbers["published"]
+        matches = int((numbers["verdict"] == Verdict.REPRODUCED).sum())
+        count = len(numbers)
         middle = draw.three_digits(float(ratios.median()))
-        found = f"{matches} of {len(own)} {'matches' if matches == 1 else 'match'}, median ratio"
-        if len(own) == 1:
-            found = f"the one number {'matches' if matches else 'does not match'}, ratio"
-        words += f" {group}: {found} {middle}."
+        said = f"{matches} of {count} {'matches' if matches == 1 else 'match'}, median ratio"
+        if count == 1:
+            said = f"the one number {'matches' if matches else 'does not match'}, ratio"
+        words += f" {group}: {said} {middle}."
     if beyond := int((shown["shown"] != shown["ratio"]).sum()):
         edge = f"beyond a factor of {_FURTHEST:.0f}, an arrow at the edge"
         words += f" {beyond} {'mark lies' if beyond == 1 else 'marks lie'} {edge}."

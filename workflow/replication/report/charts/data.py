@@ -76,7 +76,8 @@ def _shown_in(unit: str) -> tuple[str, float]:
 
 def axis_factor(experiment: Experiment) -> Factor | None:
     """Return the factor with the most levels among those whose levels are all numbers."""
-    numeric = [one for one in experiment.factors if len(one.levels) > 1 and is_numeric(one)]
+    varied = [factor for factor in experiment.factors if len(factor.levels) > 1]
+    numeric = [factor for factor in varied if is_numeric(factor)]
     return max(numeric, key=lambda factor: len(factor.levels), default=None)
 
 
@@ -126,10 +127,12 @@ def estimates(results: Results, experiment: Experiment, wanted: Quantity) -> pd.
     keys = [str(column) for column in values if column not in ("replicate", "value")]
     values = values.assign(value=values["value"] * display.factor)
     frame = over_replicates(values, keys, 0.0, display.highest)
-    places = {f.id: {level.key: n for n, level in enumerate(f.levels)} for f in experiment.factors}
-    if own := [key for key in keys if key in places]:
+    places = {}
+    for factor in experiment.factors:
+        places[factor.id] = {level.key: place for place, level in enumerate(factor.levels)}
+    if factors := [key for key in keys if key in places]:
         frame = frame.sort_values(
-            own, kind="stable", key=lambda keys: keys.astype(str).map(places[str(keys.name)])
+            factors, kind="stable", key=lambda keys: keys.astype(str).map(places[str(keys.name)])
         )
     axis = axis_factor(experiment)
     frame = label_points(frame[frame["n"] > 0], experiment, axis)
@@ -150,8 +153,8 @@ def over_replicates(
     """Return mean, 95 % interval (low, high) and n of a column, one row for each group."""
     rows = []
     for key, group in frame.groupby(list(by), sort=sort, observed=True):
-        found = estimate(group[value].to_numpy(dtype=float), lowest, highest)
-        rows.append((*key, found.mean, found.low, found.high, found.n))
+        estimated = estimate(group[value].to_numpy(dtype=float), lowest, highest)
+        rows.append((*key, estimated.mean, estimated.low, estimated.high, estimated.n))
     return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "n"])
 
 
@@ -166,7 +169,8 @@ def runs_of(results: Results, experiment: Experiment) -> pd.DataFrame:
 
 def series_of(levels: Mapping[Any, Any], experiment: Experiment, axis: Factor | None) -> str:
     """Return the labels of the levels that are not on the axis, or the experiment's title."""
-    factors = [one for one in experiment.factors if len(one.levels) > 1 and one is not axis]
+    varied = [factor for factor in experiment.factors if len(factor.levels) > 1]
+    factors = [factor for factor in varied if factor is not axis]
     return labels_of(levels, factors) or experiment.title
 
 
@@ -190,7 +194,7 @@ _NAME = re.compile(rf"\b({'|'.join(_NAMES)})\b")
 
 def proper(label: str) -> str:
     """Replace the ids of congestion controls and queues in a label by their names."""
-    return _NAME.sub(lambda found: _NAMES[found[0]], label)
+    return _NAME.sub(lambda match: _NAMES[match[0]], label)
 
 
 def flow_algorithm(flow: Mapping[str, object]) -> str:
@@ -257,10 +261,11 @@ def order_in(study: Study, table: Table) -> Callable[[str, str], tuple[int, int]
         return list(named or [level.key for level in levels])
 
     rows, columns = keys(table.rows, table.row_factor), keys(table.columns, table.column_factor)
-    places = [{key: place for place, key in enumerate(known)} for known in (rows, columns)]
+    place_of_row = {key: place for place, key in enumerate(rows)}
+    place_of_column = {key: place for place, key in enumerate(columns)}
 
     def place(row: str, column: str) -> tuple[int, int]:
-        return places[0].get(row, len(rows)), places[1].get(column, len(columns))
+        return place_of_row.get(row, len(rows)), place_of_column.get(column, len(columns))
 
     return place
 
@@ -276,11 +281,11 @@ class PublishedValue(NamedTuple):
 
 def published_values(experiment: Experiment, cells: pd.DataFrame) -> list[PublishedValue]:
     """Return the published values of an experiment, each once for all engines."""
-    found: dict[tuple[str, str, str], PublishedValue] = {}
+    values: dict[tuple[str, str, str], PublishedValue] = {}
     for cell in cells.to_dict("records"):
         key = (cell["table"], cell["row"], cell["column"])
-        if len(cell["quantities"]) and key not in found:
+        if len(cell["quantities"]) and key not in values:
             wanted = Quantity.model_validate_json(cell["quantities"][0])
             value = cell["published"] * display_of(wanted).factor
-            found[key] = PublishedValue(key, value, wanted, cell["printed"])
-    return [one for one in found.values() if one.quantity.experiment == experiment.id]
+            values[key] = PublishedValue(key, value, wanted, cell["printed"])
+    return [value for value in values.values() if value.quantity.experiment == experiment.id]

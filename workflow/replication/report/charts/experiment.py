@@ -8,7 +8,12 @@ from typing import NamedTuple
 import altair as alt
 import pandas as pd
 
-from replication.metrics.metric_model import METRICS
+from replication.metrics.metric_model import (
+    DRAWN,
+    METRICS,
+    check_collected,
+    wanted_quantities,
+)
 from replication.metrics.results import Results
 from replication.report.charts import data
 from replication.report.charts import figure as draw
@@ -24,8 +29,6 @@ from replication.verdicts.audit import DELAYS
 from replication.verdicts.bound import stated_points
 from replication.verdicts.wording import flow_in_words
 
-_SWEEP_METRICS = ("throughput_bps", "delay_mean_s", "loss_rate")
-_DELAY_METRICS = ("throughput_bps", "rtt_mean_s", "loss_rate")
 #: Fewer flows are drawn one by one; Jain's index would say less.
 _MANY_FLOWS = 4
 #: Most charts of an experiment whose type defines none.
@@ -53,18 +56,25 @@ def figures_of(
     """
     experiment, cells = study.experiment(experiment_id), data.as_in_file(cells, study)
     published = data.published_values(experiment, cells)
-    used = [one for claim in study.claims for one in claim.quantities()]
-    used = [one for one in used if one.experiment == experiment.id]
+    used: list[Quantity] = []
+    for claim in study.claims:
+        used += [wanted for wanted in claim.quantities() if wanted.experiment == experiment.id]
     used += [value.quantity for value in published]
-    figures = list(ExperimentCharts(results, experiment, published, used).of_type())
+    collected = wanted_quantities(study)
+    charts = ExperimentCharts(results, experiment, published, used, collected)
+    figures = list(charts.of_type())
     # A number that is in a chart already needs no chart of its table.
     drawn = frozenset[tuple[str, str, str]]().union(*(figure.published for figure in figures))
     keys = cells[["table", "row", "column"]].itertuples(index=False) if len(cells) else []
     rest = cells[[tuple(key) not in drawn for key in keys]]
     figures += _cells_figures(rest, study, experiment)
-    order = {key: place for place, key in enumerate(value.cell for value in published)}
+    order = {value.cell: place for place, value in enumerate(published)}
     last = len(order)
-    figures.sort(key=lambda one: min((order.get(key, last) for key in one.published), default=last))
+
+    def first_value(figure: Figure) -> int:
+        return min((order.get(key, last) for key in figure.published), default=last)
+
+    figures.sort(key=first_value)
     return draw.with_prefix(figures, study.id)
 
 
@@ -93,36 +103,43 @@ class _EqualShares(NamedTuple):
 
 @dataclass
 class ExperimentCharts:
-    """Charts of an experiment, with its published values and the quantities that are used of it."""
+    """Charts of an experiment, with its published values and the quantities that are used of it.
+
+    Drawing a quantity that is not `collected` is an error, unless that is unknown.
+    """
 
     results: Results
     experiment: Experiment
     published: Sequence[PublishedValue] = ()
     used: Sequence[Quantity] = ()
+    collected: Sequence[Quantity] | None = None
 
     def __post_init__(self) -> None:
         self.axis = axis_factor(self.experiment)
         names = self.results.runs(self.experiment.id, {})["scenario"].unique()
-        flows = [flow for name in names for flow in self.results.scenarios[name]["flows"]]
-        tcp = (str(flow["id"]) for flow in flows if flow["kind"] == "tcp")
+        tcp: list[str] = []
+        for name in names:
+            flows = self.results.scenarios[name]["flows"]
+            tcp += [str(flow["id"]) for flow in flows if flow["kind"] == "tcp"]
         #: The TCP flows of the experiment's scenarios.
         self.flows = list(dict.fromkeys(tcp))
 
     def of_type(self) -> Iterable[Figure]:
         """Return the figures that the type of the experiment defines."""
+        metrics = DRAWN.get(self.experiment.type, ())
         match self.experiment.type:
             case "cbr_sweep":
-                return self._of_metrics(_SWEEP_METRICS)
+                return self._of_metrics(metrics)
             case "pairwise_fairness":
-                return self._of_metrics(_SWEEP_METRICS if self.axis else (), self.flows)
+                return self._of_metrics(metrics if self.axis else (), self.flows)
             case "queuing":
                 return time_figures(self.results, self.experiment)
             case "bdp_jain":
                 # The mean of a few flows says nothing about fairness, nor Jain's index.
                 is_few = len(self.flows) < _MANY_FLOWS
-                found = [] if is_few else jain_figures(self.results, self.experiment)
+                of_fairness = [] if is_few else jain_figures(self.results, self.experiment)
                 each = self.flows if is_few and len(self.flows) > 1 else []
-                return [*found, *self._of_metrics(_DELAY_METRICS if self.axis else (), each)]
+                return [*of_fairness, *self._of_metrics(metrics if self.axis else (), each)]
             case "cwnd_traces":
                 return self._shares()
             case kind:
@@ -140,18 +157,15 @@ class ExperimentCharts:
             wanted = Quantity(experiment=self.experiment.id, metric=metric, window_s=window_s)
             frame, marks = self._measured_and_published(wanted, flows)
             if flows:
-                frame, marks = (
-                    f.assign(pair=f["series"], series=f["flow"].map(flow_in_words))
-                    for f in (frame, marks)
-                )
+                frame, marks = _by_pair(frame), _by_pair(marks)
             panels_by = "pair" if flows else ""
             yield from self._figure([metric], _named(wanted), frame, marks, panels_by)
 
     def _window(self, metric: str, flows: str) -> tuple[float, float] | None:
         """Return the one window in which a metric of `flows` is used, if there is one."""
-        own = [wanted for wanted in self.used if wanted.metric == metric]
-        windows = {wanted.window_s for wanted in own}
-        covers = any(wanted.flows == "tcp" or wanted.flows == [flows] for wanted in own)
+        used = [wanted for wanted in self.used if wanted.metric == metric]
+        windows = {wanted.window_s for wanted in used}
+        covers = any(wanted.flows == "tcp" or wanted.flows == [flows] for wanted in used)
         return windows.pop() if covers and len(windows) == 1 else None
 
     def of_quantities(self, *, with_tables: bool) -> Iterator[Figure]:
@@ -161,15 +175,15 @@ class ExperimentCharts:
         """
         quantities = [value.quantity for value in self.published]
         printed = _distinct(quantities) if with_tables and self.axis else []
-        metrics = {one.metric for one in quantities}
-        further = [one for one in _distinct(self.used) if one.metric not in metrics]
+        metrics = {quantity.metric for quantity in quantities}
+        further = [used for used in _distinct(self.used) if used.metric not in metrics]
         for wanted in [*printed, *further[: max(0, _MOST_CHARTS - len(metrics))]]:
             frame, marks = self._measured_and_published(wanted)
             if len(marks) or wanted not in printed:
                 flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
                 what, how = [*flows, *(wanted.links or ())], wanted.aggregate
                 # The index is in its label.
-                named = ["all flows" if one == "all" else one for one in what]
+                named = ["all flows" if subject == "all" else subject for subject in what]
                 totals = [] if how in ("mean", "jain") else [_TOTALS.get(how, how)]
                 display = _named(wanted, *named, *totals)
                 parts = [wanted.metric, *what, how, *map(str, wanted.window_s or ())]
@@ -214,12 +228,15 @@ class ExperimentCharts:
         self, wanted: Quantity, flows: Sequence[str] = ()
     ) -> list[pd.DataFrame]:
         """Return a quantity at each point and its published values, of each of `flows` if given."""
-        parts = []
+        if self.collected is not None:
+            check_collected(self.experiment, wanted, self.collected)
+        measured, published = [], []
         for flow in flows or [""]:
-            one = wanted.model_copy(update={"flows": [flow]}) if flow else wanted
-            found = data.estimates(self.results, self.experiment, one), self._marks(one)
-            parts.append([frame.assign(flow=flow) for frame in found])
-        return [pd.concat(found, ignore_index=True) for found in zip(*parts, strict=True)]
+            of_flow = wanted.model_copy(update={"flows": [flow]}) if flow else wanted
+            estimates = data.estimates(self.results, self.experiment, of_flow)
+            measured.append(estimates.assign(flow=flow))
+            published.append(self._marks(of_flow).assign(flow=flow))
+        return [pd.concat(parts, ignore_index=True) for parts in (measured, published)]
 
     def _marks(self, wanted: Quantity) -> pd.DataFrame:
         """Return series, x, value, source and cell of published values of a single point."""
@@ -249,7 +266,7 @@ class ExperimentCharts:
         if frame.empty:
             return []
         if self.axis is None:
-            frame, marks = (one.assign(x=one["series"]) for one in (frame, marks))
+            frame, marks = (part.assign(x=part["series"]) for part in (frame, marks))
         cells, marks = marks["cell"], marks.drop(columns=["cell", "flow"])
         drawn = pd.concat([frame[["series", "x"]], marks[["series", "x"]]])
         order = list(dict.fromkeys(drawn["series"]))
@@ -271,10 +288,11 @@ class ExperimentCharts:
             names = order if panels_by == "series" else list(frame[panels_by].unique())
             legend_width, scale = _PANEL[0] * min(2, len(names)), y_scale(frame, marks, x)
             for name in names:
-                ours, theirs = (part[part[panels_by] == name] for part in (frame, marks))
-                panel = lines_panel(ours, order, x, display, theirs, _PANEL, legend_width, scale)
+                means = frame[frame[panels_by] == name]
+                printed = marks[marks[panels_by] == name]
+                panel = lines_panel(means, order, x, display, printed, _PANEL, legend_width, scale)
                 panels.append(panel.properties(title=draw.lines_of(str(name), _PANEL[0])))
-                words += f"{name}. {_describe_lines(ours, order, x_title, display)} "
+                words += f"{name}. {_describe_lines(means, order, x_title, display)} "
             chart = draw.panels_of(panels, display.title, x_title)
         else:
             chart = lines_panel(frame, order, x, display, marks)
@@ -311,13 +329,19 @@ class ExperimentCharts:
         return [draw.make_figure(id, title, chart, words, marks["cell"])]
 
 
+def _by_pair(points: pd.DataFrame) -> pd.DataFrame:
+    """Return points of flows with the flow as series, in a panel for each series of before."""
+    return points.assign(pair=points["series"], series=points["flow"].map(flow_in_words))
+
+
 def _distinct(quantities: Iterable[Quantity]) -> list[Quantity]:
     """Return the quantities at all points, each once."""
-    found: list[Quantity] = []
-    for one in map(_at_all_points, quantities):
-        if one not in found:
-            found.append(one)
-    return found
+    distinct: list[Quantity] = []
+    for quantity in quantities:
+        everywhere = _at_all_points(quantity)
+        if everywhere not in distinct:
+            distinct.append(everywhere)
+    return distinct
 
 
 def _at_all_points(quantity: Quantity) -> Quantity:
@@ -337,10 +361,11 @@ def _cells_figures(cells: pd.DataFrame, study: Study, experiment: Experiment) ->
     for table in study.tables if len(cells) else []:
         homes = {key: row.experiment for key, row in (table.rows or {}).items()}
         # Windows of traces have charts of their own.
-        ours = cells[(cells["table"] == table.id) & (cells["kind"] == "printed")]
-        ours = ours[[(homes.get(key) or table.experiment) == experiment.id for key in ours["row"]]]
-        if not ours.empty:
-            parts.append(ours)
+        printed = cells[(cells["table"] == table.id) & (cells["kind"] == "printed")]
+        homes_of_rows = [homes.get(key) or table.experiment for key in printed["row"]]
+        printed = printed[[home == experiment.id for home in homes_of_rows]]
+        if not printed.empty:
+            parts.append(printed)
             shown.append(table)
     if not parts:
         return []
@@ -395,9 +420,9 @@ def _share_chart(frame: pd.DataFrame, marks: pd.DataFrame, display: Display) -> 
         names.encode(x=alt.value(4), text="words:N"),
     ]
     if is_published.any():
-        theirs = base.transform_filter("isValid(datum.value)")
-        theirs = theirs.transform_calculate(kind=f"'{draw.PUBLISHED}'")
-        diamonds = theirs.mark_point(**draw.PUBLISHED_MARK)
+        printed = base.transform_filter("isValid(datum.value)")
+        printed = printed.transform_calculate(kind=f"'{draw.PUBLISHED}'")
+        diamonds = printed.mark_point(**draw.PUBLISHED_MARK)
         value = alt.X("value:Q", title=display.title)
         layers.append(diamonds.encode(x=value, fill=draw.published_legend()))
     most = int(rows["place"].max()) + 1

@@ -56,8 +56,12 @@ DASHES = ([1, 0], [8, 3], [3, 3], [10, 3, 2, 3], [1, 3], [6, 2, 1, 2, 1, 2], [12
 #: Published values look the same in every chart: a hollow diamond in the colour of the text.
 PUBLISHED = "Published"
 PUBLISHED_MARK: dict[str, Any] = {
-    **{"shape": "diamond", "size": 80, "filled": False},
-    **{"stroke": INK, "strokeWidth": 1.6, "opacity": 1.0},
+    "shape": "diamond",
+    "size": 80,
+    "filled": False,
+    "stroke": INK,
+    "strokeWidth": 1.6,
+    "opacity": 1.0,
 }
 WIDTH = 520
 
@@ -139,10 +143,10 @@ def legend_of(
 
 def changed(channel: Any, **changes: Any) -> Any:
     """Return an encoding with other values of some keys."""
-    own = channel.copy()
+    copy = channel.copy()
     for key, value in changes.items():
-        own[key] = value
-    return own
+        copy[key] = value
+    return copy
 
 
 def look(
@@ -152,7 +156,7 @@ def look(
     legend = legend_of(order, lines=lines, width=width)
     second = ("strokeDash", alt.StrokeDash, DASHES) if lines else ("shape", alt.Shape, SYMBOLS)
     both = (("color", alt.Color, PALETTE), second)
-    return {key: levels_of(one, field, order, values, legend) for key, one, values in both}
+    return {key: levels_of(kind, field, order, values, legend) for key, kind, values in both}
 
 
 def tips(kind: str, format: Any = alt.Undefined, **titles: str) -> list[alt.Tooltip]:

@@ -68,14 +68,14 @@ def lines_panel(
     points = base.mark_point(filled=True, size=55)
     layers.append(points.encode(y=y, shape=looks["shape"], tooltip=tooltip))
     if len(published):
-        theirs = alt.Chart(published.assign(kind=draw.PUBLISHED))
-        theirs = theirs.encode(x=x, y=alt.Y("value:Q", title=title, scale=scale))
+        printed = alt.Chart(published.assign(kind=draw.PUBLISHED))
+        printed = printed.encode(x=x, y=alt.Y("value:Q", title=title, scale=scale))
         if ends and len(order) > 1:
-            thin = theirs.mark_line(strokeWidth=1)
+            thin = printed.mark_line(strokeWidth=1)
             layers.append(thin.encode(color=looks["color"], strokeDash=dashes))
         tooltip = draw.tips("N", source="Published", series="Series")
         tooltip += draw.tips("N", printed=display.titled("Value"))
-        diamonds = theirs.mark_point(**draw.PUBLISHED_MARK)
+        diamonds = printed.mark_point(**draw.PUBLISHED_MARK)
         layers.append(diamonds.encode(fill=draw.published_legend(), tooltip=tooltip))
     if ends:
         layers += _names(ends, looks)
@@ -180,8 +180,9 @@ def _names(ends: Sequence[_End], looks: Mapping[str, Any]) -> list[Drawing]:
         rows.append({**end._asdict(), "text_y": end.y - _LINE_HEIGHT * lines_above})
     base = draw.labels_of("names of lines", rows).encode(x=alt.value("width"))
     symbols = base.encode(y=alt.Y("y:Q", scale=None))
-    ours = symbols.transform_filter("datum.is_ours").mark_point(filled=True, size=45, xOffset=10)
-    drawn: list[Drawing] = [ours.encode(**looks)]
+    measured = symbols.transform_filter("datum.is_ours")
+    measured = measured.mark_point(filled=True, size=45, xOffset=10)
+    drawn: list[Drawing] = [measured.encode(**looks)]
     if not all(end.is_ours for end in ends):
         mark = draw.PUBLISHED_MARK | {"size": 45, "xOffset": 10}
         drawn.append(symbols.transform_filter("!datum.is_ours").mark_point(**mark))

@@ -46,8 +46,9 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
     chosen = [flow for flow in scenario["flows"] if flow["kind"] == "tcp"][:_FLOWS]
     chosen += [flow for flow in scenario["flows"] if flow["kind"] != "tcp"][:1]
     samples = samples.sort_values("time_s", kind="stable")
-    own = {flow["id"]: samples[samples["flow"] == flow["id"]] for flow in chosen}
-    flows = sorted((flow for flow in chosen if len(own[flow["id"]])), key=flow_label)
+    by_flow = {flow["id"]: samples[samples["flow"] == flow["id"]] for flow in chosen}
+    sampled = [flow for flow in chosen if len(by_flow[flow["id"]])]
+    flows = sorted(sampled, key=flow_label)
     looks = zip(flows, cycle(PALETTE), cycle(DASHES), strict=False)
     strokes = {f["id"]: (f'stroke="{colour}"', _dashed(dash)) for f, colour, dash in looks}
     end_s = float(scenario["duration_s"])
@@ -55,16 +56,21 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
     for column, title, height, limit in _PANELS:
         lines = [(*_known(samples, column), "")] if column == "queue_packets" else []
         for flow in flows if not lines else []:
-            lines += _lines(column, own[flow["id"]], flow, strokes[flow["id"]], end_s)
+            lines += _lines(column, by_flow[flow["id"]], flow, strokes[flow["id"]], end_s)
         if lines := list(_thinned(lines, limit)):
             panels.append({"title": title, "top": top, **_panel(lines, height, end_s)})
             top += height + _GAP
     for event, words in _EVENTS.items():
-        paths = [(_ticks(own[id], event, top, end_s), solid) for id, (solid, _) in strokes.items()]
-        if ticks := [(path, stroke) for path, stroke in paths if path]:
+        ticks = []
+        for name, (solid, _) in strokes.items():
+            if path := _ticks(by_flow[name], event, top, end_s):
+                ticks.append((path, solid))
+        if ticks:
             events.append((top, words, ticks))
             top += 22
-    step = round_step(end_s, _STEPS)
+    step, seconds = round_step(end_s, _STEPS), []
+    for second in np.arange(0, end_s + step / 1e6, step):
+        seconds.append((f"{_LEFT + second / end_s * _PANEL_WIDTH:g}", f"{second:g}"))
     return {
         "left": _LEFT,
         "width": _PANEL_WIDTH,
@@ -74,10 +80,7 @@ def run_picture(scenario: Mapping[str, Any], samples: pd.DataFrame) -> dict[str,
         "events": events,
         "below": top,
         "not_drawn": sum(flow["kind"] == "tcp" for flow in scenario["flows"]) - _FLOWS,
-        "seconds": [
-            (f"{_LEFT + tick / end_s * _PANEL_WIDTH:g}", f"{tick:g}")
-            for tick in np.arange(0, end_s + step / 1e6, step)
-        ],
+        "seconds": seconds,
     }
 
 
@@ -127,18 +130,14 @@ def _panel(lines: Sequence[_Line], height: int, end_s: float) -> dict[str, Any]:
     largest = max(float(values.max()) for _, values, _ in lines) or 1.0
     step = round_step(largest, _STEPS)
     steps = np.ceil(largest / step - 1e-9)
+    ticks = []
+    for number in range(int(steps) + 1):
+        ticks.append((f"{height * (1 - number / steps) + 4:g}", f"{number * step:g}"))
     x, y = _FINE * _PANEL_WIDTH / end_s, _FINE * height / (step * steps)
-    return {
-        "height": height,
-        "ticks": [
-            (f"{height * (1 - number / steps) + 4:g}", f"{number * step:g}")
-            for number in range(int(steps) + 1)
-        ],
-        "paths": [
-            (_path(times * x, _FINE * height - values * y), stroke)
-            for times, values, stroke in lines
-        ],
-    }
+    paths = []
+    for times, values, stroke in lines:
+        paths.append((_path(times * x, _FINE * height - values * y), stroke))
+    return {"height": height, "ticks": ticks, "paths": paths}
 
 
 def _path(x: _Floats, y: _Floats) -> str:
@@ -165,7 +164,8 @@ def topology_lines(scenario: Mapping[str, Any]) -> list[str]:
 
     Hosts with similar links to one node share a line. A monitored link has double strokes.
     """
-    degree = Counter(end for link in scenario["links"] for end in (link["a"], link["b"]))
+    degree = Counter(link["a"] for link in scenario["links"])
+    degree += Counter(link["b"] for link in scenario["links"])
     watched = {(monitor["link"], monitor["direction"]) for monitor in scenario["monitors"]}
     alike: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for link in scenario["links"]:
@@ -200,7 +200,7 @@ def _rate(link: Mapping[str, Any]) -> str:
 def _named(names: Sequence[str]) -> str:
     """Return names in full, or the first and last of many or of a numbered series."""
     numbers = [set(re.findall(r"\d+", name)) for name in names]
-    is_series = all(len(one) == 1 for one in numbers)
+    is_series = all(len(number) == 1 for number in numbers)
     if len(names) < 4 or (len(names) < 9 and not is_series):
         return ", ".join(names)
     return f"{names[0]} … {names[-1]} ({len(names)})"

@@ -57,7 +57,7 @@ def jain_figures(results: Results, experiment: Experiment) -> list[Figure]:
     frame["series"] = [data.series_of(levels, experiment, axis) for levels in frame["levels"]]
     keys = ["run", "panel", "replicate", "series", "time_s"]
     shares = frame[frame["kind"] == "tcp"].groupby([*keys, "flow"])["throughput_bps"].mean()
-    values = shares.groupby(level=keys).agg(lambda own: jain_index(own.to_numpy(dtype=float)))
+    values = shares.groupby(level=keys).agg(lambda rates: jain_index(rates.to_numpy(dtype=float)))
     return _figure(experiment, runs, "jain", _JAIN, values)
 
 
@@ -118,14 +118,13 @@ def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
     domain = [max(0.0, low - 0.05) if display is _JAIN else 0.0, high * 1.05 or 1.0]
     scale = alt.Scale(domain=domain, nice=True, clamp=True)
     wide = _WIDTH * min(2, frame["panel"].nunique())
-    panels = [
-        _panel(part, order, display, scale, wide).properties(
-            title=draw.lines_of(str(panel), _WIDTH), width=_WIDTH, height=170
-        )
-        for panel, part in frame.groupby("panel", sort=False)
-    ]
-    heading = draw.title_of_panels([display.title, "against time (s)"])
-    chart = alt.concat(*panels, columns=2, title=heading)
+    panels = []
+    for name, part in frame.groupby("panel", sort=False):
+        panel = _panel(part, order, display, scale, wide)
+        heading = draw.lines_of(str(name), _WIDTH)
+        panels.append(panel.properties(title=heading, width=_WIDTH, height=170))
+    axes = draw.title_of_panels([display.title, "against time (s)"])
+    chart = alt.concat(*panels, columns=2, title=axes)
     return chart.resolve_scale(color="shared", strokeDash="shared")
 
 
@@ -187,7 +186,7 @@ def trace_figures(
     axes = "Window (segments) against the flow's time (s)"
     heading = draw.title_of_panels([axes, "At the right: median windows"])
     chart = alt.concat(*panels, columns=2, title=heading)
-    chart = chart.resolve_scale(color="shared", strokeDash="shared", strokeWidth="shared")
+    chart = chart.resolve_scale(color="shared", strokeDash="shared", opacity="shared")
     title = "Congestion windows over time, published and measured"
     return [draw.make_figure(["traces", engine], title, chart, words)]
 
@@ -255,12 +254,13 @@ def _window_panel(
             symbolStrokeColor=draw.INK,
             labelLimit=_WINDOW_WIDTH,
         )
+        # The legend of a width would have its text on its symbol.
         named = alt.Scale(domain=[EQUAL_SHARES], range=[1])
         rule = alt.Chart(law).mark_rule(color=draw.INK, strokeDash=[4, 3])
         layers.append(
             rule.encode(
                 y=alt.Y("equal:Q", title=None, scale=scale),
-                strokeWidth=alt.StrokeWidth("law:N", scale=named, legend=legend),
+                opacity=alt.Opacity("law:N", scale=named, legend=legend),
             )
         )
     return alt.layer(*layers).properties(title=title, width=_WINDOW_WIDTH, height=_WINDOW_HEIGHT)

@@ -222,7 +222,7 @@ class Collection:
         """Return the scenarios of any point in a region's first panel, to be run."""
         from replication.report.notebooks.region_data import scenarios_at
 
-        return scenarios_at(self.root, self.study(found.document["study"]), found, x, y)
+        return scenarios_at(self.root, self.study(found.result.study), found, x, y)
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
         """Return the scenario of an experiment's first run as a JSON document."""

@@ -136,7 +136,7 @@ def page_of(document: NotebookNode, output: Path, whose: str, back: str = "../in
 
 
 def _pictures(notebook: NotebookNode) -> dict[int, str]:
-    """Return charts as SVG by the index of their output, unless the PNG is smaller."""
+    """Return pictures as SVG by the index of their output, charts unless the PNG is smaller."""
     # Executing notebooks draws nothing, and importing Altair takes a second.
     from replication.report.notebooks.picture import VEGA_LITE
     from replication.report.pages.page import svg_of
@@ -144,7 +144,9 @@ def _pictures(notebook: NotebookNode) -> dict[int, str]:
     found = {}
     for place, output in enumerate(_outputs(notebook)):
         data = output.get("data", {})
-        if VEGA_LITE in data:
+        if "image/svg+xml" in data:
+            found[place] = data["image/svg+xml"]
+        elif VEGA_LITE in data:
             words = html.escape(output.metadata["image/png"]["alt"])
             picture = str(svg_of(data[VEGA_LITE], f"output-{place}")).replace(
                 'aria-hidden="true"', f'role="img" aria-label="{words}"'

@@ -107,9 +107,9 @@ def question(collection: Collection, study: str, kind: str) -> Markdown:
     paper = document.bibliography
     year = f", {paper.year}" if paper.year else ""
     lines = [f"*{paper.title}* ({', '.join(paper.authors)}{year})\n"]
-    lines += [
-        f"- **{e.title}**: {e.question} ({e.place})" for e in document.experiments if e.type == kind
-    ]
+    for experiment in document.experiments:
+        if experiment.type == kind:
+            lines.append(f"- **{experiment.title}**: {experiment.question} ({experiment.place})")
     return Markdown("\n".join(lines))
 
 
@@ -117,11 +117,11 @@ def unstated(collection: Collection, study: str, experiment: str) -> pd.DataFram
     """Return the assumptions of an experiment: value, plausible range, reason."""
     document = collection.study(study)
     parameters = parameters_of(document, collection.experiment(study, experiment))
-    rows = [
-        (name, plain(p.value), p.unit, plausible(p.assumed), " ".join(p.assumed.reason.split()))
-        for name, p in parameters.items()
-        if p.assumed is not None
-    ]
+    rows = []
+    for name, parameter in parameters.items():
+        if (assumed := parameter.assumed) is not None:
+            reason = " ".join(assumed.reason.split())
+            rows.append((name, plain(parameter.value), parameter.unit, plausible(assumed), reason))
     return pd.DataFrame(rows, columns=["parameter", "value", "unit", "plausible", "reason"])
 
 
@@ -130,8 +130,8 @@ def verdicts(claims: pd.DataFrame) -> HTML | Markdown:
     if claims.empty:
         return Markdown("No claim is made about these experiments.")
     undecided, rows = f"{SYMBOLS[Verdict.NOT_TESTABLE]} {Verdict.NOT_TESTABLE}", []
-    for _, own in claims.groupby("claim", sort=False):
-        first, *_ = records = own.to_dict("records")
+    for _, of_claim in claims.groupby("claim", sort=False):
+        first, *_ = records = of_claim.to_dict("records")
         marks = [_mark(row) for row in records if row["verdict"] != Verdict.NOT_TESTABLE]
         words = f"“{first['quote']}” ({first['place']})"
         rows.append((words, "; ".join(marks) or undecided, _textbook_marks(records)))
@@ -145,20 +145,22 @@ def verdicts(claims: pd.DataFrame) -> HTML | Markdown:
 
 def numbers(cells: pd.DataFrame) -> HTML | Markdown:
     """Return a table of published and measured numbers, one row for each engine."""
-    own = cells[cells["n"] > 0] if len(cells) else cells
-    if own.empty:
+    shown = cells[cells["n"] > 0] if len(cells) else cells
+    if shown.empty:
         return Markdown("The paper prints no number that these runs reach.")
     rows = {
-        "Number": own["table"] + ": " + own["row_label"] + ", " + own["column_label"],
-        "Engine": own["engine"],
-        "Published": own["display_factor"] * own["published"],
-        "Measured": own["display_factor"] * own["reproduced_mean"],
-        "Unit": own["display_unit"],
-        "Deviation": (100 * own["relative_deviation"]).map("{:+.1f} %".format, na_action="ignore"),
-        "Verdict": own["verdict"].map(_with_symbol),
+        "Number": shown["table"] + ": " + shown["row_label"] + ", " + shown["column_label"],
+        "Engine": shown["engine"],
+        "Published": shown["display_factor"] * shown["published"],
+        "Measured": shown["display_factor"] * shown["reproduced_mean"],
+        "Unit": shown["display_unit"],
+        "Deviation": (100 * shown["relative_deviation"]).map(
+            "{:+.1f} %".format, na_action="ignore"
+        ),
+        "Verdict": shown["verdict"].map(_with_symbol),
     }
-    if "textbook" in own:
-        rows[TEXTBOOK] = own["textbook"].map(_with_symbol, na_action="ignore")
+    if "textbook" in shown:
+        rows[TEXTBOOK] = shown["textbook"].map(_with_symbol, na_action="ignore")
     return _table(pd.DataFrame(rows), "Published numbers.")
 
 

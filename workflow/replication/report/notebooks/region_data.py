@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from replication.explore.regions.region_rows import PointRow, RegionResult, Vali
 from replication.explore.regions.space import Point, Space
 from replication.explore.regions.surface import middles
 from replication.report.notebooks.names import check_name
+from replication.report.notebooks.region_picture import RegionPicture, region_picture
 from replication.report.pages.region_words import away, border_sentences, scale_words
 from replication.report.pages.regions import panel_title
 from replication.study.errors import InputError
@@ -23,7 +24,7 @@ _EXACT = 17
 
 
 class RegionData(NamedTuple):
-    """A region on an engine; `document` has the claim, its test, axes, surfaces and runs.
+    """A region on an engine; `result` has the claim, its test, axes, surfaces and runs.
 
     Each table has a column `panel` and one for each axis. In `validation`, `covered` says whether
     the mean of a point's runs is inside the predicted 90 % interval, `deviations` how many standard
@@ -32,14 +33,25 @@ class RegionData(NamedTuple):
     `scale` how the area is measured.
     """
 
-    document: Mapping[str, Any]
-    axes: Sequence[Mapping[str, Any]]
+    result: RegionResult
     runs: pd.DataFrame
     validation: pd.DataFrame
     surface: pd.DataFrame
     borders: Mapping[str, Sequence[str]]
     away: str
     scale: str
+
+    def picture(self, panel: str) -> RegionPicture:
+        """Return the picture of a panel as the report draws it."""
+        titles = [panel_title(self.result, row.panel) for row in self.result.panels]
+        row = self.result.panels[titles.index(panel)]
+        x, y = (f"{axis.title} ({axis.unit})" for axis in self.result.axes)
+        named = ", ".join(filter(None, [panel, self.result.engine]))
+        laws = "; ".join(law.title for law in row.laws if law.segments)
+        words = f"{self.result.title}, {named}: where it holds over {x} and {y}. "
+        words += self.borders[panel][0]
+        words += f" Dashed lines are laws: {laws}." if laws else ""
+        return region_picture(self.result, row, words)
 
 
 def region_table(root: Path, data: Path) -> pd.DataFrame:
@@ -61,10 +73,10 @@ def read_region(data: Path, name: str, engine: str) -> RegionData:
     return region_data(by_engine[engine])
 
 
-def scenarios_at(root: Path, study: Study, found: RegionData, x: float, y: float) -> list[Scenario]:
+def scenarios_at(root: Path, study: Study, data: RegionData, x: float, y: float) -> list[Scenario]:
     """Return the scenarios of a point in a region's first panel."""
-    region = load_region(root, found.document["region"])
-    space = Space(region, study, found.document["engine"])
+    region = load_region(root, data.result.region)
+    space = Space(region, study, data.result.engine)
     x_axis, y_axis = region.axes
     point = Point(space.panels[0], x_axis.range.position(x), y_axis.range.position(y))
     return [run.scenario for run in space.runs(point)]
@@ -92,8 +104,7 @@ def region_data(result: RegionResult) -> RegionData:
                 quantity, probability = panel.quantity[row][column], panel.probability[row][column]
                 cells.append((title, x, y, quantity, probability))
     return RegionData(
-        document=vars(result),
-        axes=[vars(axis) for axis in result.axes],
+        result=result,
         runs=points(result.points, "quantity", "note"),
         validation=points(result.validation, "holds", "probability", "covered", "deviations"),
         surface=pd.DataFrame(cells, columns=["panel", *names, "quantity", "probability"]),

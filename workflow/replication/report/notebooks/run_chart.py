@@ -69,20 +69,17 @@ def _lines(run: LiveRun, panel: _Panel) -> Iterator[pd.DataFrame]:
             times = bin_ends(times, max(0.5, run.scenario.duration_s / 100))
             values = values.groupby(times).mean()
             times = values.index.to_numpy(float)
-        kept = (
-            kept_samples(times, values.to_numpy(), _BINS) if len(times) > 4 * _BINS else slice(None)
-        )
-        yield pd.DataFrame(
-            {"time_s": times[kept], "value": values.to_numpy()[kept], "flow": str(name)}
-        )
+        line = pd.DataFrame({"time_s": times, "value": values.to_numpy(), "flow": str(name)})
+        if len(line) > 4 * _BINS:
+            line = line.iloc[kept_samples(line["time_s"], line["value"], _BINS)]
+        yield line
 
 
 def _words(run: LiveRun) -> str:
     """Return the alternative text: what is drawn, and each flow's rate."""
-    rates = [
-        f"{flow} {draw.three_digits(bps / 1e6)} Mbit/s"
-        for flow, bps in zip(run.flows["flow"], run.flows["throughput_bps"], strict=True)
-    ]
+    rates = []
+    for flow, rate_bps in run.flows[["flow", "throughput_bps"]].itertuples(index=False):
+        rates.append(f"{flow} {draw.three_digits(rate_bps / 1e6)} Mbit/s")
     return (
         f"Window, round trip, queue and rate of {len(rates)} flows over {run.scenario.duration_s:g}"
         f" s on {run.engine}. Mean rates: {', '.join(rates)}."

@@ -8,7 +8,6 @@ file system may not fetch JSON.
 import datetime
 import itertools
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import jinja2
 import jinja2.ext
@@ -114,9 +114,9 @@ def _family_name(author: str) -> str:
     return " ".join([*reversed(particles), name])
 
 
-def environment(source: Source) -> jinja2.Environment:
-    """Return the environment of templates for the pages of a report."""
-    made = jinja2.Environment(
+def plain_environment() -> jinja2.Environment:
+    """Return the environment of templates, without what pages of a report add."""
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parents[1] / "templates"),
         extensions=[_Dense],
         autoescape=True,
@@ -125,6 +125,11 @@ def environment(source: Source) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def environment(source: Source) -> jinja2.Environment:
+    """Return the environment of templates for the pages of a report."""
+    made = plain_environment()
     # Templates format the fields of rows by these, so that views need no copies.
     functions: list[Callable[..., Any]] = [levels_in_brief, metric_label, plausible, proper]
     functions += [capitalised, unsaid_unit, shown.amount, shown.interval, shown.number]
@@ -212,58 +217,55 @@ def _column(values: list[Any]) -> Any:
     return {"of": list(words), "at": [words[value] for value in values]}
 
 
-#: A mark that is moved to a place: name, attributes before, x, y, attributes after.
-_MARK = re.compile(
-    r"<(path|line)((?: [\w:-]+=\"[^\"]*\")*?) transform=\"translate\(([^,]*),([^)]*)\)\""
-    r"((?: [\w:-]+=\"[^\"]*\")*)(?:/>|></\1>)"
-)
-#: Attributes that a static picture does not need, or that the style sheet sets.
-_NOISE = re.compile(
-    r" (?:class|role|aria-[a-z-]+|pointer-events|stroke-miterlimit)=\"[^\"]*\""
-    r"| font-(?:family=\"sans-serif\"|size=\"11px\")| (?:stroke-width|opacity)=\"1\""
-    r"| font-weight=\"normal\""
-)
-#: A path without colours is invisible, since its group has no fill.
-_UNSEEN = re.compile(r"<path d=\"[^\"]*\"(?: display=\"none\")?/>")
-_INKED = re.compile(r"(<text[^>]*?) fill=\"currentColor\"")
-_TAG = re.compile(r"<[^>]*>")
-_FRACTION = re.compile(r"(\.\d)\d+")
-_FRACTION_DIGIT = re.compile(r"-?\d+\.\d")
-_LONG = re.compile(r" d=\"[^\"]{600,}\"")
-_SIZE = re.compile(r"<svg[^>]*? width=\"([\d.]+)\" height=\"([\d.]+)\"[^>]*>")
+#: What a picture without scripts needs of the theme: no descriptions of single marks, which double
+#: the size, and whole pixels.
+_STATIC = {"aria": False, "scale": {"round": True}}
+#: Attributes that a static picture does not need, and values that are the default, or that of the
+#: style sheet.
+_UNUSED = {"class", "role", "aria-roledescription", "aria-hidden", "pointer-events"}
+_UNUSED |= {"stroke-miterlimit"}
+_DEFAULTS = {"stroke-width": "1", "opacity": "1", "font-weight": "normal"}
+_DEFAULTS |= {"font-size": "11px", "font-family": "sans-serif"}
+#: So many marks of one look are worth a definition.
+_OFTEN = 4
+_MOVED = "translate("
 
 
 def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
     """Return a Vega-Lite specification as SVG in the page's text colour, reproducible by byte."""
     import vl_convert
 
-    # Descriptions of single marks would double the size.
-    config = specification.get("config", {}) | {"aria": False}
-    text = _NOISE.sub("", vl_convert.vegalite_to_svg({**specification, "config": config}))
-    text = _INKED.sub(r"\1", _UNSEEN.sub("", text))
+    config = specification.get("config", {}) | _STATIC
+    root = ElementTree.fromstring(vl_convert.vegalite_to_svg({**specification, "config": config}))
+    for element in root.iter():
+        # A page needs no name spaces.
+        element.tag = element.tag.rpartition("}")[2]
+        for key, value in list(element.items()):
+            if key in _UNUSED or _DEFAULTS.get(key) == value:
+                del element.attrib[key]
     name = digest_of(name.encode())[:6]
-    # Coordinates need one decimal; texts, such as ticks of 0.01 and 0.02, keep theirs.
-    text = _TAG.sub(lambda tag: _FRACTION.sub(r"\1", tag[0]).replace(".0,", ","), text)
-    # Lines through hundreds of points need no fractions of a pixel.
-    whole = partial(_FRACTION_DIGIT.sub, lambda number: f"{round(float(number[0]))}")
-    text = _LONG.sub(lambda path: whole(path[0]), text)
+    _share_marks(root, name)
+    size = {"viewBox": root.attrib["viewBox"], "width": root.attrib["width"]}
+    root.attrib = {"class": "static", **size, "aria-hidden": "true"}
+    text = ElementTree.tostring(root, encoding="unicode")
     # Ids of clips must be unique in the page.
-    text = text.replace('id="clip', f'id="{name}clip').replace("url(#clip", f"url(#{name}clip")
-    width, height = _SIZE.search(text).groups()  # type: ignore[union-attr]
-    head = f'<svg class="static" viewBox="0 0 {width} {height}" width="{width}" aria-hidden="true">'
-    return Markup(_with_shared(_SIZE.sub(head, text, count=1), name))
+    return Markup(text.replace('id="clip', f'id="{name}clip').replace("(#clip", f"(#{name}clip"))
 
 
-def _with_shared(text: str, name: str) -> str:
-    """Define repeated marks of an SVG once, which makes it a third as large."""
-    counted = Counter(mark[1] + mark[2] + mark[5] for mark in _MARK.finditer(text))
-    repeated = [look for look, count in counted.items() if count >= 4]
-    shared = {look: f"{name}m{number}" for number, look in enumerate(repeated)}
-
-    def used(mark: re.Match[str]) -> str:
-        key = shared.get(mark[1] + mark[2] + mark[5])
-        return f'<use href="#{key}" x="{mark[3]}" y="{mark[4]}"/>' if key else mark[0]
-
-    definitions = "".join(f'<{look[:4]} id="{key}"{look[4:]}/>' for look, key in shared.items())
-    text = _MARK.sub(used, text)
-    return text.replace(">", f"><defs>{definitions}</defs>", 1) if shared else text
+def _share_marks(root: ElementTree.Element, name: str) -> None:
+    """Define marks that are drawn often once, which makes a picture half as large."""
+    moved: dict[str, list[ElementTree.Element]] = {}
+    for mark in root.iter():
+        if mark.tag in ("path", "line") and mark.get("transform", "").startswith(_MOVED):
+            look = [mark.tag, *(item for item in mark.items() if item[0] != "transform")]
+            moved.setdefault(repr(look), []).append(mark)
+    shared = [marks for marks in moved.values() if len(marks) >= _OFTEN]
+    definitions = ElementTree.Element("defs")
+    for number, marks in enumerate(shared):
+        first = ElementTree.SubElement(definitions, marks[0].tag, {"id": f"{name}m{number}"})
+        for mark in marks:
+            x, y = mark.attrib.pop("transform").removeprefix(_MOVED).rstrip(")").split(",")
+            first.attrib |= mark.attrib
+            mark.tag, mark.attrib = "use", {"href": f"#{name}m{number}", "x": x, "y": y}
+    if shared:
+        root.insert(0, definitions)
