@@ -21,6 +21,7 @@ _NOTEBOOKS = "replication.report.notebooks"
 _PLACES = {
     "replication.design.new_study": ("example",),
     "replication.report.charts.cells": ("verdict_look",),
+    "replication.report.charts.data": ("proper",),
     "replication.study.files": ("parse_yaml",),
     f"{_NOTEBOOKS}.collection": ("Collection", "column_of", "open_collection", "read_study"),
     f"{_NOTEBOOKS}.dumbbell": ("dumbbell",),

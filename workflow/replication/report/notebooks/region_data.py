@@ -27,9 +27,10 @@ class RegionData(NamedTuple):
 
     Each table has a column `panel` and one for each axis. In `validation`, `covered` says whether
     the mean of a point's runs is inside the predicted 90 % interval, `deviations` how many standard
-    deviations away it is. `surface` has the middle of each cell. `borders` has, for each panel,
-    where the claim holds in sentences; `away` says how far outside the paper's own point lies, and
-    `scale` how the area is measured.
+    deviations away it is. `surface` has the middle of each cell, `threshold` the segments of the
+    line on which the quantity equals a bound (`x2` and `y2` are their ends). `borders` has, for
+    each panel, where the claim holds in sentences; `away` says how far outside the paper's own
+    point lies, and `scale` how the area is measured.
     """
 
     document: Mapping[str, Any]
@@ -37,6 +38,7 @@ class RegionData(NamedTuple):
     runs: pd.DataFrame
     validation: pd.DataFrame
     surface: pd.DataFrame
+    threshold: pd.DataFrame
     borders: Mapping[str, Sequence[str]]
     away: str
     scale: str
@@ -78,19 +80,24 @@ def region_data(document: Mapping[str, Any]) -> RegionData:
         frame["panel"] = [panel_title(document, panel) for panel in frame["panel"]]
         return frame.rename(columns=dict(zip("xy", names, strict=True)))
 
-    spans, cells = [range_of(axis) for axis in document["axes"]], []
+    spans = x_span, y_span = [range_of(axis) for axis in document["axes"]]
+    cells, segments = [], []
     for panel in document["panels"]:
         places, title = middles(len(panel["quantity"])), panel_title(document, panel["panel"])
         for y, *rows in zip(places, panel["quantity"], panel["probability"], strict=True):
             for x, *found in zip(places, *rows, strict=True):
                 own = zip(spans, (x, y), strict=True)
                 cells.append((title, *(span.at(share, _EXACT) for span, share in own), *found))
+        for x, y, x_end, y_end in panel["contour"]:
+            start = x_span.at(x, _EXACT), y_span.at(y, _EXACT)
+            segments.append((title, *start, x_span.at(x_end, _EXACT), y_span.at(y_end, _EXACT)))
     return RegionData(
         document,
         list(document["axes"]),
         points(document["points"], "quantity", "note"),
         points(document["validation"], "holds", "probability", "covered", "deviations"),
         pd.DataFrame(cells, columns=["panel", *names, "quantity", "probability"]),
+        pd.DataFrame(segments, columns=["panel", *names, "x2", "y2"]),
         {
             panel_title(document, one["panel"]): border_sentences(document, one)
             for one in document["panels"]
