@@ -244,6 +244,8 @@ def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     # A chart is drawn in the page's ink, or is an image where that is smaller.
     drawn = re.findall(r"<svg[^>]*>", page)
     assert all(re.search(r'aria-label="[^"]{40,}', one) for one in drawn)
+    # What scrolls on a phone takes the keyboard's focus.
+    assert '<div tabindex="0" class="output_' in page and "<pre>" not in page
     # Surfaces have a thousand marks.
     assert bool(drawn) == (path.stem != "regions")
     charts = json.loads(path.read_text(encoding="utf-8"))["cells"]

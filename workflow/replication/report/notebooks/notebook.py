@@ -32,6 +32,8 @@ _QUOTED = re.compile(r"^&gt;", re.MULTILINE)
 _LINK = re.compile(r'(href="\w+)\.ipynb"')
 #: Code that the style sheet does not colour.
 _PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
+#: What scrolls on a narrow screen, and so must take the focus of a keyboard.
+_SCROLLS = re.compile(r'<pre(?=>)|<div(?= class="output_(?:html|png|svg|text|subarea))')
 #: The style sheet of all pages, in their folder.
 STYLE = "notebook.css"
 #: The styles that pandas puts before each table.
@@ -131,7 +133,8 @@ def page_of(document: NotebookNode, output: Path, whose: str, back: str = "../in
     titles = (found[1].strip() for source in prose if (found := re.match(r"#\s+(.+)", source)))
     resources = {"title": next(titles, output.stem), "whose": whose, "back": back}
     page, _ = exporter.from_notebook_node(document, resources)
-    write_text(output, _PLAIN.sub(r"\1", _LINK.sub(r'\1.html"', page)))
+    page = _SCROLLS.sub(r'\g<0> tabindex="0"', _LINK.sub(r'\1.html"', page))
+    write_text(output, _PLAIN.sub(r"\1", page))
     write_text(output.parent / STYLE, read_text(_TEMPLATES / "notebook" / STYLE))
 
 
