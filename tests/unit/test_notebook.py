@@ -13,7 +13,7 @@ import altair as alt
 import nbformat
 import pandas as pd
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from papermill import inspect_notebook
 from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
@@ -23,7 +23,7 @@ from replication.design.pipeline import Start
 from replication.design.single_run import is_built
 from replication.report.notebooks import picture
 from replication.report.notebooks.collection import Collection, open_collection
-from replication.report.notebooks.notebook import execute, read_notebook, to_html
+from replication.report.notebooks.notebook import execute, read_notebook, to_html, write_notebook
 from replication.report.notebooks.picture import NOT_CONCLUDED, verdicts
 from replication.report.notebooks.session import design, pressure
 from replication.report.release import released_results
@@ -252,6 +252,15 @@ def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     outputs = [one for cell in charts for one in cell.get("outputs", [])]
     shown = [one for one in outputs if picture.VEGA_LITE in one.get("data", {})]
     assert len(images) + len(drawn) == len(shown)
+
+
+def test_printed_text_is_one_output(tmp_path):
+    parts = [new_output("stream", name="stdout", text=text) for text in ("two ", "parts")]
+    error = new_output("stream", name="stderr", text="apart")
+    cell = new_code_cell("print()", outputs=[*parts, error])
+    write_notebook(tmp_path / "n.ipynb", new_notebook(cells=[cell]))
+    outputs = read_notebook(tmp_path / "n.ipynb").cells[0].outputs
+    assert [one.text for one in outputs] == ["two parts", "apart"]
 
 
 def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write, collection):

@@ -33,7 +33,9 @@ _LINK = re.compile(r'(href="\w+)\.ipynb"')
 #: Code that the style sheet does not colour.
 _PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
 #: What scrolls on a narrow screen, and so must take the focus of a keyboard.
-_SCROLLS = re.compile(r'<pre(?=>)|<div(?= class="output_(?:html|png|svg|text|subarea))')
+_SCROLLS = re.compile(
+    r'<pre(?=>)|<math(?= display="block")|<div(?= class="output_(?:html|png|svg|text|subarea))'
+)
 #: The style sheet of all pages, in their folder.
 STYLE = "notebook.css"
 #: The styles that pandas puts before each table.
@@ -100,8 +102,22 @@ def write_notebook(path: Path, notebook: NotebookNode) -> None:
         tags = cell.metadata.get("tags", [])
         cell.metadata = {"tags": tags} if tags else {}
         cell.id = f"cell-{number:02d}"
+        if cell.cell_type == "code":
+            cell.outputs = _joined(cell.outputs)
     text: str = nbformat.writes(notebook)
     write_text(path, text.rstrip("\n") + "\n")
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Return outputs with printed text in one piece; a busy machine delivers it in several."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if last is not None and last.get("name") and last.get("name") == output.get("name"):
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:
