@@ -10,7 +10,15 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from replication import lab
 from replication.report.notebooks.course import COURSE, LECTURER, SECTION, SYLLABUS, write_course
-from replication.report.notebooks.exercise import SEALS, Answer, answer_of, check, is_right, seal
+from replication.report.notebooks.exercise import (
+    SEALS,
+    Answer,
+    answer_of,
+    check,
+    is_right,
+    seal,
+    unit_hint,
+)
 from replication.report.notebooks.notebook import to_html
 from replication.study.errors import InputError
 
@@ -91,6 +99,7 @@ def test_the_answer_is_what_a_solution_asserts(source, expected):
         (Answer("x", 14.67, 0.01, ""), (14.67, 14.6, 14.8), (14.5, 14.9, -14.67, 0, float("nan"))),
         (Answer("x", -0.2, 0.05, ""), (-0.2, -0.191), (-0.189, -0.211, 0.2)),
         (Answer("x", 1e9, 0.01, ""), (1.009e9,), (1.02e9, 1.0)),
+        (Answer("x", 0.5, 0.01, ""), (0.5, "50 %", "0.5"), (50, "0.5 %", "half", [0.5])),
         (Answer("kind", "Value", 0.0, ""), ("value", " VALUE "), ("trend", 1)),
     ],
 )
@@ -100,6 +109,24 @@ def test_a_seal_knows_right_from_wrong_and_does_not_name_the_answer(answer, righ
     assert [is_right(kept, value) for value in wrong] == [False] * len(wrong)
     assert str(answer.value) not in json.dumps(kept)
     assert kept["seal"] != seal(answer, "pepper")["seal"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "said"),
+    [
+        (Answer("kb", 37.5, 0.01, ""), 37500, "1000 times too large"),
+        (Answer("share", 0.5, 0.01, ""), 50, "100 times too large"),
+        (Answer("mbps", 5.32, 0.01, ""), 0.665, "8 times too small"),
+        (Answer("n", 43, 0.0, ""), "43 packets", "Give a number, without a unit"),
+        (Answer("n", 43, 0.0, ""), 44, ""),
+        (Answer("kind", "value", 0.0, ""), "trend", ""),
+    ],
+)
+def test_a_wrong_unit_is_named(answer, value, said):
+    kept = seal(answer, "salt")
+    assert not is_right(kept, value)
+    found = unit_hint(kept, value)
+    assert said in found and bool(said) == bool(found)
 
 
 def test_students_get_checks_instead_of_solutions(project, monkeypatch):

@@ -14,7 +14,7 @@ import altair as alt
 import nbformat
 import pandas as pd
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from papermill import inspect_notebook
 from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
@@ -24,7 +24,7 @@ from replication.design.single_run import is_built
 from replication.design.start import Start
 from replication.report.notebooks import picture
 from replication.report.notebooks.collection import Collection, open_collection
-from replication.report.notebooks.notebook import execute, read_notebook, to_html
+from replication.report.notebooks.notebook import execute, read_notebook, to_html, write_notebook
 from replication.report.notebooks.picture import NOT_CONCLUDED, verdicts
 from replication.report.notebooks.session import design, pressure
 from replication.report.pages import regions
@@ -262,11 +262,22 @@ def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     drawn = re.findall(r"<svg[^>]*>", page)
     assert all(re.search(r'aria-label="[^"]{40,}', one) for one in drawn)
     assert drawn
+    # What scrolls on a phone takes the keyboard's focus.
+    assert '<div tabindex="0" class="output_' in page and "<pre>" not in page
     charts = json.loads(path.read_text(encoding="utf-8"))["cells"]
     outputs = [one for cell in charts for one in cell.get("outputs", [])]
     kinds = {picture.VEGA_LITE, "image/svg+xml"}
     shown = [output for output in outputs if kinds & output.get("data", {}).keys()]
     assert len(images) + len(drawn) == len(shown)
+
+
+def test_printed_text_is_one_output(tmp_path):
+    parts = [new_output("stream", name="stdout", text=text) for text in ("two ", "parts")]
+    error = new_output("stream", name="stderr", text="apart")
+    cell = new_code_cell("print()", outputs=[*parts, error])
+    write_notebook(tmp_path / "n.ipynb", new_notebook(cells=[cell]))
+    outputs = read_notebook(tmp_path / "n.ipynb").cells[0].outputs
+    assert [one.text for one in outputs] == ["two parts", "apart"]
 
 
 def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write, collection):

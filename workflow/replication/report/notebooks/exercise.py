@@ -27,6 +27,8 @@ TAG = "solution"
 COURSE, SEALS = Path("reports/course"), "answers.json"
 #: Smallest relative tolerance of a number with decimals.
 _LEAST = 0.01
+#: Factors by which a right answer in another unit differs: prefixes, per cent, bits and bytes.
+_UNITS = (1e3, 1e6, 100, 8)
 #: Functions in an assertion that are no quantity.
 _FUNCTIONS = {"abs", "int", "round", "float", "len", "math", "np"}
 
@@ -103,6 +105,7 @@ def _quantity(node: ast.expr) -> str:
 def seal(answer: Answer, salt: str) -> dict[str, Any]:
     """Return what `is_right` needs to know of an answer, which is not in it in clear."""
     kept = {"salt": salt, "tolerance": answer.tolerance, "hint": answer.hint, "offset": 0.0}
+    kept["is_number"] = not isinstance(answer.value, str)
     if answer.tolerance:
         # The answer is in the middle of its class.
         kept["offset"] = round(0.5 - _position(float(answer.value), answer.tolerance) % 1, 6)
@@ -120,17 +123,35 @@ def _position(value: float, tolerance: float) -> float:
 
 
 def _digest(kept: dict[str, Any], value: Any) -> str:
-    said = str(value).strip().lower()
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    said, number = str(value).strip().lower(), number_in(value)
     if kept["tolerance"] and math.isfinite(number):
         place = math.floor(_position(number, kept["tolerance"]) + kept["offset"])
         said = f"{math.copysign(1, number):g} {place}"
     elif math.isfinite(number):
         said = f"{number:.9g}"
     return digest_of(f"{kept['salt']} {said}".encode())[:32]
+
+
+def number_in(value: Any) -> float:
+    """Return an answer as a number, of "50 %" one half; NaN if it is none."""
+    words = str(value).strip()
+    try:
+        return float(words.removesuffix("%")) / (100 if words.endswith("%") else 1)
+    except ValueError:
+        return math.nan
+
+
+def unit_hint(kept: dict[str, Any], value: Any) -> str:
+    """Return what is wrong with the unit or the kind of an answer; empty if that is right."""
+    number = number_in(value)
+    if kept["is_number"] and math.isnan(number):
+        return "Give a number, without a unit. "
+    for factor in _UNITS:
+        if is_right(kept, number / factor):
+            return f"Your number is {factor:g} times too large: check its unit. "
+        if is_right(kept, number * factor):
+            return f"Your number is {factor:g} times too small: check its unit. "
+    return ""
 
 
 def check(exercise: str, answer: Any) -> Markdown:
@@ -150,4 +171,4 @@ def check(exercise: str, answer: Any) -> Markdown:
     if is_right(kept, answer):
         return Markdown("**Right.**")
     hint = kept["hint"] or "compare units, and read the lecture's model again."
-    return Markdown(f"**Not yet.** Hint: {hint}")
+    return Markdown(f"**Not yet.** {unit_hint(kept, answer)}Hint: {hint}")

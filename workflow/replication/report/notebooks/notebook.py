@@ -32,6 +32,10 @@ _QUOTED = re.compile(r"^&gt;", re.MULTILINE)
 _LINK = re.compile(r'(href="\w+)\.ipynb"')
 #: Code that the style sheet does not colour.
 _PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
+#: What scrolls on a narrow screen, and so must take the focus of a keyboard.
+_SCROLLS = re.compile(
+    r'<pre(?=>)|<math(?= display="block")|<div(?= class="output_(?:html|png|svg|text|subarea))'
+)
 #: The style sheet of all pages, in their folder.
 STYLE = "notebook.css"
 #: The styles that pandas puts before each table.
@@ -98,8 +102,22 @@ def write_notebook(path: Path, notebook: NotebookNode) -> None:
         tags = cell.metadata.get("tags", [])
         cell.metadata = {"tags": tags} if tags else {}
         cell.id = f"cell-{number:02d}"
+        if cell.cell_type == "code":
+            cell.outputs = _joined(cell.outputs)
     text: str = nbformat.writes(notebook)
     write_text(path, text.rstrip("\n") + "\n")
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Return outputs with printed text in one piece; a busy machine delivers it in several."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if last is not None and last.get("name") and last.get("name") == output.get("name"):
+            last.text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def to_html(notebook: Path, output: Path, whose: str) -> None:
@@ -131,7 +149,8 @@ def page_of(document: NotebookNode, output: Path, whose: str, back: str = "../in
     titles = (found[1].strip() for source in prose if (found := re.match(r"#\s+(.+)", source)))
     resources = {"title": next(titles, output.stem), "whose": whose, "back": back}
     page, _ = exporter.from_notebook_node(document, resources)
-    write_text(output, _PLAIN.sub(r"\1", _LINK.sub(r'\1.html"', page)))
+    page = _SCROLLS.sub(r'\g<0> tabindex="0"', _LINK.sub(r'\1.html"', page))
+    write_text(output, _PLAIN.sub(r"\1", page))
     write_text(output.parent / STYLE, read_text(_TEMPLATES / "notebook" / STYLE))
 
 
