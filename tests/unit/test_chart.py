@@ -117,26 +117,6 @@ def test_figures_are_small_described_without_hosts_and_say_units(study, experime
                 assert wanted in {**encoding, **mark}, figure.id
 
 
-def test_published_values_of_two_links_are_drawn_with_ours(world):
-    (experiment,) = study_document()["experiments"]
-    experiment["topology"]["monitors"] = [{"link": name} for name in ("in1", "bottleneck")]
-    waiting = {"in1:ab": 2, "bottleneck:ab": 9}
-    study = world.study(experiments=[experiment])
-    sample = lambda flow, **_: {"time_s": 1.0, "queue_packets": waiting.get(flow, math.nan)}  # noqa: E731
-    results = world.results(study, series=lambda **run: [sample(**run)])
-    asked = {"experiment": "sweep", "metric": "queue_mean_packets"}
-    asked["where"] = {"variant": "reno", "access": "slow"}
-    values = [
-        PublishedValue(("1", "slow", link), 5, Quantity(**asked, links=[link])) for link in waiting
-    ]
-    charts = ExperimentCharts(results, study.experiment("sweep"), values)
-    found = list(charts.of_quantities(with_tables=True))
-    assert len({figure.id for figure in found}) == 2
-    for figure, (link, queue) in zip(found, waiting.items(), strict=True):
-        assert link in figure.title
-        assert set(drawn(figure)["mean"].dropna()) == {queue}
-
-
 def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(world):
     (experiment,) = study_document()["experiments"]
     experiment["type"] = "bdp_jain"

@@ -228,7 +228,7 @@ class CellJudge:
         groups: defaultdict[tuple[str, tuple[str, ...]], list[MappedCell]] = defaultdict(list)
         for cell in self.cells:
             if not cell.not_comparable:
-                ids = tuple(one.id for one in causes if one.concerns(cell.table, cell.column))
+                ids = tuple(one.id for one in causes if one.concerns(cell.column))
                 groups[cell.column if by_column[cell.table] else "", ids].append(cell)
         return [
             Family(cells, self._combinations(ids, cells[0]), column)
@@ -330,12 +330,10 @@ class ClaimJudge:
         stages, found = [], self.runner.explanations
         scored = [claim for claim in self.runner.study.claims if _is_scored(claim)]
         for n, stage in enumerate(found.stages):
-            claims = [
-                claim
-                for claim in scored
-                if (not stage.claims or claim.id in stage.claims)
-                and all(wanted.experiment in stage.levels for wanted in claim.quantities())
-            ]
+            claims = []
+            for claim in scored:
+                if all(wanted.experiment in stage.levels for wanted in claim.quantities()):
+                    claims.append(claim)
             seen = [claim for claim in claims if claim.id not in found.held_out.claims]
             part = StudyPart(f"stage {n}", claims=seen, levels=stage.levels, variation=stage.set)
             stages.append(part)
