@@ -67,7 +67,10 @@ def figures(study, experiment):
 
 def drawn(figure):
     """Every row of the data of a figure."""
-    return pd.DataFrame([one for rows in figure.specification["datasets"].values() for one in rows])
+    rows = []
+    for dataset in figure.specification["datasets"].values():
+        rows += dataset
+    return pd.DataFrame(rows)
 
 
 def marks(node, key="mark"):
@@ -83,8 +86,10 @@ def marks(node, key="mark"):
 
 def labels(figure, key):
     """One field of every label of a figure; labels are not in its data."""
-    parts = [part["data"] for part in marks(figure.specification, "data")]
-    return [row[key] for data in parts for row in data.get("values", []) if key in row]
+    rows = []
+    for part in marks(figure.specification, "data"):
+        rows += part["data"].get("values", [])
+    return [row[key] for row in rows if key in row]
 
 
 @pytest.mark.parametrize(("study", "experiment"), EXPERIMENTS)
@@ -99,7 +104,9 @@ def test_figures_are_small_described_without_hosts_and_say_units(study, experime
         assert len(figure.description) > 60 and "nan" not in figure.description
         assert figure.id.startswith(f"{study}~{experiment}~")
         parts = list(marks(specification, "encoding"))
-        axes = [part["encoding"].get(channel, {}) for part in parts for channel in ("x", "y")]
+        axes = []
+        for part in parts:
+            axes += [part["encoding"].get(channel, {}) for channel in ("x", "y")]
         # Of panels one below the other the last has the title; those side by side share one.
         titles = [axis.get("title") for axis in axes if axis.get("type") == "quantitative"]
         titles += [specification["title"]["text"]] if "title" in specification else []

@@ -146,7 +146,7 @@ def test_metrics_of_series_in_a_window(ramp, metric, expected, changes):
     assert only(ramp, metric, **changes) == pytest.approx(expected, nan_ok=True)
 
 
-def test_a_metric_of_queues_may_name_its_links(world):
+def test_a_metric_of_queues_covers_all_monitored_links(world):
     (experiment,) = study_document()["experiments"]
     ways = [{"link": "bottleneck"}, {"link": "bottleneck", "direction": "ba"}, {"link": "in1"}]
     experiment["topology"]["monitors"] = ways
