@@ -21,7 +21,7 @@ WANTED = [
     TCP | {"metric": "cwnd_peak_segments", "aggregate": "maximum"},
     TCP | {"metric": "throughput_bps", "window_s": [2, 6], "flows": ["tcp2"]},
     TCP | {"metric": "rtt_s", "aggregate": "sum"},
-    TCP | {"metric": "queue_peak_packets", "links": ["bottleneck:ab"]},
+    TCP | {"metric": "queue_peak_packets"},
     TCP | {"metric": "jain_mean", "flows": ["tcp2", "tcp1"]},
     TCP | {"metric": "jain_since_start_mean", "window_s": [3, 8]},
 ]

@@ -233,7 +233,7 @@ def test_quick_keeps_what_a_published_number_needs_and_says_what_claims_lack(wor
     )
 
 
-def test_a_spread_or_a_number_of_one_run_takes_so_many(world):
+def test_numbers_that_need_more_runs_than_the_tier_makes_are_reported(world):
     found = []
     for change in ({}, {"over_runs": "standard_deviation"}, {"tolerance": ONE_RUN}):
         study = world.table({"a": COLUMN | change})
@@ -330,7 +330,7 @@ def warnings(engines=("ns3",), flow=None, link=None):
         (None, {"queue_ab": red(5, 15)}),
     ],
 )
-def test_replicates_that_draw_something_are_not(flow, link):
+def test_replicates_with_random_draws_are_not_reported_as_identical(flow, link):
     assert warnings(flow=flow, link=link) == []
     # ns-2 has its own random draws.
     assert warnings(engines=["ns2"]) == []

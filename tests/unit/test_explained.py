@@ -76,12 +76,14 @@ def judged(**changes):
         (contradicted("contradicts the data"), "The authors' own data contradict it: a's title."),
     ],
 )
-def test_what_fails_one_condition_is_a_best_guess_that_names_it(change, said):
+def test_an_explanation_that_fails_one_condition_is_a_best_guess_and_names_the_condition(
+    change, said
+):
     result, (reason,) = judged(**change)
     assert result == BEST_GUESS and said in reason
 
 
-def test_what_meets_every_condition_is_an_explanation():
+def test_changes_that_meet_every_condition_are_an_explanation():
     assert judged() == (EXPLANATION, [])
     # Held-out matches may stay, and a cause is worth exactly two bits.
     assert judged(held_out=share(3, 3), causes=[cause("a", 2.0)])[0] == EXPLANATION
@@ -96,7 +98,7 @@ def test_what_meets_every_condition_is_an_explanation():
         {"causes": NOT_PAID, "held_out": share(3, 2)},
     ],
 )
-def test_what_gains_nothing_or_fails_two_conditions_is_nothing(change):
+def test_changes_without_gain_or_failing_two_conditions_are_not_reported(change):
     result, reasons = judged(**change)
     assert result == NONE_FOUND and reasons
 
@@ -268,7 +270,7 @@ def names(trial):
 
 
 @pytest.mark.parametrize(("worth", "found"), [(0.4, "a"), (1.9, "a"), (2.1, "ab")])
-def test_a_cause_that_is_worth_nothing_is_no_part_of_the_best(worth, found):
+def test_a_cause_without_gain_is_not_in_the_best_explanation(worth, found):
     # Naming one of four causes takes two bits.
     search = planted(lambda has, _: 30.0 * ("a" in has) + (2.0 + worth) * ("b" in has), "abcd")
     (best,) = search.run()

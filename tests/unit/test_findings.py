@@ -32,7 +32,7 @@ def test_every_finding_holds_on_the_release_and_names_a_chart(released, name):
     ran = Results.load_each(released.data, name)
     said = conclusions(released, study, {one.setup: released.primary_results(one) for one in ran})
     assert not said.unsupported and len(said.shown) == len(load_findings(ROOT, name))
-    statements = [one for finding in said.shown for one in finding.statements]
+    statements = statements_of(said)
     assert not statements[0].is_region, "the first rests on the defaults alone"
     assert all("{" not in one.text and one.runs for one in statements)
     experiments = {one.id for one in study.experiments}
@@ -63,8 +63,15 @@ def said(project, *findings, textbook=None):
     return conclusions(source, source.studies["synthetic"], ran)
 
 
-def texts(found):
-    return [one.text for finding in found.shown for one in finding.statements]
+def statements_of(conclusions):
+    statements = []
+    for finding in conclusions.shown:
+        statements += finding.statements
+    return statements
+
+
+def texts(conclusions):
+    return [statement.text for statement in statements_of(conclusions)]
 
 
 FIRST = {
@@ -86,9 +93,7 @@ def test_a_finding_has_the_numbers_of_the_results_and_of_the_paper(project):
     assert one.runs == runs
     slow = {**RATES, "where": {"access": "slow"}}
     narrow = {"text": "{rate}", "facts": {"rate": {"ours": value(1) | {"of": slow}}}}
-    statements = [
-        one for finding in said(project, FIRST, narrow).shown for one in finding.statements
-    ]
+    statements = statements_of(said(project, FIRST, narrow))
     assert 0 < statements[1].runs < runs
 
 

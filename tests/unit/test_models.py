@@ -1,18 +1,27 @@
 """Studies: their meaning, and invalid ones."""
 
 import json
+from pathlib import Path
+from typing import get_args
 
 import jsonschema
 import pytest
 from pydantic import ValidationError
-from replication.cli.schema import schema_text
-from replication.design.config import study_files, study_ids
+from replication.cli.schema import MODELS, schema_text
+from replication.design.config import load_study, load_tier, study_files, study_ids
+from replication.design.design import design_study
+from replication.design.study_check import check_study
+from replication.engines.canonical import canonical_scenarios
+from replication.engines.catalogue import ENGINES
+from replication.engines.input_file import input_text
 from replication.study.claim_model import Quantity, covers
 from replication.study.errors import describe
 from replication.study.files import read_yaml
-from replication.study.link import ListedLoss
-from replication.study.model import REFERENCE
-from replication.study.parameter import Factor
+from replication.study.link import ListedLoss, Queue
+from replication.study.model import REFERENCE, Document
+from replication.study.parameter import Factor, LevelValues
+from replication.study.position import read_model
+from replication.study.progression import Progression
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from scripts.write_reference import reference
@@ -20,7 +29,11 @@ from scripts.write_reference import reference
 from tests.unit.conftest import CLAIM, ROOT, quantity
 from tests.unit.report_project import TABLE
 
+HERE = Path(__file__).parent
 STUDIES = study_ids(ROOT)
+#: Short forms, which no model keeps: they have tests below.
+EXPANDED = (LevelValues, Progression)
+QUEUES = get_args(get_args(Queue)[0])
 CHANGE = {"date": "2026-11-22", "was": "a tie passes", "why": "no size"}
 
 
@@ -75,6 +88,78 @@ def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key
     for study in STUDIES:
         for file in study_files(ROOT, study):
             jsonschema.validate(read_yaml(file), schema)
+
+
+def files_of(name):
+    """The files in configs/ that a model of `cli.schema` reads."""
+    if name == "findings":
+        return sorted(ROOT.glob("configs/studies/*/findings.yaml"))
+    folder = ROOT / "configs" / (name if name == "explanations" else f"{name}s")
+    single = ROOT / "configs" / f"{name}.yaml"
+    return [single] if single.is_file() else sorted(folder.glob("*.yaml"))
+
+
+def example_documents(study, designed):
+    """The committed studies and settings, canonical scenarios, and an example of what is left."""
+    yield from (load_study(ROOT, name) for name in STUDIES)
+    yield from (read_model(path, Study) for path in sorted(HERE.glob("anyones/*.yaml")))
+    yield study
+    for name, model in MODELS.items():
+        if name not in ("study", "scenario"):
+            yield from (read_model(path, model) for path in files_of(name))
+    for engine in ENGINES.values():
+        yield from canonical_scenarios(ROOT, engine)
+    yield from (run.scenario for run in designed)
+
+
+def declared(model, key):
+    """A key, and the model that declares it for others; queues share their keys."""
+    if model in QUEUES:
+        return "Queue", key
+    models = [base for base in reversed(model.__mro__) if issubclass(base, Document)]
+    return next(base for base in models if key in base.model_fields).__name__, key
+
+
+def note_keys(value, used):
+    """Add model and key of everything that a document says to `used`."""
+    if isinstance(value, Document):
+        for key in value.model_fields_set:
+            used.add(declared(type(value), key))
+        for key in type(value).model_fields:
+            note_keys(getattr(value, key), used)
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            note_keys(part, used)
+
+
+def declared_keys():
+    """Model and key of all that a file may say."""
+    schemas = [model.model_json_schema() for model in MODELS.values()]
+    named = {schema["title"] for schema in schemas}
+    for schema in schemas:
+        named |= schema.get("$defs", {}).keys()
+    models = [Document]
+    for model in models:
+        models += model.__subclasses__()
+        if model.__name__ in named and model not in EXPANDED:
+            for key in model.model_fields:
+                yield declared(model, key)
+
+
+def test_each_key_has_an_example_that_is_valid_and_runs():
+    study = read_model(HERE / "example_keys.yaml", Study)
+    check_study(study, HERE / "example_keys.csv")
+    designed = design_study(study, load_tier(ROOT, "quick"), ["linux"])
+    assert designed and not any(run.refusal for run in designed)
+    for run in designed:
+        assert run.scenario.sha256 in input_text(run.scenario, ENGINES["linux"])
+    used = set()
+    # It names files of opportunities.
+    designed += design_study(load_study(ROOT, "rebbr"), load_tier(ROOT, "quick"), ["linux"])
+    for document in example_documents(study, designed):
+        note_keys(document, used)
+    unused = sorted(set(declared_keys()) - used)
+    assert not unused, "give each an example (tests/unit/example_keys.yaml), or remove it"
 
 
 def levels(**range_):

@@ -1,5 +1,6 @@
 """Numbers that prose keeps are those of their sources."""
 
+import csv
 import re
 
 import pytest
@@ -54,6 +55,14 @@ def test_the_table_of_reason_codes_has_each_code():
     text = (ROOT / "configs/README.md").read_text()
     table = text.partition("| reason code | when |\n")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE) == list(ReasonCode)
+
+
+def test_the_dictionary_of_downloads_has_each_reason_code():
+    with (ROOT / "workflow/replication/report/dictionary.csv").open(encoding="utf-8") as file:
+        columns = [row for row in csv.DictReader(file) if row["column"] == "reason_code"]
+    assert len(columns) == 2
+    for column in columns:
+        assert not [code for code in ReasonCode if code not in column["meaning"]], column["file"]
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_an_altered_release_is_refused(made, name):
         released_results(made)
 
 
-def test_of_archive_yaml_the_address_alone_may_change(made):
+def test_only_the_address_in_archive_yaml_may_change(made):
     path = made / ARCHIVE
     text = path.read_text()
     write_text(path, f"{text}address: https://example.org/a.zip\n")

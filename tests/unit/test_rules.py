@@ -280,7 +280,7 @@ def test_a_number_outside_of_all_runs_is_never_reproduced(values, value):
 
 
 @pytest.mark.parametrize("count", [99, 150, 208])
-def test_one_in_twenty_of_like_runs_lies_outside(count):
+def test_one_in_twenty_identically_distributed_runs_lies_outside(count):
     """Whichever run is the published one, 5 % fail, give or take one at either end."""
     values = np.random.default_rng(count).normal(100, 1, count + 1)
     outside = 0

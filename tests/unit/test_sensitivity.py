@@ -111,8 +111,8 @@ def level(**change):
         (level(set={"parameters": {"segment_bytes": 1}}), "is not plausible by the study's"),
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (
-            level(reading={"factor": 2.0}) | {"tables": ["9"]},
-            "tables: table: '9' is unknown; there are 1",
+            level(reading={"factor": 2.0}) | {"columns": ["nine"]},
+            "columns: column: 'nine' is unknown; there are throughput",
         ),
     ],
 )

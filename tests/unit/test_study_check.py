@@ -131,20 +131,6 @@ def test_a_metric_of_queues_needs_a_monitor(world, tmp_path):
         check_study(world.claim(claim, experiments=document["experiments"]), write(tmp_path))
 
 
-def test_links_are_those_that_a_point_monitors(world, tmp_path):
-    def check(**quantity):
-        check_study(world.claim(value(**quantity)), write(tmp_path))
-        cell = {"metric": "queue_drops", "tolerance": tolerance(0.1), **quantity}
-        rows = [row.replace("bit/s", "packets") for row in ROWS]
-        check_study(world.table({"throughput": cell}), write(tmp_path, *rows))
-
-    check(metric="queue_drops", links=["bottleneck:ab"])
-    with pytest.raises(InputError, match="'bottleneck:ba' is unknown; there are bottleneck:ab"):
-        check(metric="queue_drops", links=["bottleneck:ab", "bottleneck:ba"])
-    with pytest.raises(InputError, match="metric 'throughput_bps' is not taken over links"):
-        check(links=["bottleneck:ab"])
-
-
 def test_a_study_with_nothing_to_judge_is_refused(world, tmp_path):
     with pytest.raises(InputError, match="has neither tables nor claims"):
         check_study(world.study(), write(tmp_path))

@@ -179,21 +179,16 @@ def _check_flows(quantity: Quantity, runs: list[Scenario]) -> None:
 
 def _check_metric(quantity: Quantity, runs: list[Scenario]) -> None:
     windowed = quantity.window_s is not None
-    metric = check_metric(quantity.metric, quantity.aggregate, windowed, quantity.links)
+    metric = check_metric(quantity.metric, quantity.aggregate, windowed)
     needed = "stop_after_bytes" if quantity.metric == COMPLETION else ""
     if not is_total(quantity) and metric.column in SOCKET_NUMBERS:
         needed = "socket_samples"
     if needed and not all(any(getattr(f, needed, None) for f in run.flows) for run in runs):
         text = f"metric: {quantity.metric} needs a flow with {needed} at every point"
         raise InputError(text, ("metric",))
-    if metric.source == "queue":
-        if not all(run.monitors for run in runs):
-            text = f"metric: {quantity.metric} needs a queue in topology.monitors"
-            raise InputError(text, ("metric",))
-        monitored: set[str] = set()
-        for run in runs:
-            monitored.update(f"{monitor.link}:{monitor.direction}" for monitor in run.monitors)
-        check_known("links of topology.monitors", quantity.links or [], monitored, ("links",))
+    if metric.source == "queue" and not all(run.monitors for run in runs):
+        text = f"metric: {quantity.metric} needs a queue in topology.monitors"
+        raise InputError(text, ("metric",))
     shortest_s = min((run.duration_s for run in runs), default=0.0)
     if quantity.window_s is not None and quantity.window_s[1] > shortest_s + _SLACK_S:
         raise InputError(

@@ -231,7 +231,7 @@ class CellJudge:
         groups: defaultdict[tuple[str, tuple[str, ...]], list[MappedCell]] = defaultdict(list)
         for cell in self.cells:
             if not cell.not_comparable:
-                read_by = [cause for cause in causes if cause.concerns(cell.table, cell.column)]
+                read_by = [cause for cause in causes if cause.concerns(cell.column)]
                 column = cell.column if by_column[cell.table] else ""
                 groups[column, tuple(cause.id for cause in read_by)].append(cell)
         families = []
@@ -335,8 +335,12 @@ class ClaimJudge:
         a held-out claim would show the search what is held out.
         """
         stages, explanations = [], self.runner.explanations
+        scored = [claim for claim in self.runner.study.claims if _is_scored(claim)]
         for number, stage in enumerate(explanations.stages):
-            claims = [claim for claim in self.runner.study.claims if _is_scored(claim, stage)]
+            claims = []
+            for claim in scored:
+                if all(wanted.experiment in stage.levels for wanted in claim.quantities()):
+                    claims.append(claim)
             seen = [claim for claim in claims if claim.id not in explanations.held_out.claims]
             name = f"stage {number}"
             stages.append(StudyPart(name, (), seen, stage.levels, stage.set))

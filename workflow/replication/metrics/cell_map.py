@@ -97,8 +97,7 @@ def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell
         row=number.row,
         column=number.column,
         row_label=(row and row.label) or _label(study, table, table.row_factor, number.row),
-        column_label=(table.columns and cell.label)
-        or _label(study, table, table.column_factor, number.column),
+        column_label=_label(study, table, table.column_factor, number.column),
         unit=number.unit,
         value=number.value * cell.factor,
         half_ulp=half_ulp(number.printed, number.value) * cell.factor,
@@ -111,7 +110,6 @@ def _map_cell(study: Study, table: Table, number: PublishedNumber) -> MappedCell
             aggregate=cell.aggregate,
             where=where,
             window_s=cell.window_s,
-            links=cell.links,
         ),
         not_comparable=table.not_comparable.get(number.row, {}).get(number.column, ""),
         together=table.group_of(number.row, number.column),

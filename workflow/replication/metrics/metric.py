@@ -16,7 +16,7 @@ from replication.metrics.metric_model import Metric, MetricError, check_metric, 
 from replication.metrics.results import SUBJECT, Results
 from replication.metrics.sampled import RUN
 from replication.metrics.statistic import jain_index
-from replication.study.claim_model import Flows, Links, Quantity, StartOrder
+from replication.study.claim_model import Flows, Quantity, StartOrder
 from replication.study.table import COMPLETION
 
 #: A total that the flows table has no column of.
@@ -37,7 +37,7 @@ def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
 
 def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     windowed = wanted.window_s is not None
-    metric = check_metric(wanted.metric, wanted.aggregate, windowed, wanted.links)
+    metric = check_metric(wanted.metric, wanted.aggregate, windowed)
     runs = results.runs(wanted.experiment, wanted.where)
     factors = [str(c) for c in runs if c not in ("scenario", "supported", "reason", "point")]
     flows = chosen_flows(results, runs, wanted.flows)
@@ -74,7 +74,7 @@ def subjects(
 ) -> pd.DataFrame:
     """Return the subjects of a feature in the runs of `flows`; see `Results.values`."""
     if metric.source == "queue":
-        return monitored_links(results, flows, wanted.links)
+        return monitored_links(results, flows)
     if metric.source == "fairness":
         chosen = wanted.flows
         name = "+".join(sorted(chosen)) if isinstance(chosen, list) else str(chosen)
@@ -86,16 +86,13 @@ def subjects(
     return flows[[*RUN, "flow"]].rename(columns={"flow": "subject"})
 
 
-def monitored_links(
-    results: Results, flows: pd.DataFrame, chosen: Links | None = None
-) -> pd.DataFrame:
-    """Return scenario, engine, subject: the monitored links of the runs of `flows`, or `chosen`."""
+def monitored_links(results: Results, flows: pd.DataFrame) -> pd.DataFrame:
+    """Return scenario, engine, subject: the monitored links of the runs of `flows`."""
     rows = []
     for scenario, engine in flows[RUN].drop_duplicates().itertuples(index=False, name=None):
         for monitor in results.scenarios[scenario].get("monitors", []):
             rows.append((scenario, engine, f"{monitor['link']}:{monitor['direction']}"))
-    links = pd.DataFrame(rows, columns=SUBJECT, dtype=object)
-    return links if chosen is None else links[links["subject"].isin(chosen)]
+    return pd.DataFrame(rows, columns=SUBJECT, dtype=object)
 
 
 def _values(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from replication.study.claim_model import Flows, PublishedRun, Quantity, sides
-from replication.study.errors import InputError, cut, quoted
+from replication.study.errors import InputError, quoted
 from replication.study.finding_model import Finding
 from replication.study.published import Table
 from replication.study.study import Experiment, ExperimentType, Study
@@ -41,7 +41,7 @@ DRAWN: Mapping[ExperimentType, Sequence[str]] = {
 
 
 class MetricError(InputError):
-    """A metric is unknown, or has no such aggregate, window or links."""
+    """A metric is unknown, or has no such aggregate or window."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,8 @@ with (Path(__file__).parent / "metrics.csv").open(encoding="utf-8", newline="") 
 COUNTS = {name for name, metric in METRICS.items() if metric.counts}
 
 
-def check_metric(
-    name: str, aggregate: str = "mean", window: bool = False, links: Sequence[str] | None = None
-) -> Metric:
-    """Return the metric `name`; MetricError if it, its aggregate, window or links do not exist."""
+def check_metric(name: str, aggregate: str = "mean", window: bool = False) -> Metric:
+    """Return the metric `name`; MetricError if it, its aggregate or window does not exist."""
     if name not in METRICS:
         near = get_close_matches(name, METRICS, 1) or [m for m in METRICS if name in m]
         nearest = f"nearest: {near[0]}; " if near else ""
@@ -103,12 +101,6 @@ def check_metric(
     if aggregate == "jain" and metric.source in ("queue", "fairness"):
         text = f"metric {name!r} has no value for each flow, so no Jain's index"
         raise MetricError(text, ("aggregate",))
-    if links is not None and metric.source != "queue":
-        raise MetricError(
-            f"links: {cut(', '.join(links), 60)}, but metric {name!r} is not taken over links; "
-            f"leave links out, or name one of {others(lambda m: m.source == 'queue')}",
-            ("links",),
-        )
     return metric
 
 

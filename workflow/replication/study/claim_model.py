@@ -46,10 +46,6 @@ class StartOrder(Document):
 
 
 Flows = StartOrder | list[Identifier] | Literal["tcp", "cbr", "all"]
-#: Directions of monitored links, as in the series: `bottleneck:ab`.
-Links = Annotated[
-    list[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}:(ab|ba)$")]], Field(min_length=1)
-]
 
 
 def flows_in_words(flows: Flows) -> str:
@@ -76,9 +72,6 @@ class Measured(Document):
     of sums over all packets), or `jain`."""
     window_s: Window | None = None
     """Part of the run, [from, to] in s, for metrics of the series; without it the whole run."""
-    links: Links | None = None
-    """Monitored links of a metric of links, each with its direction, `[bottleneck:ab]`; without it
-    all monitored links."""
 
 
 class Quantity(Measured):

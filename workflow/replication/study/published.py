@@ -270,8 +270,6 @@ class Cell(Measured):
     monotonic: Literal["increasing", "decreasing"] | None = None
     """Whether the published numbers must increase or decrease along the rows; the audit checks
     this."""
-    label: Label | None = None
-    """Column head in the report; by default the words of the key, or the level's label."""
 
     @model_validator(mode="after")
     def _spread_of_runs(self) -> Self:

@@ -97,7 +97,7 @@ def refusal(cell: MappedCell, reading: Interpretation) -> str:
     wanted = reading.of(cell).quantity
     try:
         windowed = wanted.window_s is not None
-        metric = check_metric(wanted.metric, wanted.aggregate, windowed, wanted.links)
+        metric = check_metric(wanted.metric, wanted.aggregate, windowed)
     except InputError as error:
         return str(error)
     unit = "1" if wanted.aggregate == "jain" else metric.unit
@@ -181,8 +181,6 @@ class Cause(Document):
     suggested_by: Suggestion
     """Who suggested it: `document` is the one that `source` names; a cause of the `specification of
     the search` was given with the search; a cause of a `search` was made from what one found."""
-    tables: list[str] | None = None
-    """For a reading: only these tables."""
     columns: list[Identifier] | None = None
     """For a reading: only these columns."""
     levels: Annotated[list[CauseLevel], Field(min_length=1)] | None = None
@@ -221,10 +219,9 @@ class Cause(Document):
         titles = {choice.key: choice.title for choice in self.levels or []}
         return titles.get(level) or self.title
 
-    def concerns(self, table: str, column: str) -> bool:
-        """Return whether an interpretation applies to this column of this table."""
-        in_table = self.tables is None or table in self.tables
-        return in_table and (self.columns is None or column in self.columns)
+    def concerns(self, column: str) -> bool:
+        """Return whether an interpretation applies to this column."""
+        return self.columns is None or column in self.columns
 
     @cached_property
     def variations(self) -> dict[str, Variation]:
@@ -254,12 +251,10 @@ def level_key(value: float) -> str:
 
 
 class Part(Document):
-    """A part of a study's cells or claims."""
+    """A part of a study's cells."""
 
     rows: dict[str, list[str]] = {}
     """Table to the keys of its rows."""
-    claims: list[Identifier] = []
-    """Claims; a search that explains cells never scores a claim."""
 
 
 class Stage(Part):
@@ -275,6 +270,8 @@ class Stage(Part):
 class HeldOut(Part):
     """What the search never scores, so that it can check the result."""
 
+    claims: list[Identifier] = []
+    """Claims; a search that explains cells never scores a claim."""
     reason: Text
     """Why these."""
 
@@ -330,8 +327,6 @@ class Refuted(Document):
 class Explanations(Document):
     """configs/explanations/<study>.yaml; every key: configs/README.md."""
 
-    schema_version: Literal[1] = 1
-    """The form of the file."""
     study: Identifier
     """The study's id."""
     score: Literal["cells", "claims"]
@@ -416,12 +411,14 @@ def check_explanations(
     InputError names what the study lacks, or an implausible value without a reason.
     """
     with within("held_out", words="held_out"):
-        _check_part(explanations.held_out, study, cells)
+        _check_rows(explanations.held_out, cells)
+        claims = {claim.id for claim in study.claims}
+        check_known("claims: claim", explanations.held_out.claims, claims, ("claims",))
         if explanations.score == "cells" and not explanations.held_out.rows:
             raise InputError("rows: name the rows that the search must not score", ())
     for number, stage in enumerate(explanations.stages):
         with within("stages", number, words=f"stages[{number}]"):
-            _check_part(stage, study, cells)
+            _check_rows(stage, cells)
             for experiment, where in stage.levels.items():
                 with within("levels", experiment, words="levels"):
                     study.check_levels(experiment, where)
@@ -448,22 +445,19 @@ def _check_starts(coupled: Coupled, causes: Mapping[str, Cause]) -> None:
                 raise InputError(text, ("coupled", "starts", number, name))
 
 
-def _check_part(part: Part, study: Study, cells: Sequence[MappedCell]) -> None:
+def _check_rows(part: Part, cells: Sequence[MappedCell]) -> None:
     check_known("rows: table", part.rows, {cell.table for cell in cells}, ("rows",))
     for table, keys in part.rows.items():
         rows = {cell.row for cell in cells if cell.table == table}
         check_known(f"rows.{table}: row", keys, rows, ("rows", table))
-    claims = {claim.id for claim in study.claims}
-    check_known("claims: claim", part.claims, claims, ("claims",))
 
 
 def _check_reading(cause: Cause, cells: Sequence[MappedCell]) -> None:
-    check_known("tables: table", cause.tables or [], {cell.table for cell in cells}, ("tables",))
     columns = {cell.column for cell in cells}
     check_known("columns: column", cause.columns or [], columns, ("columns",))
-    concerned = [cell for cell in cells if cause.concerns(cell.table, cell.column)]
+    concerned = [cell for cell in cells if cause.concerns(cell.column)]
     if not concerned:
-        raise InputError("its tables and columns have no number", ("columns",))
+        raise InputError("its columns have no number", ("columns",))
     for level in cause.levels or []:
         refused = [refusal(cell, level.reading or Interpretation()) for cell in concerned]
         if all(refused):

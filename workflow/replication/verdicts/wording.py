@@ -193,14 +193,10 @@ def levels_in_words(study: Study, experiment: str, where: Where) -> str:
 
 
 def qualifier(study: Study, wanted: Quantity) -> str:
-    """Return the flows, levels, links and window of a quantity in words."""
+    """Return the flows, levels and window of a quantity in words."""
     levels = levels_in_words(study, wanted.experiment, wanted.where)
-    parts = (_flows(wanted), levels, _links(wanted).strip(), window_in_words(wanted).strip())
+    parts = (_flows(wanted), levels, window_in_words(wanted).strip())
     return ", ".join(part for part in parts if part)
-
-
-def _links(wanted: Quantity) -> str:
-    return f" on {', '.join(wanted.links)}" if wanted.links else ""
 
 
 def window_in_words(wanted: Quantity) -> str:
@@ -241,7 +237,7 @@ def _noun(study: Study, wanted: Quantity) -> str:
             label = f"{(_HOW_MANY if metric.counts else _HOW)[how]} {label}{of}"
         else:
             label += " over all packets" if how == "pooled" else " per flow"
-    return f"{label}{_links(wanted)}{window_in_words(wanted)}"
+    return f"{label}{window_in_words(wanted)}"
 
 
 def _has_several(study: Study, wanted: Quantity) -> bool:

@@ -143,7 +143,6 @@ class Trait(Shown):
 class Region(Document):
     """configs/regions/<region>.yaml."""
 
-    schema_version: Literal[1] = 1
     id: Identifier
     """The file's name."""
     title: Text

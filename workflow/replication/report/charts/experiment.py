@@ -181,7 +181,7 @@ class ExperimentCharts:
             frame, marks = self._measured_and_published(wanted)
             if len(marks) or wanted not in printed:
                 flows = [] if wanted.flows == "tcp" else [flows_in_words(wanted.flows)]
-                what, how = [*flows, *(wanted.links or ())], wanted.aggregate
+                what, how = flows, wanted.aggregate
                 # The index is in its label.
                 named = ["all flows" if subject == "all" else subject for subject in what]
                 totals = [] if how in ("mean", "jain") else [_TOTALS.get(how, how)]

@@ -459,7 +459,7 @@ def _shared(rows: Sequence[CellRow]) -> list[str]:
 def _tolerances(table: Table) -> list[str]:
     """Return each preset tolerance of a table with its reason and the columns it applies to."""
     columns = (table.columns or {}).items()
-    named = [(cell.label or proper(key.replace("_", " ")), cell) for key, cell in columns]
+    named = [(proper(key.replace("_", " ")), cell) for key, cell in columns]
     if table.cell is not None:
         named.append((metric_label(table.cell.metric), table.cell))
         named += [(proper(key), table.cell_of(key)) for key in table.tolerances]
