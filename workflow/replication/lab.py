@@ -27,10 +27,8 @@ _PLACES = {
     f"{_NOTEBOOKS}.collection": ("Collection", "column_of", "open_collection", "read_study"),
     f"{_NOTEBOOKS}.dumbbell": ("dumbbell",),
     f"{_NOTEBOOKS}.exercise": ("check",),
-    f"{_NOTEBOOKS}.picture": (
-        *("levels", "look", "mean_interval", "numbers", "question", "topology", "unstated"),
-        "verdicts",
-    ),
+    f"{_NOTEBOOKS}.paper": ("question", "unstated"),
+    f"{_NOTEBOOKS}.picture": ("levels", "look", "mean_interval", "numbers", "topology", "verdicts"),
     f"{_NOTEBOOKS}.session": ("design", "interact", "pressure"),
 }
 _PLACE_OF: dict[str, str] = {}

@@ -26,7 +26,7 @@ from replication.study.study import Experiment, Study
 from replication.study.variation import Variation, apply
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s
-from replication.verdicts.cause import Explanations, Interpretation, Stage, combined, refusal
+from replication.verdicts.cause import Explanations, Interpretation, combined, refusal
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 
@@ -360,11 +360,8 @@ class ClaimJudge:
         return trials
 
 
-def _is_scored(claim: Claim, stage: Stage) -> bool:
-    """Return whether a claim has a test, repeats no other, and can be judged on a stage."""
-    experiments = {wanted.experiment for wanted in claim.quantities()}
-    is_named = not stage.claims or claim.id in stage.claims
-    return claim.is_counted and is_named and bool(experiments) and experiments <= {*stage.levels}
+def _is_scored(claim: Claim) -> bool:
+    return claim.is_counted and bool(claim.quantities())
 
 
 def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:

@@ -1,6 +1,8 @@
 /// What all parts of the guest program share.
 #pragma once
 
+#include "fail.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,9 +12,6 @@
 /// Virtual time of the scenario's second 0, the same in every run. Late enough for any set-up: the
 /// kernel brings up 100 devices a second (linkwatch), and drops what others are given until then.
 #define START_NS (300 * NS_PER_S)
-
-/// Say why the run cannot go on (to the console and the launcher) and switch the machine off.
-void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /// Like calloc, but never returns NULL.
 void *allocate(size_t count, size_t size);

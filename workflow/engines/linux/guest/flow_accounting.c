@@ -1,5 +1,6 @@
 #include "flow_accounting.h"
 
+#include "address.h"
 #include "network.h"
 
 #include <stdlib.h>

@@ -13,12 +13,10 @@
 #include "tap.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mount.h>
-#include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -37,26 +35,6 @@ static int64_t tap_latest = INT64_MIN;
 static int64_t next_sample; /* counts from 1 */
 static int next_change;
 static int64_t *next_packet; /* of each CBR flow */
-
-static void switch_off(void) __attribute__((noreturn));
-static void switch_off(void)
-{
-	sync();
-	reboot(RB_POWER_OFF);
-	_exit(1);
-}
-
-void die(const char *format, ...)
-{
-	char text[400];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	report_failure(text);
-	switch_off();
-}
 
 static void mount_all(void)
 {

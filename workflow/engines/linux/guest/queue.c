@@ -1,7 +1,7 @@
 #include "queue.h"
 
+#include "address.h"
 #include "netlink.h"
-#include "network.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>

@@ -4,4 +4,3 @@
 #include "input.h"
 
 void report_results(const struct input *input);
-void report_failure(const char *text);

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "socket.h"
 
+#include "address.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>

@@ -59,7 +59,7 @@ class LiveRun:
         """Return windows, round trips, queue and rates over time."""
         from replication.report.notebooks.run_chart import run_chart
 
-        return run_chart(self)
+        return run_chart(self.flows, self.series, self.scenario, self.engine)
 
     @property
     def differences(self) -> list[EngineDifference]:

@@ -1,4 +1,4 @@
-"""What notebooks show: charts in the report's theme, and a paper's questions, gaps and claims.
+"""What notebooks show: charts in the report's theme, and tables of claims and numbers.
 
 A chart is stored as Vega-Lite, which JupyterLab shows with hover and selection, and as a PNG for
 GitHub and the report's pages, which run no scripts.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from IPython.display import HTML, Markdown
@@ -19,13 +19,8 @@ from replication.report.charts import figure as draw
 from replication.report.charts.data import over_replicates
 from replication.report.charts.figure import Drawing
 from replication.report.charts.run import topology_lines
-from replication.report.pages.assumptions import plain, plausible
-from replication.study.study import parameters_of
 from replication.study.verdict import Verdict
 from replication.verdicts.self_consistency import FAILS
-
-if TYPE_CHECKING:
-    from replication.report.notebooks.collection import Collection
 
 #: MIME type that JupyterLab draws.
 VEGA_LITE = "application/vnd.vegalite.v5+json"
@@ -99,30 +94,6 @@ def topology(scenario: Mapping[str, Any]) -> Markdown:
     """Return a scenario's links and flows, one line each."""
     lines = "\n".join(topology_lines(scenario))
     return Markdown(f"```text\n{lines}\n```")
-
-
-def question(collection: Collection, study: str, kind: str) -> Markdown:
-    """Return the paper and the questions of its experiments of a type."""
-    document = collection.study(study)
-    paper = document.bibliography
-    year = f", {paper.year}" if paper.year else ""
-    lines = [f"*{paper.title}* ({', '.join(paper.authors)}{year})\n"]
-    for experiment in document.experiments:
-        if experiment.type == kind:
-            lines.append(f"- **{experiment.title}**: {experiment.question} ({experiment.place})")
-    return Markdown("\n".join(lines))
-
-
-def unstated(collection: Collection, study: str, experiment: str) -> pd.DataFrame:
-    """Return the assumptions of an experiment: value, plausible range, reason."""
-    document = collection.study(study)
-    parameters = parameters_of(document, collection.experiment(study, experiment))
-    rows = []
-    for name, parameter in parameters.items():
-        if (assumed := parameter.assumed) is not None:
-            reason = " ".join(assumed.reason.split())
-            rows.append((name, plain(parameter.value), parameter.unit, plausible(assumed), reason))
-    return pd.DataFrame(rows, columns=["parameter", "value", "unit", "plausible", "reason"])
 
 
 def verdicts(claims: pd.DataFrame) -> HTML | Markdown:

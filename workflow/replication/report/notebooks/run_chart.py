@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import altair as alt
 import pandas as pd
@@ -13,9 +13,7 @@ from replication.report.charts import figure as draw
 from replication.report.charts.figure import Drawing
 from replication.report.charts.time import bin_ends
 from replication.report.notebooks.picture import Picture
-
-if TYPE_CHECKING:
-    from replication.report.notebooks.live import LiveRun
+from replication.study.scenario import Scenario
 
 #: Samples of a line that are drawn, in bins of four.
 _BINS = 100
@@ -36,10 +34,12 @@ _PANELS = (
 )
 
 
-def run_chart(run: LiveRun) -> Picture:
+def run_chart(
+    flows: pd.DataFrame, series: pd.DataFrame, scenario: Scenario, engine: str
+) -> Picture:
     """Return windows, round trips, queue and rates of a run over time."""
-    order = [str(name) for name in run.flows["flow"]]
-    time_scale = alt.Scale(domain=[0, run.scenario.duration_s], nice=False)
+    order = [str(name) for name in flows["flow"]]
+    time_scale = alt.Scale(domain=[0, scenario.duration_s], nice=False)
     drawn: list[Drawing] = []
     for panel in _PANELS:
         is_last = panel is _PANELS[-1]
@@ -48,17 +48,22 @@ def run_chart(run: LiveRun) -> Picture:
         numbers = draw.tips("Q", ".4g", time_s="Time (s)", value=panel.title)
         is_queue = panel.column == "queue_packets"
         looks = {"color": alt.value(draw.INK)} if is_queue else draw.look("flow", order, lines=True)
-        lines = alt.Chart(pd.concat(_lines(run, panel))).mark_line(strokeWidth=1.4)
+        samples = pd.concat(_lines(series, scenario.duration_s, panel))
+        lines = alt.Chart(samples).mark_line(strokeWidth=1.4)
         lines = lines.encode(x=x, y=y, tooltip=draw.tips("N", flow="Flow") + numbers, **looks)
         drawn.append(lines.properties(width=draw.WIDTH, height=panel.height))
-    return Picture(alt.vconcat(*drawn, spacing=6), _words(run))
+    alternative = (
+        f"Window, round trip, queue and rate of {len(order)} flows over {scenario.duration_s:g} s "
+        f"on {engine}. Mean rates: {_rates(flows)}."
+    )
+    return Picture(alt.vconcat(*drawn, spacing=6), alternative)
 
 
-def _lines(run: LiveRun, panel: _Panel) -> Iterator[pd.DataFrame]:
+def _lines(series: pd.DataFrame, duration_s: float, panel: _Panel) -> Iterator[pd.DataFrame]:
     """Yield time, value and flow of each line of a panel."""
     yield pd.DataFrame(columns=["time_s", "value", "flow"])
     key = "link" if panel.column == "queue_packets" else "flow"
-    known = run.series[run.series[panel.column].notna() & run.series[key].notna()]
+    known = series[series[panel.column].notna() & series[key].notna()]
     for name, rows in known.groupby(key, sort=False, observed=True):
         values: pd.Series[float] = rows[panel.column] * panel.factor
         if panel.column == "cwnd_bytes":
@@ -66,7 +71,7 @@ def _lines(run: LiveRun, panel: _Panel) -> Iterator[pd.DataFrame]:
         times = rows["time_s"].to_numpy(float)
         if panel.column == "throughput_bps":
             # About 100 bins keep the line readable.
-            times = bin_ends(times, max(0.5, run.scenario.duration_s / 100))
+            times = bin_ends(times, max(0.5, duration_s / 100))
             values = values.groupby(times).mean()
             times = values.index.to_numpy(float)
         line = pd.DataFrame({"time_s": times, "value": values.to_numpy(), "flow": str(name)})
@@ -75,12 +80,9 @@ def _lines(run: LiveRun, panel: _Panel) -> Iterator[pd.DataFrame]:
         yield line
 
 
-def _words(run: LiveRun) -> str:
-    """Return the alternative text: what is drawn, and each flow's rate."""
-    rates = []
-    for flow, rate_bps in run.flows[["flow", "throughput_bps"]].itertuples(index=False):
-        rates.append(f"{flow} {draw.three_digits(rate_bps / 1e6)} Mbit/s")
-    return (
-        f"Window, round trip, queue and rate of {len(rates)} flows over {run.scenario.duration_s:g}"
-        f" s on {run.engine}. Mean rates: {', '.join(rates)}."
+def _rates(flows: pd.DataFrame) -> str:
+    """Return the mean rate of each flow."""
+    return ", ".join(
+        f"{flow} {draw.three_digits(bps / 1e6)} Mbit/s"
+        for flow, bps in zip(flows["flow"], flows["throughput_bps"], strict=True)
     )
