@@ -110,12 +110,6 @@ def test_the_report_executes_lectures_of_no_single_study_with_the_studies_that_t
     assert len(written) == 10 and {*WRITTEN_FOR, *LECTURES} == set(written) - {"start_here"}
 
 
-@pytest.mark.parametrize(("tier", "is_live"), [("quick", False), ("paper", True)])
-def test_lectures_of_no_single_study_run_live_unless_the_tier_has_few_levels(tier, is_live):
-    pipeline = Pipeline.load(ROOT, SETTINGS | {"tier": tier})
-    assert pipeline.runs_live and pipeline.lectures_run_live == is_live
-
-
 def test_the_slurm_profile_plans_larger_batches_with_their_resources():
     quick = Pipeline.load(ROOT, SETTINGS)
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--forceall", "--nolock"]

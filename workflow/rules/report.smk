@@ -69,7 +69,7 @@ rule execute_lecture:
         notebook=lambda wildcards: content_hash(
             f"{PATHS.notebooks}/{wildcards.lecture}.ipynb"
         ),
-        live=PIPE.lectures_run_live,
+        live=PIPE.runs_live,
     script:
         "../scripts/execute_notebook.py"
 

@@ -138,12 +138,7 @@ class Pipeline:
         """Whether notebooks run live experiments: the tier has them, on the pinned ns-3."""
         is_pinned = self.config.ns3_version == NS3_VERSION
         is_possible = "ns3" in self.engines and self.config.runtime == "native" and is_pinned
-        return is_possible and load_tier(self.root, self.config.tier).live_experiments
-
-    @property
-    def lectures_run_live(self) -> bool:
-        """Whether lectures of no single study run it: 10 s of CPU each, so not in quick tiers."""
-        return self.runs_live and load_tier(self.start.root, self.config.tier).levels == "all"
+        return is_possible and load_tier(self.start.root, self.config.tier).live_experiments
 
     @property
     def live_program(self) -> list[Path]:
