@@ -106,6 +106,14 @@ def test_an_error_is_in_the_log_and_on_the_terminal(tmp_path, error, code, line)
     assert line in log and ("Traceback" in log) == ("defect" in error)
 
 
+def test_a_finished_job_succeeds_though_a_library_aborts_at_exit(tmp_path):
+    text = f"{HEAD}\nimport atexit\natexit.register(os.abort)\nwith job(snakemake):\n    print('done')\n"
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "the.log").read_text() == "done\n"
+
+
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_what_a_script_imports_is_there(path):
     lines = path.read_text("utf-8").splitlines()

@@ -31,7 +31,10 @@ class _Both(io.TextIOBase):
 
 @contextlib.contextmanager
 def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
-    """Send output to the rule's log; also print errors, and `doing` or else `sys.stderr`."""
+    """Send output to the rule's log; also print errors, and `doing` or else `sys.stderr`.
+
+    The process ends with the block.
+    """
     terminal = os.fdopen(os.dup(2), "w", buffering=1)
     with Path(str(snakemake.log)).open("w", encoding="utf-8") as log:
         # Processes that the job starts write to the log too.
@@ -50,3 +53,7 @@ def job(snakemake: Any, doing: str | None = None) -> Iterator[None]:
         text = f"error: {line}" if line else traceback.format_exc()
         print(text, file=_Both(sys.__stderr__ or terminal, terminal))
         sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # The job is done. Arrow's threads may abort a process that ends as usual (apache/arrow#34314).
+    os._exit(0)
