@@ -107,7 +107,8 @@ def test_an_error_is_in_the_log_and_on_the_terminal(tmp_path, error, code, line)
 
 
 def test_a_finished_job_succeeds_though_a_library_aborts_at_exit(tmp_path):
-    text = f"{HEAD}\nimport atexit\natexit.register(os.abort)\nwith job(snakemake):\n    print('done')\n"
+    lines = "import atexit\natexit.register(os.abort)\nwith job(snakemake):\n    print('done')\n"
+    text = f"{HEAD}\n{lines}"
     command = [sys.executable, "-c", text]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

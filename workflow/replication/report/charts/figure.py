@@ -110,8 +110,6 @@ def themed(chart: Drawing) -> Drawing:
     lines = {"domainColor": INK, "domainOpacity": 0.4, "tickColor": INK, "tickOpacity": 0.4}
     grid = {"gridColor": INK, "gridOpacity": 0.12}
     legend = {"symbolStrokeWidth": 2, "symbolSize": 90, "symbolOpacity": 1, "labelLimit": 240}
-    # Fonts are up to a fifth wider than the one that Vega measures.
-    legend |= {"columnPadding": 18, "layout": {"top": {"margin": 36}}}
     return chart.properties(background="transparent").configure(
         font="sans-serif",
         axis={**words, **lines, **grid},

@@ -219,6 +219,8 @@ def _column(values: list[Any]) -> Any:
 #: What a picture without scripts needs of the theme: no descriptions of single marks, which double
 #: the size, and whole pixels.
 _STATIC = {"aria": False, "scale": {"round": True}}
+#: Fonts of readers may be a fifth wider than the one in which legends are laid out.
+_LEGEND = {"columnPadding": 18, "layout": {"top": {"margin": 36}}}
 #: Attributes that a static picture does not need, and values that are the default, or that of the
 #: style sheet.
 _UNUSED = {"class", "role", "aria-roledescription", "aria-hidden", "pointer-events"}
@@ -235,6 +237,7 @@ def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
     import vl_convert
 
     config = specification.get("config", {}) | _STATIC
+    config["legend"] = config.get("legend", {}) | _LEGEND
     root = ElementTree.fromstring(vl_convert.vegalite_to_svg({**specification, "config": config}))
     for element in root.iter():
         # A page needs no name spaces.
