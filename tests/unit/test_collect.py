@@ -2,10 +2,11 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from replication.metrics.collect import collect_study
+from replication.metrics.collect import coarser, collect_study
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.claim_model import Quantity
@@ -155,3 +156,21 @@ def test_a_duplicate_flow_or_an_unknown_scenario_is_refused(loaded):
     write_text(path, json.dumps(scenarios))
     with pytest.raises(InputError, match=gone):
         load(loaded)
+
+
+def test_long_series_are_stored_with_a_longer_interval():
+    count = 1_201
+    names = {"scenario": "s", "engine": "ns3", "flow": "a", "link": None}
+    long = pd.DataFrame({"time_s": 0.5 * np.arange(1, count + 1)}).assign(**names)
+    long["throughput_bps"] = np.arange(count, dtype=float)
+    long["cwnd_bytes"], long["delay_s"] = long["throughput_bps"], np.nan
+    long["drops"] = long["retransmissions"] = 1.0
+    short = long.iloc[:1_000].assign(flow="b")
+    stored = coarser(pd.concat([long, short]))
+    assert len(stored[stored["flow"] == "b"]) == 1_000
+    joined = stored[stored["flow"] == "a"]
+    assert list(joined["time_s"].iloc[[0, 1, -2, -1]]) == [1.5, 3.0, 600.0, 600.5]
+    assert list(joined["throughput_bps"].iloc[[0, 1, -1]]) == [1.0, 4.0, 1200.0]
+    assert list(joined["cwnd_bytes"].iloc[[0, 1, -1]]) == [2.0, 5.0, 1200.0]
+    assert joined["drops"].sum() == joined["retransmissions"].sum() == count
+    assert len(joined) == 401 and joined["delay_s"].isna().all()

@@ -5,10 +5,12 @@ study's claims, tables, congestion checks and engine comparisons, and the series
 new window is computed from the batches, without simulating again.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -35,6 +37,8 @@ DRAWN_WHOLE = ("queuing", "bdp_jain")
 _DELAYED = "queuing"
 #: Batches are read together up to so many samples, about 100 MB.
 _SAMPLES = 300_000
+#: A flow with more than twice so many samples gets those of a longer interval, at most so many.
+_SHOWN = 500
 _TEXTS = {name: object for name in ("scenario", "engine", "flow", "link")}
 FLOW_KEYS = ("engine", "scenario", "flow")
 SERIES_KEYS = ("engine", "scenario", "time_s", "flow", "link")
@@ -99,6 +103,29 @@ def _each_once(drawn: pd.DataFrame) -> pd.DataFrame:
     return runs.drop_duplicates(RUN, keep="last", ignore_index=True)
 
 
+def coarser(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return samples of flows and links; those with more than 1,000 get a longer interval.
+
+    It is a whole multiple of theirs: rates and delays are means over it, lost and repeated packets
+    are counted in it, all else is the last sample.
+    """
+    parts = []
+    for _, subject in samples.groupby([*RUN, "flow", "link"], sort=False, dropna=False):
+        multiple = math.ceil(len(subject) / _SHOWN) if len(subject) > 2 * _SHOWN else 1
+        parts.append(_joined(subject.sort_values("time_s"), multiple) if multiple > 1 else subject)
+    return pd.concat(parts)
+
+
+def _joined(subject: pd.DataFrame, multiple: int) -> pd.DataFrame:
+    starts = np.arange(0, len(subject), multiple)
+    counts = np.diff(starts, append=len(subject))
+    joined = subject.iloc[starts + counts - 1].copy()
+    for name in ("throughput_bps", "delay_s", "drops", "retransmissions"):
+        sums = np.add.reduceat(subject[name].to_numpy(float), starts)
+        joined[name] = sums if name in ("drops", "retransmissions") else sums / counts
+    return joined
+
+
 def collect_study(study: Study, data: Path, findings: Sequence[Finding] = ()) -> None:
     """Write a study's flows, features and series as Parquet files from the batches in `data`.
 
@@ -120,7 +147,7 @@ def collect_study(study: Study, data: Path, findings: Sequence[Finding] = ()) ->
                 features += digests_of(part, windows)
         shown = samples.to_pandas().astype(_TEXTS).merge(drawn, on=RUN)
         shown["delay_s"] = shown["delay_s"].where(shown["delayed"])
-        series.append(shown)
+        series.append(coarser(shown[list(SERIES_COLUMNS)]))
     feature_table = pd.concat(features, ignore_index=True)[list(FEATURE_COLUMNS)]
     # Set-ups may share a run.
     feature_table = feature_table.drop_duplicates(list(FEATURE_COLUMNS[:-1]))

@@ -25,7 +25,7 @@ from pydantic import AfterValidator, Field
 from replication.design.config import Tier, load_study_of, study_files
 from replication.design.design import design_study, write_scenarios
 from replication.design.input_hashes import code
-from replication.metrics.collect import series_files
+from replication.metrics.collect import SERIES_KEYS, series_files
 from replication.report.manifest import (
     ARCHIVE,
     CRATE,
@@ -83,6 +83,9 @@ _NOT_RESTORED = shutil.ignore_patterns(
 )
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
+#: The released order of samples, and their columns that change little from one to the next.
+_ORDER = [(key, "ascending") for key in ("engine", "scenario", "flow", "link", "time_s")]
+_SLOW = ("time_s", "cwnd_bytes", "delay_s", "queue_packets")
 
 
 def _archive_name(name: str) -> str:
@@ -108,7 +111,9 @@ def write_released(root: Path, data: Path, folder: Path) -> None:
     plain = set(itertools.chain.from_iterable(data.glob(pattern) for pattern in PLAIN))
     for path in sorted(plain):
         target = folder / path.relative_to(data)
-        if path.suffix == ".parquet":
+        if path.name == "series.parquet":
+            write_parquet(read_parquet(path).sort_by(_ORDER), target, _LEVEL, _SLOW)
+        elif path.suffix == ".parquet":
             write_parquet(read_parquet(path), target, _LEVEL)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -184,6 +189,9 @@ def _is_restored(folder: Path, made_from: str) -> bool:
 def restore(released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
     shutil.copytree(released, folder, ignore=_NOT_RESTORED)
+    order = [(key, "ascending") for key in SERIES_KEYS]
+    for path in sorted(folder.glob("results/*/series.parquet")):
+        write_parquet(read_parquet(path).sort_by(order), path)
     provenance = files.read_json(folder / PROVENANCE)
     verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
