@@ -109,11 +109,12 @@ def coarser(samples: pd.DataFrame) -> pd.DataFrame:
     It is a whole multiple of theirs: rates and delays are means over it, lost and repeated packets
     are counted in it, all else is the last sample.
     """
-    parts = []
+    parts = [samples.iloc[:0]]
     for _, subject in samples.groupby([*RUN, "flow", "link"], sort=False, dropna=False):
         multiple = math.ceil(len(subject) / _SHOWN) if len(subject) > 2 * _SHOWN else 1
         parts.append(_joined(subject.sort_values("time_s"), multiple) if multiple > 1 else subject)
-    return pd.concat(parts)
+    # Columns of an empty frame would decide about types.
+    return pd.concat(parts[1:] or parts)
 
 
 def _joined(subject: pd.DataFrame, multiple: int) -> pd.DataFrame:
