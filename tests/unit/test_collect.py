@@ -169,8 +169,8 @@ def test_long_series_are_stored_with_a_longer_interval():
     stored = coarser(pd.concat([long, short]))
     assert len(stored[stored["flow"] == "b"]) == 1_000
     joined = stored[stored["flow"] == "a"]
-    assert list(joined["time_s"].iloc[[0, 1, -2, -1]]) == [1.5, 3.0, 600.0, 600.5]
-    assert list(joined["throughput_bps"].iloc[[0, 1, -1]]) == [1.0, 4.0, 1200.0]
-    assert list(joined["cwnd_bytes"].iloc[[0, 1, -1]]) == [2.0, 5.0, 1200.0]
+    assert list(joined["time_s"].iloc[[0, 1, -2, -1]]) == [3.0, 6.0, 600.0, 600.5]
+    assert list(joined["throughput_bps"].iloc[[0, 1, -1]]) == [2.5, 8.5, 1200.0]
+    assert list(joined["cwnd_bytes"].iloc[[0, 1, -1]]) == [5.0, 11.0, 1200.0]
     assert joined["drops"].sum() == joined["retransmissions"].sum() == count
-    assert len(joined) == 401 and joined["delay_s"].isna().all()
+    assert len(joined) == 201 and joined["delay_s"].isna().all()

@@ -37,8 +37,8 @@ DRAWN_WHOLE = ("queuing", "bdp_jain")
 _DELAYED = "queuing"
 #: Batches are read together up to so many samples, about 100 MB.
 _SAMPLES = 300_000
-#: A flow with more than twice so many samples gets those of a longer interval, at most so many.
-_SHOWN = 500
+#: A flow with more samples than charts can show gets those of a longer interval, at most so many.
+_MOST, _SHOWN = 1_000, 240
 _TEXTS = {name: object for name in ("scenario", "engine", "flow", "link")}
 FLOW_KEYS = ("engine", "scenario", "flow")
 SERIES_KEYS = ("engine", "scenario", "time_s", "flow", "link")
@@ -111,7 +111,7 @@ def coarser(samples: pd.DataFrame) -> pd.DataFrame:
     """
     parts = [samples.iloc[:0]]
     for _, subject in samples.groupby([*RUN, "flow", "link"], sort=False, dropna=False):
-        multiple = math.ceil(len(subject) / _SHOWN) if len(subject) > 2 * _SHOWN else 1
+        multiple = math.ceil(len(subject) / _SHOWN) if len(subject) > _MOST else 1
         parts.append(_joined(subject.sort_values("time_s"), multiple) if multiple > 1 else subject)
     # Columns of an empty frame would decide about types.
     return pd.concat(parts[1:] or parts)

@@ -83,9 +83,18 @@ _NOT_RESTORED = shutil.ignore_patterns(
 )
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
-#: The released order of samples, and their columns that change little from one to the next.
+#: The released order of samples, and columns that change little from one row to the next.
 _ORDER = [(key, "ascending") for key in ("engine", "scenario", "flow", "link", "time_s")]
-_SLOW = ("time_s", "cwnd_bytes", "delay_s", "queue_packets")
+_SLOW = {
+    "series.parquet": ("time_s", "cwnd_bytes", "delay_s", "queue_packets"),
+    "flows.parquet": (
+        "delay_mean_s",
+        "rtt_mean_s",
+        "packets_sent",
+        "packets_received",
+        "loss_rate",
+    ),
+}
 
 
 def _archive_name(name: str) -> str:
@@ -111,10 +120,11 @@ def write_released(root: Path, data: Path, folder: Path) -> None:
     plain = set(itertools.chain.from_iterable(data.glob(pattern) for pattern in PLAIN))
     for path in sorted(plain):
         target = folder / path.relative_to(data)
-        if path.name == "series.parquet":
-            write_parquet(read_parquet(path).sort_by(_ORDER), target, _LEVEL, _SLOW)
-        elif path.suffix == ".parquet":
-            write_parquet(read_parquet(path), target, _LEVEL)
+        if path.suffix == ".parquet":
+            table = read_parquet(path)
+            if path.name == "series.parquet":
+                table = table.sort_by(_ORDER)
+            write_parquet(table, target, _LEVEL, _SLOW.get(path.name, ()))
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
