@@ -133,7 +133,7 @@ class Pipeline:
             names += [f"{study}.{notebook}" for notebook in planned.notebooks]
         return [self.paths.executed / f"{name}.ipynb" for name in names]
 
-    @property
+    @functools.cached_property
     def runs_live(self) -> bool:
         """Whether notebooks run live experiments: the tier has them, on the pinned ns-3."""
         is_pinned = self.config.ns3_version == NS3_VERSION

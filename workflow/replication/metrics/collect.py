@@ -26,6 +26,7 @@ from replication.study.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     SERIES_COLUMNS,
+    in_order,
     read_parquet,
     read_rows,
     write_parquet,
@@ -109,21 +110,21 @@ def coarser(samples: pd.DataFrame) -> pd.DataFrame:
     It is a whole multiple of theirs: rates and delays are means over it, lost and repeated packets
     are counted in it, all else is the last sample.
     """
-    parts = [samples.iloc[:0]]
+    parts = []
     for _, subject in samples.groupby([*RUN, "flow", "link"], sort=False, dropna=False):
         multiple = math.ceil(len(subject) / _SHOWN) if len(subject) > _MOST else 1
         parts.append(_joined(subject.sort_values("time_s"), multiple) if multiple > 1 else subject)
-    # Columns of an empty frame would decide about types.
-    return pd.concat(parts[1:] or parts)
+    return pd.concat(parts) if parts else samples
 
 
 def _joined(subject: pd.DataFrame, multiple: int) -> pd.DataFrame:
     starts = np.arange(0, len(subject), multiple)
     counts = np.diff(starts, append=len(subject))
     joined = subject.iloc[starts + counts - 1].copy()
-    for name in ("throughput_bps", "delay_s", "drops", "retransmissions"):
-        sums = np.add.reduceat(subject[name].to_numpy(float), starts)
-        joined[name] = sums if name in ("drops", "retransmissions") else sums / counts
+    for name in ("drops", "retransmissions"):
+        joined[name] = np.add.reduceat(subject[name].to_numpy(float), starts)
+    for name in ("throughput_bps", "delay_s"):
+        joined[name] = np.add.reduceat(subject[name].to_numpy(float), starts) / counts
     return joined
 
 
@@ -227,4 +228,4 @@ def _read(data: Path, batches: Sequence[str], table: str, **options: Any) -> pa.
 
 
 def _write(table: pa.Table, keys: Sequence[str], path: Path) -> None:
-    write_parquet(table.sort_by([(key, "ascending") for key in keys]), path)
+    write_parquet(in_order(table, keys), path)

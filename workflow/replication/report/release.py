@@ -42,7 +42,7 @@ from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.model import Document
 from replication.study.position import read_model
-from replication.study.table import Row, read_parquet, read_rows, write_parquet
+from replication.study.table import Row, in_order, read_parquet, read_rows, write_parquet
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import COUNTS
 from replication.verdicts.verdict_table import NAME as VERDICTS
@@ -57,7 +57,7 @@ RENDERED_TO = Path("reports/html-release")
 PACKED, SERIES = Path("data"), Path("data/series")
 #: Tables that follow from the results, of all studies.
 JUDGED = ("cells.csv", "claims.csv", COUNTS, SELF_CONSISTENCY, "audit.csv")
-#: Files that are released unchanged, as patterns below the folder of results.
+#: Files whose content is released unchanged, as patterns below the folder of results.
 PLAIN = (
     PROVENANCE,
     "results/*/*.parquet",
@@ -84,7 +84,7 @@ _NOT_RESTORED = shutil.ignore_patterns(
 #: The release is written once and read often, so it is compressed hard.
 _LEVEL = 19
 #: The released order of samples, and columns that change little from one row to the next.
-_ORDER = [(key, "ascending") for key in ("engine", "scenario", "flow", "link", "time_s")]
+_ORDER = ("engine", "scenario", "flow", "link", "time_s")
 _SLOW = {
     "series.parquet": ("time_s", "cwnd_bytes", "delay_s", "queue_packets"),
     "flows.parquet": (
@@ -123,7 +123,7 @@ def write_released(root: Path, data: Path, folder: Path) -> None:
         if path.suffix == ".parquet":
             table = read_parquet(path)
             if path.name == "series.parquet":
-                table = table.sort_by(_ORDER)
+                table = in_order(table, _ORDER)
             write_parquet(table, target, _LEVEL, _SLOW.get(path.name, ()))
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -199,9 +199,8 @@ def _is_restored(folder: Path, made_from: str) -> bool:
 def restore(released: Path, folder: Path) -> None:
     """Write a folder of results from released data."""
     shutil.copytree(released, folder, ignore=_NOT_RESTORED)
-    order = [(key, "ascending") for key in SERIES_KEYS]
     for path in sorted(folder.glob("results/*/series.parquet")):
-        write_parquet(read_parquet(path).sort_by(order), path)
+        write_parquet(in_order(read_parquet(path), SERIES_KEYS), path)
     provenance = files.read_json(folder / PROVENANCE)
     verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)

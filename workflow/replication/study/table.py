@@ -194,6 +194,11 @@ def write_parquet(
         pq.write_table(plain, temporary, write_page_checksum=True, **how)
 
 
+def in_order(table: pa.Table, keys: Iterable[str]) -> pa.Table:
+    """Return the table with ascending rows; a missing key comes last."""
+    return table.sort_by([(key, "ascending") for key in keys])
+
+
 def read_parquet(path: Path, **options: Any) -> pa.Table:
     """Return the table in a file; InputError if it is missing or damaged."""
     import pyarrow as pa

@@ -22,7 +22,7 @@ _COLUMNS = ["study", "kind", "table", "row", "column", "row_label", "column_labe
 _COLUMNS += ["display_unit", "printed", *_VALUES, "accepted_low", "accepted_high"]
 _COLUMNS += ["n", "relative_deviation", "verdict"]
 _WIDTH = 380
-#: The width of a panel beside others, and the most characters of its labels.
+#: Width of a panel in a row of several, and the most characters of its labels.
 _SMALL_WIDTH, _SHORT_LABEL = 220, 12
 #: Height of a row, without its further lines of text.
 _ROW, _LINE = 20, 14

@@ -35,7 +35,7 @@ class Words:
 
 @dataclass(frozen=True)
 class EffectView:
-    """A subject of a change, with the words of its own and its verdicts by engine."""
+    """A subject of a change, with its texts and its verdicts by engine."""
 
     what: str
     quote: str
