@@ -37,7 +37,7 @@ from replication.report.pages.point import FLOW_COLUMNS, point_pages
 from replication.report.pages.regions import RUNS, WORDS, regions_page, runs_table
 from replication.report.pages.rules import Rules
 from replication.report.pages.shown import parse
-from replication.report.pages.source import Source
+from replication.report.pages.source import COPIED, Source
 from replication.report.pages.study import numbers_of_points, study_page
 from replication.report.release import replacing
 from replication.study.errors import InputError
@@ -50,8 +50,6 @@ PACKAGE = Path(__file__).parent
 #: Merged tables that a reader can download from the pages, and those that only some results have.
 DOWNLOADS = (*release.JUDGED, PROVENANCE)
 _FURTHER_DOWNLOADS = (REGIONS_TABLE, COMPARISON, NEARNESS, SAMPLES, *TABLES)
-#: A report's copy of the tables; pages of the release link to data/release instead.
-_COPIED = "data"
 #: Where the pages of the release find its tables.
 RELEASED_TABLES = os.path.relpath(RELEASED, PAGES)
 #: The meaning of each column of the downloads.
@@ -60,7 +58,7 @@ DICTIONARY = PACKAGE / "dictionary.csv"
 _ADDRESS = re.compile(r"https?://(?!www\.w3\.org/)[^\s\"'`<>)\\]*")
 
 
-def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = _COPIED) -> None:
+def render(root: Path, data: Path, notebooks: Path, out: Path, downloads: str = COPIED) -> None:
     """Write the report on the results in `data` and the executed `notebooks`; replace `out`.
 
     `downloads` is the folder of the tables relative to `out`, by default a copy in it.
@@ -92,8 +90,8 @@ def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) 
     index = pool.submit(_write_index, source, folder, findings, changed.total, has_lectures)
     index.result()
     pages.result()
-    if source.downloads == _COPIED:
-        _copy_data(source, folder / _COPIED)
+    if source.downloads == COPIED:
+        _copy_data(source, folder / COPIED)
     shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
     shutil.copytree(PACKAGE / "assets", folder / "assets")
     write_text(folder / "assets" / "vega.js", _vega_script())
@@ -206,17 +204,19 @@ def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) ->
         f"{name}~evidence.html",
         traces=evidence.trace_section(source, study),
         parameters=assumptions.parameter_tables(study),
+        has_point_pages=source.has_point_pages(name),
         has_robustness=evidence.has_robustness(source, study),
         robust=robust,
         readings=evidence.readings_view(source, study),
         downloads=study_downloads(source.data, name),
         known_differences=differences_of(source.root, results),
     )
-    write_point = partial(_write, templates, folder, name, "point")
-    numbers = numbers_of_points(view)
-    for point in point_pages(source, study, results):
-        cells = numbers.get(point.file, [])
-        write_point(point.file, view=point, cells=cells, up="../", flow_columns=FLOW_COLUMNS)
+    if source.has_point_pages(name):
+        write_point = partial(_write, templates, folder, name, "point")
+        numbers = numbers_of_points(view)
+        for point in point_pages(source, study, results):
+            cells = numbers.get(point.file, [])
+            write_point(point.file, view=point, cells=cells, up="../", flow_columns=FLOW_COLUMNS)
     chart = _chart_id(study, said)
     drawn = chain.from_iterable(figures.values())
     return Lesson(study, said, next((figure for figure in drawn if figure.id == chart), None))
@@ -248,7 +248,7 @@ def _write_notebooks(
     source: Source, study: Study, notebooks: Path, folder: Path, *, with_sensitivity: bool
 ) -> list[Notebook]:
     """Convert a study's executed notebooks, or link lectures in a release; return their pages."""
-    if source.downloads != _COPIED:
+    if source.downloads != COPIED:
         return _linked(name for name in notebook_names(study, []) if name != ANY_STUDY)
     names = [*notebook_names(study, list(source.parts[study.id]))]
     if with_sensitivity:
@@ -264,7 +264,7 @@ def _write_notebooks(
 
 def _lectures(source: Source, notebooks: Path) -> list[str]:
     """Return the names of the lectures that the report has: all in a release."""
-    if source.downloads != _COPIED:
+    if source.downloads != COPIED:
         return sorted(path.stem for path in (source.root / "notebooks").glob("*.ipynb"))
     names = lecture_names(source.studies)
     return [name for name in names if (notebooks / f"{name}.ipynb").is_file()]
@@ -274,7 +274,7 @@ def _write_lectures(
     source: Source, notebooks: Path, folder: Path, names: Sequence[str]
 ) -> list[Notebook]:
     """Convert lectures of no single study, which a release has already; return the pages."""
-    if source.downloads == _COPIED:
+    if source.downloads == COPIED:
         whose = ran(source.provenance).whose
         for name in names:
             to_html(notebooks / f"{name}.ipynb", folder / f"notebooks/{name}.html", whose)

@@ -1,5 +1,6 @@
 """The page on engines: what ran, whether engines agree, and where and why they differ."""
 
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,20 +28,24 @@ REFUSED = Badge("refused", "untestable", "the engine lacks what the check needs"
 
 @dataclass(frozen=True)
 class Check:
-    """A check in a canonical scenario, with its outcome."""
+    """A check in a canonical scenario: what is expected, and each engine's row with its outcome."""
 
-    row: Row
-    outcome: Badge
+    expected: Row
+    engines: dict[str, tuple[Row, Badge]]
 
 
 @dataclass(frozen=True)
 class FlowDifference:
-    """The largest difference of the same flows: values by engine, and the ids of its causes."""
+    """Where a known difference shows most in a quantity of the same flows, and in how many cases.
 
+    `values` are by engine.
+    """
+
+    cause: EngineDifference
+    shown: Shown
+    cases: int
     row: Row
     values: dict[str, str]
-    shown: Shown
-    entries: list[str]
 
 
 @dataclass(frozen=True)
@@ -107,11 +112,10 @@ class EnginesView:
     primary_engines: list[tuple[Study, PrimaryEngine]]
     agreement: AgreementView | None
     conformance: list[Check]
+    outcomes: list[tuple[Badge, int]]
     flows: list[FlowDifference]
     outdated: list[str]
-    known: dict[str, EngineDifference]
     differences: list[EngineDifference]
-    outcomes: tuple[Badge, ...]
     downloads: list[str]
 
 
@@ -121,25 +125,29 @@ def engines_page(source: Source) -> EnginesView:
     measured = read_if_there(source.root / DIFFERENCES, DIFFERENCE_COLUMNS)
     missing = [name for name in ENGINES if name not in source.engines]
     primary = source.primary_engines
+    listed = _on_engines(known.values(), source.engines)
+    checks = _conformance(source.root)
     return EnginesView(
         engines=[_engine(source, name) for name in source.engines],
         missing=[_engine(source, name) for name in missing],
         primary_engines=[(study, primary[name]) for name, study in source.studies.items()],
         agreement=_agreement(source, known),
-        conformance=_conformance(source.root),
-        flows=list(_flow_differences(measured)),
+        conformance=checks,
+        outcomes=_outcomes(checks),
+        flows=list(_flow_differences(measured, {each.id: each for each in listed})),
         outdated=[old.engine for old in outdated(source.root, measured)],
-        known=known,
-        differences=_on_engines(known.values(), source.engines),
-        outcomes=(HOLDS, NAMED, DEVIATES, REFUSED),
+        differences=listed,
         downloads=[name for name in TABLES if (source.data / name).is_file()],
     )
 
 
 def _conformance(root: Path) -> list[Check]:
-    """Return the rows of the committed table with their outcomes; none if it is missing."""
+    """Return the checks of the committed table; none if it is missing."""
     rows = read_if_there(root / CONFORMANCE, CONFORMANCE_COLUMNS)
-    return [Check(row, _outcome(row)) for row in rows]
+    checks = []
+    for same in grouped(rows, "check", "quantity", "expected", "low", "high", "source").values():
+        checks.append(Check(same[0], {row["engine"]: (row, _outcome(row)) for row in same}))
+    return checks
 
 
 def _outcome(row: Row) -> Badge:
@@ -147,20 +155,39 @@ def _outcome(row: Row) -> Badge:
     return known.get(row["holds"], NAMED if row["note"] else DEVIATES)
 
 
-def _flow_differences(rows: Sequence[Row]) -> Iterator[FlowDifference]:
-    """Yield the large differences: values on each engine, the law and the causes."""
+def _outcomes(checks: Iterable[Check]) -> list[tuple[Badge, int]]:
+    """Return how often each outcome occurs."""
+    counts = Counter[str]()
+    for check in checks:
+        counts.update(outcome.word for _, outcome in check.engines.values())
+    return [(badge, counts[badge.word]) for badge in (HOLDS, NAMED, DEVIATES, REFUSED)]
+
+
+def _flow_differences(
+    rows: Sequence[Row], listed: Mapping[str, EngineDifference]
+) -> Iterator[FlowDifference]:
+    """Yield where each listed difference shows most, for each quantity."""
+    cases = defaultdict[tuple[str, str], list[list[Row]]](list)
     for same in grouped(rows, *KEY).values():
-        largest = max(same, key=lambda row: float(row["difference"]))
-        causes = list[str]()
+        causes = set[str]()
         for row in same:
-            causes += [cause for cause in row["entry"].split("; ") if cause]
-        if causes:
-            yield FlowDifference(
-                row=largest,
-                values={row["engine"]: row["value"] for row in same},
-                shown=METRICS[largest["metric"]],
-                entries=list(dict.fromkeys(causes)),
-            )
+            causes.update(cause for cause in row["entry"].split("; ") if cause)
+        for cause in causes.intersection(listed):
+            cases[cause, same[0]["metric"]].append(same)
+    for (cause, metric), differing in sorted(cases.items()):
+        largest = max(differing, key=_difference)
+        yield FlowDifference(
+            cause=listed[cause],
+            shown=METRICS[metric],
+            cases=len(differing),
+            row=largest[0],
+            values={row["engine"]: row["value"] for row in largest},
+        )
+
+
+def _difference(same: Iterable[Row]) -> float:
+    """Return the largest difference of the same flows on any two engines."""
+    return max(float(row["difference"]) for row in same)
 
 
 def differences_of(root: Path, results: Results) -> list[EngineDifference]:

@@ -38,8 +38,12 @@ from replication.verdicts.wording import table_names
 LABELS = ("row_label", "column_label")
 
 
+#: A report's copy of the tables; pages of the release link to data/release instead.
+COPIED = "data"
+
+
 class PointLink(NamedTuple):
-    """A point of an experiment and its page; `file` is relative to the report's folder."""
+    """A point of an experiment and its page or place; `file` is relative to the report's folder."""
 
     label: str
     file: str
@@ -63,7 +67,7 @@ class Source:
     downloads: str
 
     @classmethod
-    def load(cls, root: Path, data: Path, downloads: str = "data") -> Self:
+    def load(cls, root: Path, data: Path, downloads: str = COPIED) -> Self:
         """Read the merged tables in `data`; InputError if one is missing or malformed."""
         of_papers = read_rows(data / SELF_CONSISTENCY, tables.SELF_CONSISTENCY_COLUMNS)
         return cls(
@@ -153,8 +157,12 @@ class Source:
     def _points(self) -> dict[str, dict[tuple[str, str], PointLink]]:
         return {}
 
+    def has_point_pages(self, study: str) -> bool:
+        """Return whether points of a study have pages, which further works lack in a release."""
+        return self.downloads == COPIED or self.studies[study].group == PAPERS
+
     def points(self, study: str) -> dict[tuple[str, str], PointLink]:
-        """Return the points of a study that any engine ran; the others have no page."""
+        """Return the points of a study that any engine ran."""
         if study not in self._points:
             rows = [row for row in self.design(study) if is_supported(row)]
             ran = {(row["experiment"], row["point"]): row["levels"] for row in rows}
@@ -163,7 +171,10 @@ class Source:
 
     def _link(self, study: str, experiment: str, point: str, levels: str) -> PointLink:
         factors = self.studies[study].experiment(experiment).factors
-        file = f"runs/{file_of(name_of(study, experiment, point))}.html"
+        if self.has_point_pages(study):
+            file = f"runs/{file_of(name_of(study, experiment, point))}.html"
+        else:
+            file = f"{study}~evidence.html#{point_id(experiment, point)}"
         return PointLink(labels_of(json.loads(levels), factors), file)
 
     def under(self, rows: Sequence[CellRow] | Sequence[ClaimRow]) -> list[PointLink]:
@@ -200,3 +211,8 @@ def of_study(rows: Sequence[AnyRow], study: str) -> list[AnyRow]:
 def cell_id(table: str, row: str, column: str) -> str:
     """Return the HTML id of a number's row; the charts' script makes the same."""
     return f"cell={name_of(table, row, column)}"
+
+
+def point_id(experiment: str, point: str) -> str:
+    """Return the HTML id of a point's row among the runs of a study."""
+    return f"point={name_of(experiment, point)}"

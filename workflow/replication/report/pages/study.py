@@ -21,7 +21,7 @@ from replication.report.charts.data import (
 from replication.report.charts.figure import Figure
 from replication.report.charts.run import topology_lines
 from replication.report.pages import shown
-from replication.report.pages.source import PointLink, Source, cell_id, of_study
+from replication.report.pages.source import PointLink, Source, cell_id, of_study, point_id
 from replication.study.claim_model import Claim, SimpleTest
 from replication.study.published import PublishedNumber, Table, published_path, read_published
 from replication.study.setup import Setup
@@ -135,12 +135,16 @@ class ClaimCard:
 
 @dataclass(frozen=True)
 class PointOnEngine:
-    """A point on an engine with its first row of the design: a scenario to rerun, or a refusal."""
+    """A point on an engine with its first row of the design: a scenario to rerun, or a refusal.
+
+    `file` is its page. Without one the point's first row has the `html_id` that numbers link to.
+    """
 
     labels: list[str]
     row: Row
     replicates: int
     file: str
+    html_id: str
 
 
 @dataclass(frozen=True)
@@ -297,15 +301,20 @@ def numbers_of_points(view: StudyView) -> dict[str, list[tuple[TableView, CellVi
 
 
 def _points(source: Source, experiment: Experiment, design: list[Row]) -> Iterator[PointOnEngine]:
+    shown = set[str]()
     for (point, _), rows in grouped(design, "point", "engine").items():
         levels = json.loads(rows[0]["levels"])
-        link = source.points(rows[0]["study"]).get((experiment.id, point))
+        study = rows[0]["study"]
+        link = source.points(study).get((experiment.id, point))
+        has_page = source.has_point_pages(study)
         yield PointOnEngine(
             labels=[level_label(f, levels.get(f.id, "")) for f in experiment.factors],
             row=rows[0],
             replicates=len(rows) if is_supported(rows[0]) else 0,
-            file=link.file if link else "",
+            file=link.file if link and has_page else "",
+            html_id="" if has_page or point in shown else point_id(experiment.id, point),
         )
+        shown.add(point)
 
 
 def _labels(
