@@ -10,7 +10,7 @@ from tests.browser.conftest import a_page_with, assert_drawn, pages, some_runs
 #: Finds clipped text: text beyond the window and outside scrolling regions, and text in a box that
 #: is too small. Text for screen readers only is left out.
 CLIPPED = """() => {
-  const hidden = (e) => e.closest(".hidden, .skip, .sprite, [hidden], svg.marks");
+  const hidden = (e) => e.closest(".hidden, .skip, [hidden], svg.marks");
   const scrolls = (e) => e.closest(".scroll");
   const clips = (e) => ["hidden", "clip"].includes(getComputedStyle(e).overflowX);
   const found = [];

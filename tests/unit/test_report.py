@@ -138,7 +138,7 @@ def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
         assert all(part in text for part in row["reason"].split())
         observed = card.select_one("strong[data-value]")
         assert (observed["data-value"] if observed else "") == row["observed"]
-        assert card.select_one(".badge svg"), "the verdict has a symbol, not only a colour"
+        assert card.select_one(".badge .icon"), "the verdict has a symbol, not only a colour"
 
 
 def test_several_engines_are_shown_side_by_side(on_two_engines):

@@ -230,6 +230,8 @@ _DEFAULTS |= {"font-size": "11px", "font-family": "sans-serif"}
 #: So many marks of one look are worth a definition.
 _OFTEN = 4
 _MOVED = "translate("
+#: Paths that draw nothing.
+_NOTHING = ("", "M0,0h0v0h0Z")
 
 
 def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
@@ -245,13 +247,26 @@ def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
         for key, value in list(element.items()):
             if key in _UNUSED or _DEFAULTS.get(key) == value:
                 del element.attrib[key]
+    _drop_empty(root)
     name = digest_of(name.encode())[:6]
     _share_marks(root, name)
     size = {"viewBox": root.attrib["viewBox"], "width": root.attrib["width"]}
     root.attrib = {"class": "static", **size, "aria-hidden": "true"}
-    text = ElementTree.tostring(root, encoding="unicode")
+    text = ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
     # Ids of clips must be unique in the page.
     return Markup(text.replace('id="clip', f'id="{name}clip').replace("(#clip", f"(#{name}clip"))
+
+
+def _drop_empty(group: ElementTree.Element) -> None:
+    """Drop marks that draw nothing, and groups that are empty or say nothing of their members."""
+    for place in reversed(range(len(group))):
+        member = group[place]
+        _drop_empty(member)
+        is_empty = member.tag == "g" and not len(member)
+        if is_empty or (member.tag == "path" and member.get("d") in _NOTHING):
+            group.remove(member)
+        elif member.tag == "g" and not member.attrib:
+            group[place : place + 1] = list(member)
 
 
 def _share_marks(root: ElementTree.Element, name: str) -> None:
@@ -268,6 +283,7 @@ def _share_marks(root: ElementTree.Element, name: str) -> None:
         for mark in marks:
             x, y = mark.attrib.pop("transform").removeprefix(_MOVED).rstrip(")").split(",")
             first.attrib |= mark.attrib
-            mark.tag, mark.attrib = "use", {"href": f"#{name}m{number}", "x": x, "y": y}
+            mark.tag, mark.attrib = "use", {"href": f"#{name}m{number}"}
+            mark.attrib |= {axis: at for axis, at in (("x", x), ("y", y)) if at != "0"}
     if shared:
         root.insert(0, definitions)
