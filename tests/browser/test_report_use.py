@@ -11,14 +11,14 @@ from tests.browser.conftest import a_page_with
 
 def test_a_number_leads_to_its_run_and_back(tab, report):
     one = tab()
-    page = one.open(a_page_with(report, 'class="runs"'))
+    page = one.open(a_page_with(report, 'class="grid"'))
     # Leaving a page aborts its pending requests.
     one.wait_for_charts()
     cell = page.locator(".grid td[id]:visible a").first
     name = cell.locator("xpath=ancestor::td").get_attribute("id")
     cell.click()
-    if "#all:" in page.url:
-        row = page.locator(f"tr[id='all:{name}']")
+    if "~evidence.html" in page.url:
+        row = page.locator(f"tr[id='{name}']")
         row.locator("td.runs summary").click()
         row.locator("td.runs a").first.click()
     page.wait_for_url("**/runs/**")
@@ -27,7 +27,7 @@ def test_a_number_leads_to_its_run_and_back(tab, report):
     if page.locator("[aria-labelledby=numbers] summary").count():
         page.locator("[aria-labelledby=numbers] summary").click()
     page.locator(f"a[href$='#{name}']").click()
-    page.locator(f"td[id='{name}']").wait_for(state="visible")
+    page.locator(f"tr[id='{name}']").wait_for(state="visible")
     assert not one.errors and not one.outside()
 
 
@@ -38,7 +38,7 @@ def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
     page.locator("#numbers .mark-symbol path[aria-label]").first.click(force=True)
     page.wait_for_url(re.compile(r"~evidence\.html#cell="))
     name = page.url.partition("#")[2]
-    page.locator(f"td[id='{name}']").wait_for(state="visible")
+    page.locator(f"tr[id='{name}']").wait_for(state="visible")
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "svg", "png"])

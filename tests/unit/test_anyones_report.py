@@ -275,7 +275,7 @@ def test_what_the_authors_answered_is_on_the_page_of_their_study(two):
 
 def test_what_is_shown_as_published_is_what_is_printed(two):
     """Printed 60.0 and 7.00 Mbit/s stand with their factor wherever they stand."""
-    row = two.page("quill_shares~evidence").find(id="all:cell=rates~cubic~50")
+    row = two.page("quill_shares~evidence").find(id="cell=rates~cubic~50")
     assert "60.0 × 0.9926" in row.get_text()
     assert "60000 × 0.9926 kbit/s is more than the published links can carry" in text_of(
         two, "index"

@@ -74,20 +74,41 @@ class PossibleCause:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A claim or column on which two engines disagree, what was measured, and possible causes.
+    """A claim or column on which two engines disagree, and possible causes.
 
-    `beyond` are the metrics that differ by more than run-to-run variation, if that is known.
+    `measured` names what both measured. `beyond` are the metrics that differ by more than
+    run-to-run variation, if that is known. Of the known differences that concern the runs,
+    `causes` would affect a metric that differs; the number `silent` would not.
     """
 
-    study: Study
     label: str
     left: str
     right: str
     rows: list[Row]
-    sides: list[tuple[str, list[Row]]]
+    measured: list[str]
     beyond: list[str]
     replicated: bool
     causes: list[PossibleCause]
+    silent: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What two engines measured on one side of a comparison, a row for each metric."""
+
+    left: str
+    right: str
+    side: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class StudyDisagreements:
+    """Where engines disagree on a study, and what they measured there."""
+
+    study: Study
+    items: list[Disagreement]
+    measured: list[Measured]
 
 
 @dataclass(frozen=True)
@@ -100,7 +121,7 @@ class AgreementView:
     agreed: int
     compared: int
     left_out: list[tuple[Study, str]]
-    disagreements: list[Disagreement]
+    disagreements: list[StudyDisagreements]
 
 
 @dataclass(frozen=True)
@@ -255,27 +276,50 @@ def _disagreements(
     pairs: Sequence[Row],
     contrasts: Sequence[Row],
     known: Mapping[str, EngineDifference],
-) -> Iterator[Disagreement]:
-    """Yield each disagreement of two engines, their measurements, and possible causes."""
+) -> Iterator[StudyDisagreements]:
+    """Yield the disagreements on each study, with what the engines measured there once."""
     by_item = grouped(contrasts, "study", "group", "left", "right")
     disagreeing = [row for row in pairs if row["agree"] == "false"]
     apart = [row | {"group": _group(row)} for row in disagreeing]
-    for key, rows in grouped(apart, "study", "group", "left", "right").items():
-        study, _, left, right = key
-        measured = by_item.get(key, [])
-        beyond = dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true")
-        causes = [known[name] for name in rows[0]["causes"].split("; ") if name in known]
-        yield Disagreement(
-            study=source.studies[study],
-            label=_label(source, rows[0]),
-            left=left,
-            right=right,
-            rows=rows,
-            sides=[(side, same) for (side,), same in grouped(measured, "side").items()],
-            beyond=[metric_label(name) for name in beyond],
-            replicated=any(row["differs"] for row in measured),
-            causes=[_possible(cause, beyond) for cause in causes],
-        )
+    for (study,), of_study in grouped(apart, "study").items():
+        items = list[Disagreement]()
+        measured = dict[tuple[str, ...], Measured]()
+        for key, rows in grouped(of_study, "study", "group", "left", "right").items():
+            contrast = by_item.get(key, [])
+            items.append(_disagreement(source, rows, contrast, known))
+            for (side,), same in grouped(contrast, "side").items():
+                # Claims and columns on the same runs share what was measured.
+                metrics = [row["metric"] for row in same]
+                means = [row["left_mean"] for row in same]
+                place = (*key[2:], side, *metrics, *means)
+                measured[place] = Measured(*key[2:], side, same)
+        yield StudyDisagreements(source.studies[study], items, list(measured.values()))
+
+
+def _disagreement(
+    source: Source,
+    rows: list[Row],
+    measured: Sequence[Row],
+    known: Mapping[str, EngineDifference],
+) -> Disagreement:
+    """Return a disagreement of two engines and its possible causes."""
+    beyond = dict.fromkeys(row["metric"] for row in measured if row["differs"] == "true")
+    causes = []
+    for name in rows[0]["causes"].split("; "):
+        if name in known:
+            causes.append(_possible(known[name], beyond))
+    showing = [cause for cause in causes if cause.shows_in]
+    return Disagreement(
+        label=_label(source, rows[0]),
+        left=rows[0]["left"],
+        right=rows[0]["right"],
+        rows=rows,
+        measured=list(dict.fromkeys(row["side"] for row in measured)),
+        beyond=[metric_label(name) for name in beyond],
+        replicated=any(row["differs"] for row in measured),
+        causes=showing,
+        silent=len(causes) - len(showing),
+    )
 
 
 def _group(row: Row) -> str:
