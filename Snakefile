@@ -42,7 +42,11 @@ from replication.design.input_hashes import (
     study_inputs,
     value_hash,
 )
-from replication.design.notebook_names import LECTURES
+from replication.design.notebook_names import (
+    LECTURES,
+    START_HERE,
+    studies_of_lecture,
+)
 from replication.design.pipeline import Pipeline
 from replication.explore import rule_inputs
 

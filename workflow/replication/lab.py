@@ -28,7 +28,9 @@ _PLACES = {
     f"{_NOTEBOOKS}.dumbbell": ("dumbbell",),
     f"{_NOTEBOOKS}.exercise": ("check",),
     f"{_NOTEBOOKS}.paper": ("question", "unstated"),
-    f"{_NOTEBOOKS}.picture": ("levels", "look", "mean_interval", "numbers", "topology", "verdicts"),
+    f"{_NOTEBOOKS}.picture": (
+        *("levels", "line_name", "look", "mean_interval", "numbers", "topology", "verdicts"),
+    ),
     f"{_NOTEBOOKS}.session": ("design", "interact", "pressure"),
 }
 _PLACE_OF: dict[str, str] = {}

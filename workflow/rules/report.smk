@@ -34,10 +34,11 @@ rule execute_notebook:
         "../scripts/execute_notebook.py"
 
 
-# Lectures of no single study. They also read measurements that are committed.
+# Lectures of no single study. They also read measurements and templates that are committed.
 LECTURE_TABLES = [
     *sorted(Path("data").glob("*.csv")),
     *sorted(PATHS.published.glob("*.csv")),
+    *sorted(Path("configs/templates").glob("*")),
 ]
 lecture_results = lambda wildcards: expand(
     [
@@ -46,7 +47,7 @@ lecture_results = lambda wildcards: expand(
         *rules.evaluate_study.output,
         *rules.judge_self_consistency.output,
     ],
-    study=LECTURES[wildcards.lecture],
+    study=studies_of_lecture(wildcards.lecture, PIPE.studies),
 )
 
 
@@ -55,6 +56,9 @@ rule execute_lecture:
         notebook=ancient(f"{PATHS.notebooks}/{{lecture}}.ipynb"),
         tables=ancient(LECTURE_TABLES),
         results=lecture_results,
+        counts=lambda wildcards: (
+            rules.merge_evaluations.output if wildcards.lecture == START_HERE else []
+        ),
         program=PIPE.live_program,
     output:
         notebook=f"{PATHS.executed}/{{lecture}}.ipynb",

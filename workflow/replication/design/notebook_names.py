@@ -16,8 +16,10 @@ WRITTEN_FOR = {
     "cwnd_traces": "kapadia",
 }
 ANY_STUDY = "any_study"
-#: Lectures of no single study, with the studies that they read.
-LECTURES = {"bbr": ["kapadia", "rebbr"], "ecn": []}
+#: The first lecture, which reads the results of every study.
+START_HERE = "start_here"
+#: Lectures of no single study, with the studies that they cannot do without.
+LECTURES = {START_HERE: ["nishitha"], "bbr": ["kapadia", "rebbr"], "ecn": [], "your_paper": []}
 #: The notebook that `make explain` executes.
 SENSITIVITY = "sensitivity"
 
@@ -38,3 +40,8 @@ def notebook_names(study: Study, engines: Sequence[str]) -> list[str]:
 def lecture_names(studies: Collection[str]) -> list[str]:
     """Return the lectures of no single study for which these studies are enough."""
     return [name for name, needed in LECTURES.items() if set(needed) <= set(studies)]
+
+
+def studies_of_lecture(lecture: str, studies: Sequence[str]) -> list[str]:
+    """Return which of the studies a lecture of no single study reads."""
+    return list(studies) if lecture == START_HERE else LECTURES[lecture]

@@ -253,11 +253,11 @@ def _write_notebooks(
     names = [*notebook_names(study, list(source.parts[study.id]))]
     if with_sensitivity:
         names.append(SENSITIVITY)
-    shown = []
+    shown, pages = [], _notebook_pages(source, notebooks)
     for name in names:
         path, page = notebooks / f"{study.id}.{name}.ipynb", f"notebooks/{study.id}.{name}.html"
         if path.is_file():
-            to_html(path, folder / page, ran(source.provenance).whose)
+            to_html(path, folder / page, ran(source.provenance).whose, pages)
             shown.append(Notebook(name.replace("_", " "), page))
     return shown
 
@@ -275,10 +275,20 @@ def _write_lectures(
 ) -> list[Notebook]:
     """Convert lectures of no single study, which a release has already; return the pages."""
     if source.downloads == COPIED:
-        whose = ran(source.provenance).whose
+        whose, pages = ran(source.provenance).whose, _notebook_pages(source, notebooks)
         for name in names:
-            to_html(notebooks / f"{name}.ipynb", folder / f"notebooks/{name}.html", whose)
+            to_html(notebooks / f"{name}.ipynb", folder / f"notebooks/{name}.html", whose, pages)
     return _linked(names)
+
+
+def _notebook_pages(source: Source, notebooks: Path) -> dict[str, str]:
+    """Return the page that links to a notebook lead to: its own, or that of its first study."""
+    pages = {name: f"{name}.html" for name in _lectures(source, notebooks)}
+    for path in sorted(notebooks.glob("*.*.ipynb")):
+        study, name = path.stem.split(".", 1)
+        if study in source.studies:
+            pages.setdefault(name, f"{path.stem}.html")
+    return pages
 
 
 def _linked(lectures: Iterable[str]) -> list[Notebook]:

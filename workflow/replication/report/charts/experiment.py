@@ -33,8 +33,8 @@ from replication.verdicts.wording import flow_in_words
 _MANY_FLOWS = 4
 #: Most charts of an experiment whose type defines none.
 _MOST_CHARTS = 4
-#: Width and height of one of several panels.
-_PANEL = (200, 165)
+#: Width of a row of panels, and height of one.
+_ROW_WIDTH, _PANEL_HEIGHT = 870, 165
 #: What an aggregate of several flows or links is called.
 _TOTALS = {"sum": "total", "maximum": "largest", "minimum": "smallest"}
 #: Published values of so many series are in one plot, each named where its line ends.
@@ -286,12 +286,14 @@ class ExperimentCharts:
         if panels_by:
             panels, words = [], ""
             names = order if panels_by == "series" else list(frame[panels_by].unique())
-            legend_width, scale = _PANEL[0] * min(2, len(names)), y_scale(frame, marks, x)
+            width = _ROW_WIDTH // draw.balanced(len(names), draw.MOST_COLUMNS)
+            size = (width, _PANEL_HEIGHT)
+            scale = y_scale(frame, marks, x)
             for name in names:
                 means = frame[frame[panels_by] == name]
                 printed = marks[marks[panels_by] == name]
-                panel = lines_panel(means, order, x, display, printed, _PANEL, legend_width, scale)
-                panels.append(panel.properties(title=draw.lines_of(str(name), _PANEL[0])))
+                panel = lines_panel(means, order, x, display, printed, size, _ROW_WIDTH, scale)
+                panels.append(panel.properties(title=draw.lines_of(str(name), width)))
                 words += f"{name}. {_describe_lines(means, order, x_title, display)} "
             chart = draw.panels_of(panels, display.title, x_title)
         else:

@@ -64,6 +64,8 @@ PUBLISHED_MARK: dict[str, Any] = {
     "opacity": 1.0,
 }
 WIDTH = 520
+#: Most panels in a row.
+MOST_COLUMNS = 3
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def legend_of(
     column = _SYMBOL + _CHARACTER * max(map(len, order), default=0)
     if column > width:
         options["labelExpr"] = _in_lines((width - _SYMBOL) // _CHARACTER)
-    columns = max(1, min(4, len(order), width // column))
+    columns = max(1, min(len(order), width // column))
     return alt.Legend(title=title, orient="top", columns=columns, labelLimit=width, **options)
 
 
@@ -234,10 +236,25 @@ def axis_x(
 
 
 def panels_of(charts: Sequence[Drawing], y: str, x: str) -> Drawing:
-    """Return panels side by side, with what their axes measure in one title."""
+    """Return panels side by side, with what their axes measure in one title.
+
+    They share the vertical axis, so only the first panel of a row has its labels.
+    """
     title = title_of_panels([y, f"against {lower(x)}"])
-    shared = alt.concat(*charts, columns=2, title=title)
+    columns = balanced(len(charts), MOST_COLUMNS)
+    drawn = [_with_axis(chart, place % columns == 0) for place, chart in enumerate(charts)]
+    shared = alt.concat(*drawn, columns=columns, title=title)
     return shared.resolve_scale(color="shared", shape="shared", y="shared")
+
+
+def _with_axis(panel: Drawing, has_labels: bool) -> Drawing:
+    """Return a panel whose vertical axis has labels or not; the charts' script moves them."""
+    labelled = panel.copy()
+    for layer in labelled.layer:
+        if layer.encoding.y is not alt.Undefined:
+            axis = alt.Axis(labels=has_labels, ticks=has_labels)
+            layer.encoding.y = changed(layer.encoding.y, axis=axis)
+    return labelled
 
 
 def balanced(panels: int, most: int) -> int:

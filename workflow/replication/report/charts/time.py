@@ -22,8 +22,8 @@ from replication.study.study import Experiment
 from replication.verdicts.wording import lower
 
 _BINS = 80
-#: Width of a panel.
-_WIDTH = 250
+#: Width of a row of panels.
+_ROW_WIDTH = 840
 #: Width and height of a panel of windows, of which two stand side by side; most samples of all.
 _WINDOW_WIDTH, _WINDOW_HEIGHT, _MOST_SAMPLES = 330, 90, 1800
 EQUAL_SHARES = "Equal shares of path and queue"
@@ -117,14 +117,15 @@ def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
     # Indices near 1 differ little, so their axis begins just below the smallest.
     domain = [max(0.0, low - 0.05) if display is _JAIN else 0.0, high * 1.05 or 1.0]
     scale = alt.Scale(domain=domain, nice=True, clamp=True)
-    wide = _WIDTH * min(2, frame["panel"].nunique())
+    columns = draw.balanced(frame["panel"].nunique(), draw.MOST_COLUMNS)
+    width = _ROW_WIDTH // columns
     panels = []
     for name, part in frame.groupby("panel", sort=False):
-        panel = _panel(part, order, display, scale, wide)
-        heading = draw.lines_of(str(name), _WIDTH)
-        panels.append(panel.properties(title=heading, width=_WIDTH, height=170))
+        panel = _panel(part, order, display, scale, _ROW_WIDTH)
+        heading = draw.lines_of(str(name), width)
+        panels.append(panel.properties(title=heading, width=width, height=170))
     axes = draw.title_of_panels([display.title, "against time (s)"])
-    chart = alt.concat(*panels, columns=2, title=axes)
+    chart = alt.concat(*panels, columns=columns, title=axes)
     return chart.resolve_scale(color="shared", strokeDash="shared")
 
 

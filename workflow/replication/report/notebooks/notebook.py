@@ -29,7 +29,7 @@ _ALLOWED_TAGS = (
 #: How sanitising changes the mark of a quotation in Markdown.
 _QUOTED = re.compile(r"^&gt;", re.MULTILINE)
 #: A link to a notebook, whose page is in the same folder.
-_LINK = re.compile(r'(href="\w+)\.ipynb"')
+_LINK = re.compile(r'<a href="(\w+)\.ipynb">(.*?)</a>')
 #: Code that the style sheet does not colour.
 _PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
 #: What scrolls on a narrow screen, and so must take the focus of a keyboard.
@@ -120,12 +120,23 @@ def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
     return joined
 
 
-def to_html(notebook: Path, output: Path, whose: str) -> None:
-    """Write an executed notebook as a page with the footer `whose`, and its style sheet."""
-    page_of(read_notebook(notebook), output, whose)
+def to_html(
+    notebook: Path, output: Path, whose: str, pages: Mapping[str, str] | None = None
+) -> None:
+    """Write an executed notebook as a page with the footer `whose`, and its style sheet.
+
+    `pages` names the page of each notebook that has one; by default all have one of their name.
+    """
+    page_of(read_notebook(notebook), output, whose, pages=pages)
 
 
-def page_of(document: NotebookNode, output: Path, whose: str, back: str = "../index.html") -> None:
+def page_of(
+    document: NotebookNode,
+    output: Path,
+    whose: str,
+    back: str = "../index.html",
+    pages: Mapping[str, str] | None = None,
+) -> None:
     """Write a notebook as a page that leads back to a page, or to none."""
     from nbconvert.preprocessors.sanitize import SanitizeHTML
 
@@ -149,9 +160,16 @@ def page_of(document: NotebookNode, output: Path, whose: str, back: str = "../in
     titles = (found[1].strip() for source in prose if (found := re.match(r"#\s+(.+)", source)))
     resources = {"title": next(titles, output.stem), "whose": whose, "back": back}
     page, _ = exporter.from_notebook_node(document, resources)
-    page = _SCROLLS.sub(r'\g<0> tabindex="0"', _LINK.sub(r'\1.html"', page))
+    page = _LINK.sub(lambda link: _link(link[1], link[2], pages), page)
+    page = _SCROLLS.sub(r'\g<0> tabindex="0"', page)
     write_text(output, _PLAIN.sub(r"\1", page))
     write_text(output.parent / STYLE, read_text(_TEMPLATES / "notebook" / STYLE))
+
+
+def _link(notebook: str, words: str, pages: Mapping[str, str] | None) -> str:
+    """Return a link to a notebook's page, or only its words if it has none."""
+    page = f"{notebook}.html" if pages is None else pages.get(notebook)
+    return f'<a href="{page}">{words}</a>' if page else words
 
 
 def _pictures(notebook: NotebookNode) -> dict[int, str]:

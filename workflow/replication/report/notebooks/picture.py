@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import altair as alt
 import pandas as pd
 from IPython.display import HTML, Markdown
 
@@ -30,6 +31,11 @@ NOT_CONCLUDED = "Not concluded from these results."
 TEXTBOOK = "Textbook set-up"
 #: Symbols of verdicts, which are shown next to their words.
 SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))
+#: Width of a picture, which is that of a page's text, and what the axis of the first panel in a row
+#: and those of further panels need of it.
+WIDTH, _FIRST_AXIS, _FURTHER_AXIS = 960, 80, 55
+#: Labels of an axis that would touch are left out.
+_AXIS = {"labelOverlap": "greedy", "labelSeparation": 6}
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Picture:
     alt: str
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        specification = _lean(draw.themed(self.chart).to_dict(validate=False))
+        specification = _lean(_wide(draw.themed(self.chart).to_dict(validate=False)))
         data = {
             VEGA_LITE: specification,
             # IPython encodes bytes itself.
@@ -52,7 +58,7 @@ class Picture:
 
 def look(frame: pd.DataFrame, column: str, line: bool = False) -> dict[str, Any]:
     """Return the encodings of a column: colours with symbols, or with dashes for a `line`."""
-    return draw.look(column, levels(frame, column), line)
+    return draw.look(column, levels(frame, column), line, WIDTH)
 
 
 def levels(frame: pd.DataFrame, column: str) -> list[str]:
@@ -63,12 +69,73 @@ def levels(frame: pd.DataFrame, column: str) -> list[str]:
     return [str(value) for value in known]
 
 
+def line_name(
+    x: float, y: float, words: str, encoded: Mapping[str, Any], above: bool = True
+) -> Drawing:
+    """Return words that end at a point of a line, above or below it, in the axes `encoded`."""
+    place = {"baseline": "bottom", "dy": -4} if above else {"baseline": "top", "dy": 5}
+    named = {axis: channel["shorthand"].split(":")[0] for axis, channel in encoded.items()}
+    row = {named["x"]: x, named["y"]: y, "words": words}
+    name = alt.Chart(pd.DataFrame([row])).mark_text(align="right", dx=-2, color=draw.INK, **place)
+    return name.encode(text="words:N", **encoded)
+
+
 def mean_interval(frame: pd.DataFrame, by: Sequence[str], value: str) -> pd.DataFrame:
     """Return mean, 95 % t interval (low, high; from three replicates) and n of a column."""
     means = over_replicates(frame, by, value=value, sort=True).rename(columns={"mean": value})
     for name in by:
         means[name] = means[name].astype(frame[name].dtype)
     return means
+
+
+def _wide(specification: dict[str, Any]) -> dict[str, Any]:
+    """Return the specification as wide as a page, with titles in as many lines as they need.
+
+    Widths that the chart states are kept. Panels in a row state once what their axes measure.
+    """
+    wide = dict(specification)
+    wide["config"] = {**wide.get("config", {}), "axisQuantitative": _AXIS}
+    if isinstance(wide.get("title"), str):
+        wide["title"] = draw.lines_of(wide["title"], WIDTH)
+    key = next((name for name in ("concat", "hconcat", "vconcat") if name in wide), None)
+    if key is None:
+        is_faceted = "spec" in wide or "row" in wide.get("encoding", {})
+        if not is_faceted and "width" not in wide:
+            wide |= {"width": WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
+        return wide
+    panels = wide[key]
+    columns = {"vconcat": 1, "hconcat": len(panels)}.get(key) or wide["columns"]
+    width = (WIDTH - _FIRST_AXIS - _FURTHER_AXIS * (columns - 1)) // columns
+    drawn = []
+    for place, panel in enumerate(panels):
+        is_below = place + columns < len(panels)
+        title = panel.get("title")
+        shown = {**panel, "title": draw.lines_of(title, width)} if isinstance(title, str) else panel
+        shown = {"width": width} | _untitled(shown, "y", panels[0], place % columns > 0)
+        drawn.append(_untitled(shown, "x", panels[min(place + columns, len(panels) - 1)], is_below))
+    return wide | {key: drawn}
+
+
+def _untitled(
+    panel: dict[str, Any], axis: str, neighbour: dict[str, Any], is_inner: bool
+) -> dict[str, Any]:
+    """Return an inner panel without the title of an axis that its neighbour has as well."""
+    titles = _titles(panel, axis)
+    if not is_inner or len(titles) != 1 or titles != _titles(neighbour, axis):
+        return panel
+    bare = dict(panel)
+    if "encoding" in bare and axis in bare["encoding"]:
+        bare["encoding"] = {**bare["encoding"], axis: {**bare["encoding"][axis], "title": None}}
+    if "layer" in bare:
+        bare["layer"] = [_untitled(layer, axis, layer, True) for layer in bare["layer"]]
+    return bare
+
+
+def _titles(panel: dict[str, Any], axis: str) -> set[str]:
+    """Return what the titles of an axis say in a panel and its layers."""
+    title = panel.get("encoding", {}).get(axis, {}).get("title")
+    below = (_titles(layer, axis) for layer in panel.get("layer", []))
+    return set().union({title} if title else set(), *below)
 
 
 def _lean(specification: dict[str, Any]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def run_chart(
         samples = pd.concat(_lines(series, scenario.duration_s, panel))
         lines = alt.Chart(samples).mark_line(strokeWidth=1.4)
         lines = lines.encode(x=x, y=y, tooltip=draw.tips("N", flow="Flow") + numbers, **looks)
-        drawn.append(lines.properties(width=draw.WIDTH, height=panel.height))
+        drawn.append(lines.properties(height=panel.height))
     alternative = (
         f"Window, round trip, queue and rate of {len(order)} flows over {scenario.duration_s:g} s "
         f"on {engine}. Mean rates: {_rates(flows)}."

@@ -227,6 +227,8 @@ _UNUSED = {"class", "role", "aria-roledescription", "aria-hidden", "pointer-even
 _UNUSED |= {"stroke-miterlimit"}
 _DEFAULTS = {"stroke-width": "1", "opacity": "1", "font-weight": "normal"}
 _DEFAULTS |= {"font-size": "11px", "font-family": "sans-serif"}
+#: Wider static pictures, in pixels, scroll on a phone: narrowed to its screen they are illegible.
+_WIDE = 700
 #: So many marks of one look are worth a definition.
 _OFTEN = 4
 _MOVED = "translate("
@@ -251,7 +253,8 @@ def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
     name = digest_of(name.encode())[:6]
     _share_marks(root, name)
     size = {"viewBox": root.attrib["viewBox"], "width": root.attrib["width"]}
-    root.attrib = {"class": "static", **size, "aria-hidden": "true"}
+    look = "static wide" if float(size["width"]) >= _WIDE else "static"
+    root.attrib = {"class": look, **size, "aria-hidden": "true"}
     text = ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
     # Ids of clips must be unique in the page.
     return Markup(text.replace('id="clip', f'id="{name}clip').replace("(#clip", f"(#{name}clip"))
