@@ -40,6 +40,8 @@ _SCROLLS = re.compile(
 STYLE = "notebook.css"
 #: The styles that pandas puts before each table.
 _SCOPED = re.compile(r"<style scoped>.*?</style>\s*", re.DOTALL)
+#: A chart is an SVG if it has at most so many times the bytes of its PNG.
+_MOST_SVG = 1.4
 _KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": _KERNEL}
 
 
@@ -173,7 +175,10 @@ def _link(notebook: str, words: str, pages: Mapping[str, str] | None) -> str:
 
 
 def _pictures(notebook: NotebookNode) -> dict[int, str]:
-    """Return pictures as SVG by the index of their output, charts unless the PNG is smaller."""
+    """Return pictures as SVG by the index of their output, charts unless the PNG is much smaller.
+
+    A PNG is white on a dark page.
+    """
     # Executing notebooks draws nothing, and importing Altair takes a second.
     from replication.report.notebooks.picture import VEGA_LITE
     from replication.report.pages.page import svg_of
@@ -188,7 +193,7 @@ def _pictures(notebook: NotebookNode) -> dict[int, str]:
             picture = str(svg_of(data[VEGA_LITE], f"output-{place}")).replace(
                 'aria-hidden="true"', f'role="img" aria-label="{words}"'
             )
-            if len(picture) < len(data["image/png"]):
+            if len(picture) < _MOST_SVG * len(data["image/png"]):
                 found[place] = picture
     return found
 

@@ -34,8 +34,8 @@ SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))
 #: Width of a picture, which is that of a page's text, and what the axis of the first panel in a row
 #: and those of further panels need of it.
 WIDTH, _FIRST_AXIS, _FURTHER_AXIS = 960, 80, 55
-#: Labels of an axis that would touch are left out.
-_AXIS = {"labelOverlap": "greedy", "labelSeparation": 6}
+#: Labels of an axis that would touch are left out; on one as wide as a page there are about a dozen.
+_AXIS, _WIDE_AXIS = {"labelOverlap": "greedy", "labelSeparation": 6}, {"tickCount": 12}
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,12 @@ def _wide(specification: dict[str, Any]) -> dict[str, Any]:
         is_faceted = "spec" in wide or "row" in wide.get("encoding", {})
         if not is_faceted and "width" not in wide:
             wide |= {"width": WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
+            wide["config"]["axisXQuantitative"] = _WIDE_AXIS
         return wide
     panels = wide[key]
     columns = {"vconcat": 1, "hconcat": len(panels)}.get(key) or wide["columns"]
+    if columns == 1:
+        wide["config"]["axisXQuantitative"] = _WIDE_AXIS
     width = (WIDTH - _FIRST_AXIS - _FURTHER_AXIS * (columns - 1)) // columns
     drawn = []
     for place, panel in enumerate(panels):

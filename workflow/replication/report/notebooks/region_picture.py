@@ -16,7 +16,7 @@ _STYLES = Path(__file__).parents[1] / "assets" / "report.css"
 _FIRST, _AFTER = ".surface path", "p.key {"
 #: Colours that pages set for light and dark; a notebook shows pictures on white.
 _COLOURS = "--ink: #000; --strong-line: #777; --paper: #fff; --v-failed: #d55e00; background: #fff"
-_WIDTH = 460
+_WIDTH = 620
 
 
 @dataclass(frozen=True)

@@ -232,8 +232,9 @@ _WIDE = 700
 #: So many marks of one look are worth a definition.
 _OFTEN = 4
 _MOVED = "translate("
-#: Paths that draw nothing.
-_NOTHING = ("", "M0,0h0v0h0Z")
+_UNMOVED = {("transform", "translate(0,0)")}
+#: The style sheets give text the colour of the page.
+_TEXT_COLOUR = ("text", "fill")
 
 
 def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
@@ -247,9 +248,9 @@ def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
         # A page needs no name spaces.
         element.tag = element.tag.rpartition("}")[2]
         for key, value in list(element.items()):
-            if key in _UNUSED or _DEFAULTS.get(key) == value:
+            if key in _UNUSED or _DEFAULTS.get(key) == value or (element.tag, key) == _TEXT_COLOUR:
                 del element.attrib[key]
-    _drop_empty(root)
+    _prune(root)
     name = digest_of(name.encode())[:6]
     _share_marks(root, name)
     size = {"viewBox": root.attrib["viewBox"], "width": root.attrib["width"]}
@@ -260,16 +261,19 @@ def svg_of(specification: Mapping[str, Any], name: str) -> Markup:
     return Markup(text.replace('id="clip', f'id="{name}clip').replace("(#clip", f"(#{name}clip"))
 
 
-def _drop_empty(group: ElementTree.Element) -> None:
-    """Drop marks that draw nothing, and groups that are empty or say nothing of their members."""
-    for place in reversed(range(len(group))):
-        member = group[place]
-        _drop_empty(member)
-        is_empty = member.tag == "g" and not len(member)
-        if is_empty or (member.tag == "path" and member.get("d") in _NOTHING):
-            group.remove(member)
-        elif member.tag == "g" and not member.attrib:
-            group[place : place + 1] = list(member)
+def _prune(element: ElementTree.Element) -> None:
+    """Remove what nobody sees: empty outlines, hidden labels, and groups that only nest."""
+    if element.tag == "clipPath":
+        return
+    kept: list[ElementTree.Element] = []
+    for child in element:
+        _prune(child)
+        is_outline = child.tag == "path" and not child.attrib.keys() & {"stroke", "fill"}
+        if is_outline or child.get("opacity") == "0" or (child.tag == "g" and not len(child)):
+            continue
+        is_bare = child.tag == "g" and set(child.items()) <= _UNMOVED
+        kept.extend(child if is_bare else [child])
+    element[:] = kept
 
 
 def _share_marks(root: ElementTree.Element, name: str) -> None:
