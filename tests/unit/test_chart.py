@@ -310,9 +310,9 @@ def test_other_parts_give_another_name_that_is_safe_in_files_and_pages(one, othe
 
 def test_a_static_picture_keeps_every_digit_of_its_ticks():
     data = pd.DataFrame({"x": [0.0, 0.04], "y": [1.0, 2.0]})
-    spec = alt.Chart(data).mark_point().encode(x="x:Q", y="y:Q").to_dict()
+    spec = alt.Chart(data, width=600).mark_point().encode(x="x:Q", y="y:Q").to_dict()
     words = [text.get_text() for text in BeautifulSoup(svg_of(spec, "a"), "html.parser")("text")]
-    assert {"0.005", "0.035"} <= set(words)
+    assert {"0.004", "0.036"} <= set(words)
 
 
 def test_a_static_picture_has_the_opacities_of_the_theme_and_whole_pixels():

@@ -6,6 +6,7 @@ import pytest
 from replication.report.charts import figure as draw
 from replication.report.notebooks.notebook import _link
 from replication.report.notebooks.picture import WIDTH, Picture, line_name
+from replication.report.pages.page import svg_of
 
 FRAME = pd.DataFrame({"x": [1, 2], "y": [3, 4]})
 
@@ -66,3 +67,9 @@ def test_a_page_links_notebooks_that_have_a_page():
         '<a href="liang_shen.cbr_sweep.html">'
     )
     assert _link("bbr", "BBR", {}) == "BBR"
+
+
+def test_a_static_picture_has_no_hidden_labels_and_no_empty_outlines():
+    text = svg_of(drawn(a_chart()), "a")
+    assert 'opacity="0"' not in text and "<text fill" not in text and "<g>" not in text
+    assert "M0,0h" not in text and 'stroke="currentColor"' in text

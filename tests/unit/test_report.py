@@ -298,7 +298,7 @@ def test_a_lecture_of_no_single_study_is_converted_and_linked_where_its_studies_
     out = project.render("s.1")
     assert "A lecture" in (out / "notebooks/ecn.html").read_text()
     links = soup(out / "method.html").select('a[href^="notebooks/"]')
-    assert [link["href"] for link in links] == ["notebooks/ecn.html"]
+    assert [link["href"] for link in links] == ["notebooks/ecn.html", "notebooks/your_paper.html"]
 
 
 def test_no_study_can_take_a_page_of_the_reports_own(project):

@@ -165,7 +165,8 @@ def _tables_chart(panels: Sequence[_Panel], display: Display) -> Drawing:
         return drawn[0]
     chart = alt.vconcat(*drawn)
     if are_small:
-        columns, heading = draw.balanced(len(drawn), draw.MOST_COLUMNS), draw.title_of_panels([title])
+        columns = draw.balanced(len(drawn), draw.MOST_COLUMNS)
+        heading = draw.title_of_panels([title])
         chart = alt.concat(*drawn, columns=columns, title=heading)
     return chart.resolve_scale(x="shared")
 

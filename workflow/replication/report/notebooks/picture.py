@@ -34,7 +34,7 @@ SYMBOLS = dict(zip(Verdict, ("●", "▲", "✕", "–", "■"), strict=True))
 #: Width of a picture, which is that of a page's text, and what the axis of the first panel in a row
 #: and those of further panels need of it.
 WIDTH, _FIRST_AXIS, _FURTHER_AXIS = 960, 80, 55
-#: Labels of an axis that would touch are left out; on one as wide as a page there are about a dozen.
+#: Labels of an axis that would touch are left out; one as wide as a page has about a dozen.
 _AXIS, _WIDE_AXIS = {"labelOverlap": "greedy", "labelSeparation": 6}, {"tickCount": 12}
 
 
@@ -73,7 +73,9 @@ def line_name(
     x: float, y: float, words: str, encoded: Mapping[str, Any], above: bool = True
 ) -> Drawing:
     """Return words that end at a point of a line, above or below it, in the axes `encoded`."""
-    place = {"baseline": "bottom", "dy": -4} if above else {"baseline": "top", "dy": 5}
+    place: dict[str, Any] = {"baseline": "top", "dy": 5}
+    if above:
+        place = {"baseline": "bottom", "dy": -4}
     named = {axis: channel["shorthand"].split(":")[0] for axis, channel in encoded.items()}
     row = {named["x"]: x, named["y"]: y, "words": words}
     name = alt.Chart(pd.DataFrame([row])).mark_text(align="right", dx=-2, color=draw.INK, **place)
