@@ -293,7 +293,7 @@ class ExperimentCharts:
                 means = frame[frame[panels_by] == name]
                 printed = marks[marks[panels_by] == name]
                 panel = lines_panel(means, order, x, display, printed, size, _ROW_WIDTH, scale)
-                panels.append(panel.properties(title=draw.lines_of(str(name), width)))
+                panels.append(panel.properties(title=draw.lines_of(str(name), draw.PANEL_TITLE)))
                 words += f"{name}. {_describe_lines(means, order, x_title, display)} "
             chart = draw.panels_of(panels, display.title, x_title)
         else:

@@ -64,8 +64,8 @@ PUBLISHED_MARK: dict[str, Any] = {
     "opacity": 1.0,
 }
 WIDTH = 520
-#: Most panels in a row.
-MOST_COLUMNS = 3
+#: Most panels in a row, and pixels of a line of a panel's title, which fit on a phone.
+MOST_COLUMNS, PANEL_TITLE = 3, 240
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def _chart(frame: pd.DataFrame, display: Display) -> Drawing:
     panels = []
     for name, part in frame.groupby("panel", sort=False):
         panel = _panel(part, order, display, scale, _ROW_WIDTH)
-        heading = draw.lines_of(str(name), width)
+        heading = draw.lines_of(str(name), draw.PANEL_TITLE)
         panels.append(panel.properties(title=heading, width=width, height=170))
     axes = draw.title_of_panels([display.title, "against time (s)"])
     chart = alt.concat(*panels, columns=columns, title=axes)
