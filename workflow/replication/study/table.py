@@ -72,6 +72,10 @@ TRACE_SAMPLE_COLUMNS = _named(
     "our_pacing_low_bps our_pacing_high_bps first_busy_s first_cwnd_segments our_cwnd_segments n"
 )
 TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
+REGION_COLUMNS = _named(
+    "region study claim engine axes points holds fails undecided cannot_differ coverage_90 brier "
+    "validation_points cpu_minutes"
+)
 #: Checks of an engine in a canonical scenario; `holds` is true, false or refused.
 CONFORMANCE_COLUMNS = _named(
     "engine version check scenario quantity unit expected low high value holds source note"

@@ -26,8 +26,8 @@ import scipy
 
 from replication.design.design import Run
 from replication.explore.machine import Costs, Machine
-from replication.explore.regions.region_model import RegionSettings, Spending
-from replication.explore.regions.region_rows import Shares
+from replication.explore.regions.region_model import DIGITS, RegionSettings, Spending
+from replication.explore.regions.region_rows import PointRow, Shares, ValidationRow
 from replication.explore.regions.space import Panel, Point, Space
 from replication.explore.regions.surface import REACH, Bounds, Surface, best_places
 from replication.metrics.metric import quantity
@@ -45,6 +45,7 @@ from replication.study.claim_model import (
 from replication.study.errors import InputError
 from replication.study.files import digest_of
 from replication.study.study import Study
+from replication.study.variation import rounded
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.congestion import alternatives_cannot_differ
 from replication.verdicts.sample import Coverage, starved, starved_note
@@ -120,6 +121,11 @@ class Compared:
         return set.intersection(*each)
 
 
+def finite(value: float | None) -> float | None:
+    """Return a number as it is written; None for one that is undefined or infinite."""
+    return None if value is None or not math.isfinite(value) else rounded(value, DIGITS)
+
+
 @dataclass(frozen=True)
 class PointResult:
     """One replicate of a point: its place, and the logarithm of the compared quantity."""
@@ -130,27 +136,18 @@ class PointResult:
     note: str = ""  # why it is undefined, or which flow is starved
     cannot_differ: bool = False  # its runs are without congestion, so the alternatives are alike
 
-
-@dataclass(frozen=True)
-class Validation:
-    """A random point: the mean of its runs, compared with its prediction."""
-
-    point: Point
-    results: Sequence[PointResult]
-    #: Their difference in standard deviations.
-    deviations: float
-    #: Predicted probability that the claim holds.
-    probability: float
-    #: Whether the mean meets the claim.
-    holds: bool
-    #: Whether all runs are without congestion, and whether the surface has this state there.
-    cannot_differ: bool
-    state_predicted: bool
-
-    @property
-    def covered(self) -> bool:
-        """Whether the mean is inside the interval of `LEVEL`."""
-        return abs(self.deviations) <= REACH
+    def row(self, space: Space) -> PointRow:
+        """Return its row of a region's result."""
+        x, y = space.values(self.at)
+        return PointRow(
+            panel=list(self.at.panel),
+            x=x,
+            y=y,
+            quantity=finite(math.exp(self.value)),
+            scenarios=list(dict.fromkeys(run.scenario_id for run in self.runs)),
+            note=self.note,
+            cannot_differ=self.cannot_differ,
+        )
 
 
 class Sampler:
@@ -222,7 +219,7 @@ def replicate_point(point: Point, replicate: int, offset: float) -> Point:
 class Exploration:
     """The exploration of a region on an engine, and its results.
 
-    `name` seeds the random points.
+    `name` seeds the random points, which are those `checked` and in the rows of `validation`.
     """
 
     name: str
@@ -233,7 +230,8 @@ class Exploration:
     budget_s: float
     results: dict[Trial, PointResult] = field(default_factory=dict)
     surfaces: dict[Panel, Surface] = field(default_factory=dict)
-    validation: list[Validation] = field(default_factory=list)
+    checked: list[PointResult] = field(default_factory=list)
+    validation: list[ValidationRow] = field(default_factory=list)
 
     def run(self) -> None:
         """Explore; the same inputs give the same results, also after an interruption."""
@@ -267,11 +265,8 @@ class Exploration:
 
     def runs(self) -> list[Run]:
         """Return the runs of all points, those of the validation last."""
-        results = list(self.results.values())
-        for checked in self.validation:
-            results += checked.results
         runs: list[Run] = []
-        for result in results:
+        for result in (*self.results.values(), *self.checked):
             runs += result.runs
         return runs
 
@@ -355,15 +350,22 @@ class Exploration:
             mean, sd = surface.predict(place, len(results))
             low, high = surface.bounds.ends()
             alike = all(run.cannot_differ for run in results)
+            deviations = (observed - float(mean[0])) / float(sd[0])
+            space = self.sampler.space
+            x, y = space.values(point)
+            self.checked += results
             self.validation.append(
-                Validation(
-                    point=point,
-                    results=results,
-                    deviations=(observed - float(mean[0])) / float(sd[0]),
-                    probability=float(surface.bounds.holds(mean, sd)[0]),
+                ValidationRow(
+                    panel=list(point.panel),
+                    x=x,
+                    y=y,
                     holds=low <= observed <= high,
+                    covered=abs(deviations) <= REACH,
                     cannot_differ=alike,
                     state_predicted=bool(surface.cannot_differ(place)[0]) == alike,
+                    probability=float(surface.bounds.holds(mean, sd)[0]),
+                    deviations=finite(deviations),
+                    runs=[run.row(space) for run in results],
                 )
             )
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,8 @@ from replication.explore.named_variation import JUDGED
 from replication.explore.regions.exploration import (
     Compared,
     Exploration,
-    PointResult,
     Sampler,
-    Validation,
+    finite,
 )
 from replication.explore.regions.region_model import (
     DIGITS,
@@ -35,18 +34,14 @@ from replication.explore.regions.region_model import (
     region_path,
 )
 from replication.explore.regions.region_rows import (
-    REGION_COLUMNS,
     AxisRow,
     LevelAxisRow,
     Measure,
     PanelRow,
     PaperPoint,
-    PointRow,
     RegionResult,
-    RegionRow,
     Segments,
     TraitRow,
-    ValidationRow,
 )
 from replication.explore.regions.space import (
     Panel,
@@ -61,7 +56,7 @@ from replication.study.claim_model import SimpleTest, ValueTest
 from replication.study.errors import InputError, Place, check_known
 from replication.study.position import located, within
 from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import write_table
+from replication.study.table import REGION_COLUMNS, write_table
 from replication.study.variation import Variation, check_variation, rounded
 from replication.verdicts.wording import wording
 
@@ -96,7 +91,7 @@ def is_current(root: Path, data: Path, result: RegionResult) -> bool:
 
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
     """Write regions.csv to `data` from the results of regions."""
-    rows = [vars(RegionRow.of(RegionResult.read(path))) for path in paths]
+    rows = [RegionResult.read(path).row() for path in paths]
     write_table(data / REGIONS_TABLE, rows, REGION_COLUMNS)
 
 
@@ -124,14 +119,14 @@ def _result(
         asked=[_asked(space, test) for test in claim.tests()],
         measure=_measure(space),
         reason=region.reason or "",
-        bounds=(_number(math.exp(bounds.low) or None), _number(math.exp(bounds.high))),
+        bounds=(finite(math.exp(bounds.low) or None), finite(math.exp(bounds.high))),
         axes=(_axis(x, x_paper), _axis(y, y_paper)),
         level_axes=[_level_axis(axis) for axis in region.panels],
         laws_at_paper=laws_at_paper(space),
         panels=panels,
         left_out=[list(panel) for panel in space.panels if panel not in explored],
-        points=[_point(space, run) for run in exploration.results.values()],
-        validation=[_validation(space, checked) for checked in validation],
+        points=[run.row(space) for run in exploration.results.values()],
+        validation=[replace(row, probability=round(row.probability, 4)) for row in validation],
         ties_everywhere=bool(panels) and all(panel.ties for panel in panels),
         coverage_90=_mean([checked.covered for checked in validation]),
         brier=_mean([(checked.probability - checked.holds) ** 2 for checked in validation]),
@@ -213,40 +208,7 @@ def _paper(space: Space, surface: Surface) -> PaperPoint | None:
         (known,) = surface.bounds.holds(*surface.predict(np.array([at])))
         probability = round(float(known), 3)
         cannot_differ = bool(surface.cannot_differ(np.array([at]))[0])
-    return PaperPoint([_number(place) for place in at], probability, cannot_differ)
-
-
-def _point(space: Space, run: PointResult) -> PointRow:
-    x, y = space.values(run.at)
-    return PointRow(
-        panel=list(run.at.panel),
-        x=x,
-        y=y,
-        quantity=_number(math.exp(run.value)),
-        scenarios=list(dict.fromkeys(part.scenario_id for part in run.runs)),
-        note=run.note,
-        cannot_differ=run.cannot_differ,
-    )
-
-
-def _validation(space: Space, checked: Validation) -> ValidationRow:
-    x, y = space.values(checked.point)
-    return ValidationRow(
-        panel=list(checked.point.panel),
-        x=x,
-        y=y,
-        holds=checked.holds,
-        covered=checked.covered,
-        cannot_differ=checked.cannot_differ,
-        state_predicted=checked.state_predicted,
-        probability=round(checked.probability, 4),
-        deviations=_number(checked.deviations),
-        runs=[_point(space, run) for run in checked.results],
-    )
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else rounded(value, DIGITS)
+    return PaperPoint([finite(place) for place in at], probability, cannot_differ)
 
 
 def _mean(values: Sequence[float]) -> float | None:
