@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from replication.design.config import load_study
 from replication.engines.path import FlowPaths
-from replication.metrics.cell_map import MappedCell, map_cells
+from replication.metrics.cell_map import MappedCell, cells_of
 from replication.metrics.collect import load_sampled
 from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, CwndSeries
 from replication.metrics.metric import chosen_flows
@@ -31,7 +31,6 @@ from replication.metrics.statistic import estimate
 from replication.metrics.trace import read_flows
 from replication.metrics.trace_source import TABLE_PREFIX, trace_files
 from replication.study.claim_model import Quantity
-from replication.study.published import published_path, read_published
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.table import (
@@ -91,7 +90,7 @@ def _published_flows(root: Path, study: Study) -> Iterator[PublishedFlow]:
     files = trace_files(root, study.id)
     raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}
     mapped: dict[tuple[str, str], list[MappedCell]] = {}
-    for cell in map_cells(study, read_published(published_path(root, study.id))):
+    for cell in cells_of(root, study):
         if cell.table.startswith(TABLE_PREFIX):
             mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
     for (trace, name), cells in mapped.items():

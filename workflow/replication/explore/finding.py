@@ -12,10 +12,10 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from replication.explore.broken_claims import broken_claims
 from replication.explore.explained import (
@@ -50,8 +50,8 @@ from replication.explore.trial import (
     verdicts,
 )
 from replication.metrics.cell_map import MappedCell
-from replication.metrics.metric import quantity
-from replication.study.claim_model import Claim, Quantity
+from replication.metrics.metric import defined
+from replication.study.claim_model import Claim
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
 from replication.verdicts.cause import CONTRADICTS, Interpretation, as_read
@@ -111,9 +111,6 @@ def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[OnData, li
     impossible_after = impossible(judge, best, assumed=True)
     results = judge.runner.results([best.configuration], search.whole)
 
-    def measured(wanted: Quantity) -> pd.DataFrame:
-        return quantity(results, wanted).drop(columns="engine").dropna(subset="value")
-
     on_data = OnData(
         gain_bits=judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
         null_p=_cells_p(search, judge, best),
@@ -122,7 +119,10 @@ def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[OnData, li
         claims_after=claims_after,
         impossible=Impossible(_in_words(impossible_before), _in_words(impossible_after)),
         broken=broken_claims(
-            judge.runner.study, judge.cells, _claims_as_read(search, judge, best), measured
+            judge.runner.study,
+            judge.cells,
+            _claims_as_read(search, judge, best),
+            partial(defined, results),
         ),
     )
     for number, cell in enumerate(after):

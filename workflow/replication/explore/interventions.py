@@ -10,7 +10,7 @@ from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.explore.machine import Machine, by_replicate, whole_runs
 from replication.explore.trial import serves
-from replication.metrics.metric import quantity
+from replication.metrics.metric import defined
 from replication.study.claim_model import RatioTest, ValueTest, sides
 from replication.study.errors import InputError, check_known
 from replication.study.files import digest_of
@@ -91,9 +91,8 @@ def _judged(
     if refused := [refusal for run in runs if (refusal := machine.refusal(run))]:
         raise InputError(f"{CONFIG}: {intervention.id}: {configuration.words}: {refused[0]}")
     results = machine.results(study.id, by_replicate(runs))
-    frames = [quantity(results, wanted).drop(columns="engine") for wanted in sides(test)]
-    defined = [frame.dropna(subset="value") for frame in frames]
-    return judge_statistic(test, compare(study, test, defined), wording(study, test))
+    frames = [defined(results, wanted) for wanted in sides(test)]
+    return judge_statistic(test, compare(study, test, frames), wording(study, test))
 
 
 def runs_of(

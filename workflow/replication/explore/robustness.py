@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, get_type_hints
+from typing import get_type_hints
 
 import pandas as pd
 import pyarrow as pa
@@ -36,16 +36,16 @@ from replication.engines.ns3 import NS3_VERSION
 from replication.explore.machine import Costs, Machine, by_replicate, whole_runs, write_json
 from replication.explore.readings import check_readings
 from replication.explore.trial import verdicts
-from replication.metrics.cell_map import map_cells
+from replication.metrics.cell_map import cells_of
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.metrics.statistic import wilson_interval
 from replication.study.errors import InputError, check_known
 from replication.study.files import read_json
 from replication.study.position import located
-from replication.study.published import published_path, read_published
 from replication.study.study import Study
 from replication.study.table import (
+    flat,
     read_parquet,
     read_rows,
     write_parquet,
@@ -84,15 +84,6 @@ class DesignRow:
     scenarios: int
     refused: int
     reason: str
-
-
-class ValueRange(NamedTuple):
-    """The range of a number over design points, and whether the published one is in it."""
-
-    designs: int
-    lowest: float
-    highest: float
-    published_in_range: bool | None
 
 
 @dataclass(frozen=True)
@@ -220,7 +211,7 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[CellRange]:
     """
     (engine,) = results.engines
     coverage = Coverage(study, results, engine)
-    for cell in map_cells(study, read_published(published_path(root, study.id))):
+    for cell in cells_of(root, study):
         if cell.is_spread:
             continue
         means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
@@ -240,11 +231,11 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[CellRange]:
         )
 
 
-def value_range(published: float, values: Sequence[float]) -> ValueRange:
-    """Return the range of values at design points, and whether the published one is in it."""
+def value_range(published: float, values: Sequence[float]) -> tuple[int, float, float, bool | None]:
+    """Return how many values design points have, their ends, and whether `published` is within."""
     low, high = min(values, default=math.nan), max(values, default=math.nan)
     within = low <= published <= high if values else None
-    return ValueRange(len(values), low, high, within)
+    return len(values), low, high, within
 
 
 def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
@@ -264,10 +255,7 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
             if point.refusal or {run.refusal for run in point.runs} - usual:
                 refused[axis.key].append(value)
     costs = Costs()
-    runs: list[Run] = []
-    for point in points:
-        runs += point.runs
-    costs.count(runs)
+    costs.count(flat(point.runs for point in points))
     sobol = scipy.stats.qmc.Sobol(len(axes), rng=settings.seed)
     rows = sobol.random(settings.points).tolist() if axes else []
     for n, row in enumerate(rows):

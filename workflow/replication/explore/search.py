@@ -34,9 +34,8 @@ from replication.explore.trial import (
     with_cause,
     without_each,
 )
-from replication.metrics.cell_map import map_cells
+from replication.metrics.cell_map import cells_of
 from replication.study.position import located
-from replication.study.published import published_path, read_published
 from replication.verdicts.cause import Coupled, Explanations, check_explanations, level_key
 
 #: Configurations whose results are looked up together.
@@ -88,8 +87,7 @@ class Search:
     def begin(cls, root: Path, explanations: Explanations, machine: Machine) -> Self:
         """Return the search that files describe; InputError where they do not fit together."""
         study = load_study(root, explanations.study)
-        numbers = read_published(published_path(root, study.id))
-        cells = map_cells(study, numbers)
+        cells = cells_of(root, study)
         with located(explanations_path(root, study.id)):
             check_explanations(explanations, study, cells)
         # Configurations have one run, so spreads cannot be compared.

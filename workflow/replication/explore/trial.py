@@ -23,6 +23,7 @@ from replication.metrics.results import Results
 from replication.study.claim_model import Claim, Quantity, covers
 from replication.study.errors import InputError
 from replication.study.study import Experiment, Study
+from replication.study.table import flat
 from replication.study.variation import Variation, apply
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s
@@ -150,10 +151,7 @@ class TrialRunner:
         points = [self.runs(configuration, part) or [] for configuration in configurations]
         if replicates > 1:
             points = by_replicate(self._needed(configurations[0], part, replicates))
-        every: list[Run] = []
-        for runs in points:
-            every += runs
-        self.costs.count(every)
+        self.costs.count(flat(points))
         return self.machine.results(self.study.id, points)
 
 
@@ -186,10 +184,7 @@ class Trial:
     @cached_property
     def pairs(self) -> Configuration:
         """Its causes and levels, interpretations included."""
-        pairs = list(self.configuration)
-        for choice in self.readings:
-            pairs += choice.pairs
-        return tuple(pairs)
+        return (*self.configuration, *flat(choice.pairs for choice in self.readings))
 
 
 class CellJudge:

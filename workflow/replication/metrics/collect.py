@@ -23,12 +23,12 @@ from replication.study.claim_model import Quantity
 from replication.study.finding_model import Finding
 from replication.study.study import Study
 from replication.study.table import (
-    DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     SERIES_COLUMNS,
+    flat,
     in_order,
+    read_design,
     read_parquet,
-    read_rows,
     write_parquet,
 )
 
@@ -164,10 +164,8 @@ def _arrow(table: pd.DataFrame) -> pa.Table:
 
 def _compared(study: Study, results: Results) -> list[tuple[Window, pd.DataFrame]]:
     """Return the windows in which replicates are compared, and the runs that have each."""
-    compared: list[tuple[Window, pd.DataFrame]] = []
-    for experiment in digested_experiments(study):
-        compared += compared_windows(results, results.runs(experiment, {}))
-    return compared
+    every = [results.runs(experiment, {}) for experiment in digested_experiments(study)]
+    return flat(compared_windows(results, runs) for runs in every)
 
 
 def _part(
@@ -196,8 +194,7 @@ def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResul
 
 
 def _batches(data: Path, study: str) -> list[str]:
-    rows = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
-    return sorted({row["batch"] for row in rows if row["batch"]})
+    return sorted({row["batch"] for row in read_design(data, study) if row["batch"]})
 
 
 def _together(data: Path, batches: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:

@@ -22,8 +22,8 @@ from replication.study.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     FLOW_COLUMNS,
+    read_design,
     read_parquet,
-    read_rows,
 )
 
 #: Columns of a design that only concern how it is run.
@@ -64,7 +64,7 @@ class Results:
         """Load a study's results under a set-up; InputError names what is missing or damaged."""
         folder = data / "results" / study_id
         described = data / "design" / "scenarios" / f"{study_id}.json"
-        scenarios, runs = read_json(described), _read_design(data / "design" / f"{study_id}.csv")
+        scenarios, runs = read_json(described), _read_design(data, study_id)
         unknown = sorted(set(runs.loc[runs["supported"], "scenario"]) - scenarios.keys())
         if unknown:
             raise InputError(f"{described}: has no scenario {unknown[0]}; run `make report`")
@@ -84,7 +84,7 @@ class Results:
     @classmethod
     def load_each(cls, data: Path, study_id: str) -> list[Self]:
         """Load a study's results under each set-up of its design, the defaults first."""
-        designed = set(_read_design(data / "design" / f"{study_id}.csv")["setup"])
+        designed = set(_read_design(data, study_id)["setup"])
         return [cls.load(data, study_id, setup) for setup in Setup if setup in designed]
 
     @property
@@ -170,8 +170,8 @@ class Results:
         return runs.reset_index(drop=True)
 
 
-def _read_design(path: Path) -> pd.DataFrame:
-    rows = read_rows(path, DESIGN_COLUMNS)
+def _read_design(data: Path, study: str) -> pd.DataFrame:
+    rows = read_design(data, study)
     table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS), dtype=object)
     return table.drop(columns=list(_UNUSED)).assign(
         levels=table["levels"].map(json.loads),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from replication.study.errors import InputError
-from replication.study.files import REMEDY, atomic, read_text, write_text
+from replication.study.files import REMEDY, atomic, read_json, read_text, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +105,11 @@ def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[
     return groups
 
 
+def flat(parts: Iterable[Iterable[AnyRow]]) -> list[AnyRow]:
+    """Return the entries of all parts as one list."""
+    return list(itertools.chain.from_iterable(parts))
+
+
 def field_of(row: object, name: str) -> Any:
     """Return a field of a row, which is a mapping or an object."""
     return row[name] if isinstance(row, Mapping) else getattr(row, name)
@@ -119,6 +125,16 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
         return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
     except csv.Error as error:
         raise InputError(f"{path}: is not a CSV table ({error}); {REMEDY}") from None
+
+
+def read_design(data: Path, study: str) -> list[Row]:
+    """Return the rows of a study's design in a folder of results; errors as of `read_rows`."""
+    return read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+
+
+def read_typed(path: Path, row_type: type[AnyRow]) -> AnyRow:
+    """Return a JSON file as a row type; InputError if it is missing, damaged or outdated."""
+    return typed(path, row_type, read_json(path))
 
 
 def typed(path: Path, row_type: type[AnyRow], document: Any) -> AnyRow:

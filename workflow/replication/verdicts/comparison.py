@@ -8,14 +8,14 @@ factor and leaves it matched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from replication.metrics.metric_model import largest
+from replication.metrics.metric_model import MetricError, largest
 from replication.metrics.statistic import ranked, spearman
 from replication.study.claim_model import (
     Condition,
@@ -36,6 +36,8 @@ from replication.study.study import Study
 PairedTest = RatioTest | EquivalenceTest | ShareTest | CrossoverTest
 #: A frame for each quantity of `sides(test)`, with the columns replicate, factors and value.
 Frames = Sequence[pd.DataFrame]
+#: Returns the values of a quantity: replicate, factors and value.
+LookUp = Callable[[Quantity], pd.DataFrame]
 
 
 class UntestableError(Exception):
@@ -73,6 +75,17 @@ def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
             frame, most = complete(frames[0]), largest(test.of.metric, test.of.aggregate)
             values = _reduce(frame["value"], frame["replicate"], test.reduce)
             return Comparison(values, _count(frame, "value"), highest=most)
+
+
+def mean_statistic(study: Study, test: SimpleTest, look_up: LookUp) -> float | None:
+    """Return the mean of a test's statistic over replicates; None if it cannot be computed."""
+    try:
+        frames = [look_up(wanted) for wanted in sides(test)]
+        if any(frame.empty for frame in frames):
+            return None
+        return float(compare(study, test, frames).values.mean())
+    except (UntestableError, MetricError):
+        return None
 
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:

@@ -288,9 +288,9 @@ def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str,
     """Return the primary engine of each study, from the design in `data`."""
     chosen = {}
     for study in studies:
-        design = tables.read_rows(data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
+        coverage = engine_coverage(runs_under(tables.read_design(data, study)))
         original = load_study(root, study).original_system.engine
-        chosen[study] = primary_engine(original, engine_coverage(runs_under(design))).engine
+        chosen[study] = primary_engine(original, coverage).engine
     return chosen
 
 

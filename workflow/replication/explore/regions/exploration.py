@@ -30,7 +30,7 @@ from replication.explore.regions.region_model import DIGITS, RegionSettings, Spe
 from replication.explore.regions.region_rows import PointRow, Shares, ValidationRow
 from replication.explore.regions.space import Panel, Point, Space
 from replication.explore.regions.surface import REACH, Bounds, Surface, best_places
-from replication.metrics.metric import quantity
+from replication.metrics.metric import defined
 from replication.metrics.results import Results
 from replication.study.claim_model import (
     Claim,
@@ -45,6 +45,7 @@ from replication.study.claim_model import (
 from replication.study.errors import InputError
 from replication.study.files import digest_of
 from replication.study.study import Study
+from replication.study.table import flat
 from replication.study.variation import rounded
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.congestion import alternatives_cannot_differ
@@ -101,8 +102,7 @@ class Compared:
         """Return the logarithm of the quantity of each replicate that has one."""
         clauses, reach = [], math.log(LARGEST)
         for test, bounds in self.clauses:
-            tables = [quantity(results, wanted).drop(columns="engine") for wanted in sides(test)]
-            frames = [table.dropna(subset="value") for table in tables]
+            frames = [defined(results, wanted) for wanted in sides(test)]
             try:
                 values = compare(study, test, frames).values.dropna()
             except UntestableError:
@@ -160,18 +160,13 @@ class Sampler:
 
     def cost_s(self, trials: Iterable[Trial]) -> float:
         """Return the expected CPU time of trials, without runs that were made already."""
-        runs: list[Run] = []
-        for trial in trials:
-            runs += self._design(trial)[0]
-        return self.costs.further_s(runs)
+        return self.costs.further_s(flat(self._design(trial)[0] for trial in trials))
 
     def sample(self, trials: Sequence[Trial]) -> dict[Trial, PointResult]:
         """Return the results of trials; run those that are not in the store."""
         designed = [self._design(trial) for trial in trials]
         points = [runs for runs, _ in designed]
-        every: list[Run] = []
-        for runs in points:
-            every += runs
+        every = flat(points)
         self.costs.count(every)
         values, notes, alike = dict[int, float](), dict[int, str](), set[int]()
         if every:
@@ -265,10 +260,7 @@ class Exploration:
 
     def runs(self) -> list[Run]:
         """Return the runs of all points, those of the validation last."""
-        runs: list[Run] = []
-        for result in (*self.results.values(), *self.checked):
-            runs += result.runs
-        return runs
+        return flat(result.runs for result in (*self.results.values(), *self.checked))
 
     @property
     def _left_s(self) -> float:

@@ -56,7 +56,7 @@ from replication.study.claim_model import SimpleTest, ValueTest
 from replication.study.errors import InputError, Place, check_known
 from replication.study.position import located, within
 from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import REGION_COLUMNS, write_table
+from replication.study.table import REGION_COLUMNS, read_typed, write_table
 from replication.study.variation import Variation, check_variation, rounded
 from replication.verdicts.wording import wording
 
@@ -67,7 +67,7 @@ def region_results(data: Path) -> list[RegionResult]:
     """Return the results of all regions in the folder of results, by region and engine."""
     paths = sorted((data / "regions").glob("*/*.json"))
     results = [path for path in paths if not path.name.endswith((_SCENARIOS, JUDGED))]
-    return [RegionResult.read(path) for path in results]
+    return [read_typed(path, RegionResult) for path in results]
 
 
 def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
@@ -91,7 +91,7 @@ def is_current(root: Path, data: Path, result: RegionResult) -> bool:
 
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
     """Write regions.csv to `data` from the results of regions."""
-    rows = [RegionResult.read(path).row() for path in paths]
+    rows = [read_typed(path, RegionResult).row() for path in paths]
     write_table(data / REGIONS_TABLE, rows, REGION_COLUMNS)
 
 

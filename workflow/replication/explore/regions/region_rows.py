@@ -4,11 +4,9 @@ Places along an axis are 0 to 1; a number that is undefined, or that the paper l
 """
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self, get_type_hints
+from typing import get_type_hints
 
-from replication.study.files import read_json
-from replication.study.table import REGION_COLUMNS, typed
+from replication.study.table import REGION_COLUMNS
 from replication.study.variation import Range
 
 #: Ends of straight pieces: x, y, x, y, each 0 to 1.
@@ -210,11 +208,6 @@ class RegionResult(Shares):
     #: Expected, with validation.
     cpu_s: float
     input_hashes: dict[str, str]
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a result; InputError if it is missing, damaged or of another version."""
-        return typed(path, cls, read_json(path))
 
     def row(self) -> dict[str, object]:
         """Return its row of regions.csv."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from replication.compare.agreement import EngineDifference, load_differences
-from replication.compare.verdicts import Judged, compare_verdicts
+from replication.compare.verdicts import Judged, compare_verdicts, judged_of
 from replication.engines.catalogue import ENGINES
 from replication.explore.named_variation import VariedResult, varied_results
 from replication.explore.regions.region_counts import RegionCounts, count_regions
@@ -175,10 +175,8 @@ def modern_views(source: Source) -> Iterator[ModernView]:
 def _modern_claims(source: Source, study: Study, result: VariedResult) -> Iterator[ModernClaim]:
     """Yield the counted claims of a study that were judged on the modern kernel."""
     rows = of_study(source.on_primary(source.claims), study.id)
-    before = [Judged.of_claim(row) for row in rows]
-    modern = [
-        Judged(item=(row.claim,), verdict=row.verdict, reason=row.reason) for row in result.claims
-    ]
+    before = [judged_of(vars(row)) for row in rows]
+    modern = [Judged((row.claim,), row.verdict, reason=row.reason) for row in result.claims]
     quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
     for pair in compare_verdicts(before, modern, same=()):
         claim = pair.item[0]
