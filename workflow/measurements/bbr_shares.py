@@ -91,7 +91,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--cores", type=int, default=os.cpu_count(), help="runs at a time")
     words = parser.parse_args()
-    table, now, lock = ROOT / BBR_SHARES, generation(ENGINE), threading.Lock()
+    table = ROOT / BBR_SHARES
+    now = generation(ENGINE)
+    lock = threading.Lock()
     cases = [(buffer, rival) for rival, buffer in itertools.product(RIVALS, BUFFERS_BDP)]
     rows = kept(table, now)
     with (

@@ -159,7 +159,8 @@ class SingleFlow:
 
     def runs(self, variant: str, engine: str) -> list[Part]:
         """Return one scenario."""
-        rate_bps, duration_s = self.rate_bps(variant), self.duration_s
+        rate_bps = self.rate_bps(variant)
+        duration_s = self.duration_s
         loss = {"kind": "random", "probability": self.loss} if self.loss else None
         path: Part = {"rate_bps": rate_bps, "delay_s": self.rtt_s / 2, "loss": loss}
         queue = droptail(bdp_packets(rate_bps, self.rtt_s) * (2 if self.loss else 1))
@@ -209,7 +210,8 @@ class SingleFlow:
         """Return a rate by the response function, with the timeouts of Padhye et al. 1998."""
         if variant == "bbr":
             return rate_bps * (1 - self.loss)
-        p, acked = self.loss, 2 if self.delayed and variant not in COUNT_SEGMENTS else 1
+        p = self.loss
+        acked = 2 if self.delayed and variant not in COUNT_SEGMENTS else 1
         window = mean_window(variant, p, acked, self.rtt_s)
         if window * PACKET_BITS / empty_s > rate_bps:
             return math.nan
@@ -316,7 +318,8 @@ class UnequalRoundTrips:
     def _run(self, variant: str, engine: str, seed: int) -> Part:
         queue = droptail(bdp_packets(self.rate_bps, mean(self.rtts_s)))
         wire = link("wire", "r0", "r1", self.rate_bps, 0.001, queue_ab=queue)
-        links, flows = [wire, link("exit", "r1", "d0", 1e9, 0.001)], []
+        links = [wire, link("exit", "r1", "d0", 1e9, 0.001)]
+        flows = []
         for place, rtt_s in enumerate(self.rtts_s):
             delay_s = rtt_s / 2 - 0.002 - self.jitter_s / 2
             links.append(

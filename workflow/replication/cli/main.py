@@ -456,7 +456,8 @@ def _list_sources(engine: Engine, *, same: bool) -> None:
     program = ROOT / engine.program(ROOT, DATA)
     if not program.is_file():
         raise InputError(f"{engine.name}: is not built: run `make engines ENGINES={engine.name}`")
-    sameness, current = Sameness(ROOT, DATA, engine), load_generation(ROOT, engine.name)
+    sameness = Sameness(ROOT, DATA, engine)
+    current = load_generation(ROOT, engine.name)
     if same and current is None:
         raise InputError(f"{engine.name}: has no generation yet: run `replicate engines --new`")
     if same and current is not None:

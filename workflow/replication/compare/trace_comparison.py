@@ -199,7 +199,8 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
     first: list[dict[str, object]] = []
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:
-        study, results = load_study(root, name), load_sampled(data, name, _SAMPLED)
+        study = load_study(root, name)
+        results = load_sampled(data, name, _SAMPLED)
         path = root / TRANSCRIBED.format(name)
         transcribed = read_frame(path) if path.is_file() else None
         comparisons = list(_compare_flows(results, _published_flows(root, study)))
@@ -367,7 +368,8 @@ def _sample_rows(
         for engine in comparison.engines:
             flows = [flow for flow, _ in comparison.runs if flow.engine == engine]
             empty = [_empty_rtt(flow) for flow in flows]
-            low, high = min(least for least, _ in empty), max(most for _, most in empty)
+            low = min(least for least, _ in empty)
+            high = max(most for _, most in empty)
             first = flows[0].document
             gain = _BBR_GAIN if first["congestion_control"] == "bbr" else _PACING_GAIN
             bits = gain * 8 * sample["mss_bytes"] * first["initial_window_segments"]

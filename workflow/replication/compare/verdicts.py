@@ -198,7 +198,8 @@ def compare_results(before: Path, after: Path) -> list[Compared]:
 def _counts(kind: str, compared: Iterable[Compared]) -> str:
     items = [item for item in compared if item.kind == kind]
     both = [item for item in items if item.before and item.after]
-    noise, alone = Counter(item.beyond_noise for item in both), len(items) - len(both)
+    noise = Counter(item.beyond_noise for item in both)
+    alone = len(items) - len(both)
     said = (
         f"Of {len(both)} {'claims' if kind == CLAIM else 'numbers'}, "
         f"{len(both) - noise['']} changed in value ({noise[BEYOND]} beyond noise, "

@@ -272,7 +272,8 @@ def _runs(
         whole_s = first.duration_s if point.limit_s is None else point.whole_s
         crossings, made = crossings_by_link(first), {(0, ""): first}
         for engine in engines:
-            cost_s, single_s = engine.nominal_cost_s(point.first), experiment.single_run_above_s
+            cost_s = engine.nominal_cost_s(point.first)
+            single_s = experiment.single_run_above_s
             count = max(least[engine.name], tier.replicates_for(cost_s))
             if single_s is not None and cost_s >= single_s:
                 count = 1

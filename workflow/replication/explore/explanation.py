@@ -210,7 +210,8 @@ def _cause_row(study: str, explanation: str, cause: UsedCause) -> CauseRow:
 
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a study's explanation."""
-    settings, causes = load_sensitivity(root), load_explanations(root, name)
+    settings = load_sensitivity(root)
+    causes = load_explanations(root, name)
     decisive = [settings.seed, settings.explanation.decisive()]
     listed = causes and causes.decisive()
     return input_hashes(root, name, engine, settings=decisive, causes=listed)

@@ -75,7 +75,8 @@ class Scored(NamedTuple):
 def judge_finding(search: Search, best: Trial) -> tuple[Finding, list[ExplainedCell]]:
     """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only)."""
     judge, last, coupled = search.judge, search.stages[-1], search.coupled
-    causes, rivals = _leaving_out(search, best), search.rivals(best)
+    causes = _leaving_out(search, best)
+    rivals = search.rivals(best)
     if isinstance(judge, CellJudge):
         on_data, cells = _by_cells(search, judge, best)
         rivals += _other_readings(search, judge, best)
@@ -432,7 +433,8 @@ def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> f
 
 def _claims_p(search: Search, finding: Trial) -> float:
     (best,) = search.evaluate([finding.configuration], search.stages[0])
-    tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
+    tried = search.at_stage(search.stages[0])
+    claims = sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
     bits = np.array([[VERDICT_BITS[trial.verdicts[name]] for name in claims] for trial in tried])
 

@@ -128,7 +128,8 @@ def varied_results(root: Path, data: Path, variation: str) -> list[VariedResult]
     """Return the current result of each study, in the order of their names."""
     current = []
     for path in sorted((data / "regions" / variation).glob(f"*{JUDGED}")):
-        named, result = load_variation(root, variation), read_typed(path, VariedResult)
+        named = load_variation(root, variation)
+        result = read_typed(path, VariedResult)
         if result.study in named.studies and result.engine == named.engine:
             now = partial(sources, root, variation, result.study)
             if is_same(data, result.input_hashes, now):

@@ -38,7 +38,8 @@ READING_COLUMNS = tuple(get_type_hints(ReadingRow))
 
 def judge_readings(root: Path, name: str, folder: Path, machine: Machine) -> None:
     """Run a study's readings at all its points and write the verdicts on its claims."""
-    study, settings = load_study(root, name), load_sensitivity(root)
+    study = load_study(root, name)
+    settings = load_sensitivity(root)
     rows: list[ReadingRow] = []
     for reading in settings.of(study.id).readings:
         rows += _rows(study, reading, settings.replicates_at_default, machine)

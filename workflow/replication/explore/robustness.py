@@ -185,7 +185,8 @@ class DesignPoint:
 
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
     """Run and judge every design point; write points.csv, cells.csv and `VERDICTS` to `folder`."""
-    study, settings = load_study(root, name), load_sensitivity(root)
+    study = load_study(root, name)
+    settings = load_sensitivity(root)
     points = design_points(study, settings, machine.engine)
     ran = [point for point in points if not all(run.refusal for run in point.runs)]
     results = machine.results(name, [point.runs for point in ran])
@@ -233,7 +234,8 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[CellRange]:
 
 def value_range(published: float, values: Sequence[float]) -> tuple[int, float, float, bool | None]:
     """Return how many values design points have, their ends, and whether `published` is within."""
-    low, high = min(values, default=math.nan), max(values, default=math.nan)
+    low = min(values, default=math.nan)
+    high = max(values, default=math.nan)
     within = low <= published <= high if values else None
     return len(values), low, high, within
 
@@ -299,7 +301,8 @@ def explored(study: Study, settings: Sensitivity) -> tuple[Study, list[Assumptio
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
     """Return the default point, then the same with other seeds."""
-    points, runs = [], whole_runs(study, engine.name, engine.version, count, scale.levels)
+    points = []
+    runs = whole_runs(study, engine.name, engine.version, count, scale.levels)
     for number, same_seed in enumerate(by_replicate(runs)):
         name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
         single = [replace(run, replicate=0) for run in same_seed]
@@ -366,7 +369,8 @@ def claim_row(
     seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
     decided = table[~table["verdict"].isin(["", Verdict.NOT_TESTABLE])]
     filled = decided.loc[decided["kind"] == SPACE_FILLING, "verdict"]
-    holds, designs = int((filled == Verdict.REPRODUCED).sum()), len(filled)
+    holds = int((filled == Verdict.REPRODUCED).sum())
+    designs = len(filled)
     low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
     alone = decided[decided["kind"] == ONE_AT_A_TIME]
     flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)

@@ -139,7 +139,8 @@ class TrialRunner:
         return runs
 
     def _needed(self, configuration: Configuration, part: StudyPart, count: int = 1) -> list[Run]:
-        study, engine = part.study(self.on(configuration)), self.machine.engine
+        study = part.study(self.on(configuration))
+        engine = self.machine.engine
         runs = whole_runs(study, engine.name, engine.version, count)
         scored = [cell.quantity for cell in part.cells]
         return [run for run in runs if not scored or serves(run, scored)]

@@ -133,7 +133,8 @@ def collect_study(study: Study, data: Path, findings: Sequence[Finding] = ()) ->
 
     The features are those of the study and of its `findings`.
     """
-    folder, batches = data / "results" / study.id, _batches(data, study.id)
+    folder = data / "results" / study.id
+    batches = _batches(data, study.id)
     _write(_read(data, batches, "flows"), FLOW_KEYS, folder / "flows.parquet")
     by_setup = Results.load_each(data, study.id)
     wanted = wanted_quantities(study, findings)
@@ -185,7 +186,8 @@ def _part(
 
 def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResults:
     """Load a study's results with `columns` of the whole series, from its batches."""
-    results, batches = Results.load(data, study), _batches(data, study)
+    results = Results.load(data, study)
+    batches = _batches(data, study)
     names = ["scenario", "engine", "time_s", "flow", "link", *columns]
     return SampledResults(
         **vars(results),

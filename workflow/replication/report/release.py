@@ -202,7 +202,8 @@ def restore(released: Path, folder: Path) -> None:
     for path in sorted(folder.glob("results/*/series.parquet")):
         write_parquet(in_order(read_parquet(path), SERIES_KEYS), path)
     provenance = files.read_json(folder / PROVENANCE)
-    verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
+    verdicts = read_parquet(folder / VERDICTS)
+    columns = tables.SELF_CONSISTENCY_COLUMNS
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
     for path in sorted((released / "design").glob("*.parquet")):
         study = path.stem

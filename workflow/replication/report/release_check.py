@@ -35,7 +35,8 @@ def check_fully(root: Path) -> str:
     studies = sorted(by_size)
     with tempfile.TemporaryDirectory() as folder, worker_pool(len(studies)) as pool:
         work = Path(folder)
-        again, pages = shutil.copytree(results, work / "data"), work / PAGES
+        again = shutil.copytree(results, work / "data")
+        pages = work / PAGES
         judging = {study: pool.submit(_judge, root, again, study) for study in by_size}
         pages.mkdir(parents=True)
         source = Source.load(root, results, RELEASED_TABLES)
@@ -54,7 +55,8 @@ def check_fully(root: Path) -> str:
 
 def _judge(root: Path, data: Path, study: str) -> list[Agreement]:
     """Judge the results of a study in `data` again; return the agreement of its engines."""
-    document, folder = load_study_of(root, data, study), data / "evaluation" / study
+    document = load_study_of(root, data, study)
+    folder = data / "evaluation" / study
     by_setup = Results.load_each(data, study)
     evaluate_study(document, published_path(root, study), by_setup, folder)
     # Rows that rest on raw traces are kept, since the traces may not be here.

@@ -72,7 +72,8 @@ def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
         case CrossoverTest():
             return _crossover(study, test, frames)
         case ValueTest():
-            frame, most = complete(frames[0]), largest(test.of.metric, test.of.aggregate)
+            frame = complete(frames[0])
+            most = largest(test.of.metric, test.of.aggregate)
             values = _reduce(frame["value"], frame["replicate"], test.reduce)
             return Comparison(values, _count(frame, "value"), highest=most)
 
@@ -153,8 +154,10 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, frames: Frames) -> C
     else:
         pairs = _pairs(study, test, frames)
         points = _count(pairs, "left", "right")
-    left, right = pairs["left"].astype(float), pairs["right"].astype(float)
-    ratios, lowest = (left / right).mask((left == 0) & (right == 0), 1.0), -np.inf
+    left = pairs["left"].astype(float)
+    right = pairs["right"].astype(float)
+    ratios = (left / right).mask((left == 0) & (right == 0), 1.0)
+    lowest = -np.inf
     if isinstance(test, EquivalenceTest):
         ratios, lowest = (ratios - 1).abs(), 0
     return Comparison(_reduce(ratios, pairs["replicate"], test.reduce), points, lowest)

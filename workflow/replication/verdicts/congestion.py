@@ -129,7 +129,8 @@ def _compared_runs(coverage: Coverage, test: SimpleTest) -> tuple[list[str], pd.
     none: tuple[list[str], pd.DataFrame] = [], pd.DataFrame()
     if isinstance(test, ValueTest | TrendTest) or not _are_alternatives(compared):
         return none
-    factors, results = matched_factors(coverage.study, test), coverage.results
+    factors = matched_factors(coverage.study, test)
+    results = coverage.results
     of_sides = [coverage.ran(wanted).assign(side=n) for n, wanted in enumerate(compared)]
     runs = pd.concat(of_sides, ignore_index=True)
     if runs.empty:

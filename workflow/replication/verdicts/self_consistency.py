@@ -281,7 +281,8 @@ def write_self_consistency(root: Path, data: Path, study: str, kept: Sequence[Ro
 
     If the study has traces that are not on this machine, the rows of `kept` are written instead.
     """
-    document, files = load_study(root, study), trace_files(root, study)
+    document = load_study(root, study)
+    files = trace_files(root, study)
     rows: Iterable[Mapping[str, object]] = kept
     if not kept or files or not has_traces(document):
         cells = cells_of(root, document)

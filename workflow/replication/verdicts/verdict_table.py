@@ -257,7 +257,8 @@ def engine_coverage(design: Iterable[Mapping[str, str]]) -> dict[str, EngineCove
     coverage = {}
     for engine, answers in refusals.items():
         reasons = [reason for reason in answers.values() if reason]
-        ran, once = len(answers) - len(reasons), tuple(dict.fromkeys(reasons))
+        ran = len(answers) - len(reasons)
+        once = tuple(dict.fromkeys(reasons))
         coverage[engine] = EngineCoverage(engine, ran, len(answers), once)
     return coverage
 

@@ -78,9 +78,11 @@ def as_clause(test: SimpleTest) -> tuple[RatioTest | ValueTest, Bounds]:
         text = f"claim: a test of kind {test.kind!r} has no quantity with a threshold"
         raise InputError(text, ("test",))
     elif test.relation == "above":
-        bounds, reduce = Bounds(low=math.log(test.factor * (1 + test.tie))), "minimum"
+        bounds = Bounds(low=math.log(test.factor * (1 + test.tie)))
+        reduce = "minimum"
     else:
-        bounds, reduce = Bounds(high=math.log(test.factor * (1 - test.tie))), "maximum"
+        bounds = Bounds(high=math.log(test.factor * (1 - test.tie)))
+        reduce = "maximum"
     both: dict[str, Any] = {"left": test.left, "right": test.right}
     return RatioTest.model_construct(kind="ratio", reduce=reduce, **both), bounds
 
@@ -168,7 +170,9 @@ class Sampler:
         points = [runs for runs, _ in designed]
         every = flat(points)
         self.costs.count(every)
-        values, notes, alike = dict[int, float](), dict[int, str](), set[int]()
+        values = dict[int, float]()
+        notes = dict[int, str]()
+        alike = set[int]()
         if every:
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
@@ -334,7 +338,8 @@ class Exploration:
         sampled = self.sampler.sample(self._replicated(drawn))
         for point in drawn:
             results = [sampled[trial] for trial in self._replicated([point])]
-            values, surface = np.array([run.value for run in results]), self.surfaces[point.panel]
+            values = np.array([run.value for run in results])
+            surface = self.surfaces[point.panel]
             if np.isnan(values).any():
                 continue
             observed = float(np.mean(surface.bounds.warp(values)))

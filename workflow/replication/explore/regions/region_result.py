@@ -72,7 +72,8 @@ def region_results(data: Path) -> list[RegionResult]:
 
 def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a region; notes on changes do not."""
-    region, settings = load_region(root, name), load_settings(root)
+    region = load_region(root, name)
+    settings = load_settings(root)
     return input_hashes(
         root,
         study,
@@ -217,7 +218,8 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def check_region(root: Path, name: str) -> str:
     """Return a region in words; InputError names all that can be found before anything runs."""
-    region, known = load_region(root, name), load_differences(root).by_id
+    region = load_region(root, name)
+    known = load_differences(root).by_id
     with located(region_path(root, name)):
         check_known("study", [region.study], study_ids(root), ("study",))
         base = load_study(root, region.study)
@@ -275,7 +277,8 @@ def _check_runs(space: Space) -> None:
 def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Explore a region on an engine; write its result and scenarios; return the result's file."""
     check_region(root, name)
-    region, settings = load_region(root, name), load_settings(root)
+    region = load_region(root, name)
+    settings = load_settings(root)
     with located(root / SETTINGS):
         check_known("tiers", [tier], settings.tiers, ("tiers",))
     spending, engine = settings.tiers[tier], machine.engine

@@ -177,7 +177,8 @@ class Surface:
 
     def shares(self) -> Shares:
         """Return the shares of the area."""
-        known, alike = self.probability().ravel(), self.cannot_differ(GRID)
+        known = self.probability().ravel()
+        alike = self.cannot_differ(GRID)
         holds = float(((known > SURE) & ~alike).mean())
         fails = float(((known < 1 - SURE) & ~alike).mean())
         return Shares(
@@ -193,7 +194,8 @@ def best_places(surface: Surface) -> Iterator[tuple[float, Numbers]]:
     if surface.model is None:
         yield 0.0, COARSE[0]
         return
-    noise, steps = (surface.inflation * surface.noise) ** 2, np.eye(len(COARSE))
+    noise = (surface.inflation * surface.noise) ** 2
+    steps = np.eye(len(COARSE))
     mean, covariance = surface.model.predict(COARSE, return_cov=True)
     covariance = surface.inflation**2 * (covariance - surface.noise**2 * steps)
     while True:

@@ -116,7 +116,8 @@ def _shown(
     setup: Setup | None, statement: Statement, numbers: Mapping[str, _Number]
 ) -> StatementShown:
     runs = frozenset[str]().union(*(number.runs for number in numbers.values()))
-    text, is_region = statement.text.format_map(_words(numbers)), statement.rests_on == "region"
+    text = statement.text.format_map(_words(numbers))
+    is_region = statement.rests_on == "region"
     return StatementShown(text, setup, len(runs), is_region, statement.causes)
 
 

@@ -58,7 +58,9 @@ def amount(value: float, unit: str) -> str:
 
 def published(field: Field, half_ulp: Field, unit: str) -> Number:
     """Return a published number with the paper's digits; `half_ulp` is half of the last digit."""
-    value, half, factor = parse(field), parse(half_ulp), unit_of(unit)[1]
+    value = parse(field)
+    half = parse(half_ulp)
+    factor = unit_of(unit)[1]
     if value is None or not half:
         return number(field, unit)
     return Number(written(field), digits(value * factor, half * factor))
