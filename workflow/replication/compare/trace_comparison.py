@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from replication.design.config import load_study
 from replication.engines.path import FlowPaths
@@ -39,7 +38,7 @@ from replication.study.table import (
     TRACE_SAMPLE_COLUMNS,
     TRACE_WINDOW_COLUMNS,
     read_frame,
-    write_parquet,
+    write_frame,
     write_table,
 )
 
@@ -213,8 +212,7 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
     table = pd.DataFrame(rows, columns=list(TRACE_COLUMNS))
     write_table(data / SAMPLES, first, TRACE_SAMPLE_COLUMNS)
     write_table(data / NEARNESS, nearness(table), TRACE_NEARNESS_COLUMNS)
-    drawn = pa.Table.from_pandas(pd.concat(windows, ignore_index=True), preserve_index=False)
-    write_parquet(drawn, data / WINDOWS)
+    write_frame(pd.concat(windows, ignore_index=True), data / WINDOWS)
     evidence = table.drop_duplicates(["study", "trace", "flow"])["evidence"]
     raw = int((evidence == RAW).sum())
     return f"{data / COMPARISON}: {len(evidence)} published flows, {raw} of them with raw traces"

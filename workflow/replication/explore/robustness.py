@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pandas as pd
-import pyarrow as pa
 import scipy
 from pydantic import JsonValue
 
@@ -48,7 +47,7 @@ from replication.study.table import (
     flat,
     read_parquet,
     read_rows,
-    write_parquet,
+    write_frame,
     write_table,
 )
 from replication.study.variation import Assumption, Variation, apply, assumptions
@@ -196,7 +195,7 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
         by_claim = verdicts(study, study.claims, machine.results(name, [point.runs]))
         judged += [(point.id, claim, verdict) for claim, verdict in by_claim.items()]
     table = pd.DataFrame(judged, columns=["point", "claim", "verdict"])
-    write_parquet(pa.Table.from_pandas(table, preserve_index=False), folder / VERDICTS)
+    write_frame(table, folder / VERDICTS)
     _write(folder, "points", [point.row(name, machine.engine.name) for point in points])
 
 

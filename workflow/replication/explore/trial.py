@@ -331,7 +331,9 @@ class ClaimJudge:
         a held-out claim would show the search what is held out.
         """
         stages, explanations = [], self.runner.explanations
-        scored = [claim for claim in self.runner.study.claims if _is_scored(claim)]
+        scored = [
+            claim for claim in self.runner.study.claims if claim.is_counted and claim.quantities()
+        ]
         for number, stage in enumerate(explanations.stages):
             claims = []
             for claim in scored:
@@ -354,10 +356,6 @@ class ClaimJudge:
             bits = self.runner.bits(configuration)
             trials.append(Trial(configuration, data_bits, bits, verdicts=by_claim))
         return trials
-
-
-def _is_scored(claim: Claim) -> bool:
-    return claim.is_counted and bool(claim.quantities())
 
 
 def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:

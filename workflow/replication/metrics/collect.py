@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from replication.metrics.metric import chosen_flows, monitored_links, subjects
+from replication.metrics.metric import chosen_flows, flow_subjects, monitored_links, subjects
 from replication.metrics.metric_model import METRICS, digested_experiments, wanted_quantities
 from replication.metrics.results import Results, Window, window_name
 from replication.metrics.same_run import compared_windows, digest_subjects
@@ -49,8 +49,7 @@ FEATURE_KEYS = ("metric", "window", "engine", "scenario", "subject")
 
 def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataFrame:
     """Return the features `wanted` of runs, and those of the congestion check."""
-    tcp = results.flows[results.flows["kind"] == "tcp"]
-    at_window = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    at_window = flow_subjects(results.flows[results.flows["kind"] == "tcp"])
     links = monitored_links(results, results.flows)
     parts = [
         _rows(results, SHARE_AT_WINDOW, None, at_window),

@@ -88,6 +88,11 @@ def subjects(
         return flows[[*RUN, "flow"]].assign(subject=name)
     if wanted.metric in WINDOW_FEATURES:
         flows = flows[flows["kind"] == "tcp"]
+    return flow_subjects(flows)
+
+
+def flow_subjects(flows: pd.DataFrame) -> pd.DataFrame:
+    """Return scenario, engine, subject of flows; see `Results.values`."""
     return flows[[*RUN, "flow"]].rename(columns={"flow": "subject"})
 
 

@@ -1,6 +1,5 @@
 """Check the release by making its verdicts and pages again."""
 
-import itertools
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from replication.report.release import JUDGED, released_results
 from replication.report.render import RELEASED_TABLES, worker_pool, write_report
 from replication.study.errors import InputError
 from replication.study.published import published_path
-from replication.study.table import SELF_CONSISTENCY_COLUMNS, read_parquet, read_rows
+from replication.study.table import SELF_CONSISTENCY_COLUMNS, flat, read_parquet, read_rows
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
 from replication.verdicts.verdict_table import NAME as VERDICTS
@@ -41,8 +40,7 @@ def check_fully(root: Path) -> str:
         pages.mkdir(parents=True)
         source = Source.load(root, results, RELEASED_TABLES)
         write_report(pool, source, results / "no notebooks", pages)
-        agreements = itertools.chain.from_iterable(judging[study].result() for study in studies)
-        write_tables(again, list(agreements))
+        write_tables(again, flat(judging[study].result() for study in studies))
         evaluations = [again / "evaluation" / study for study in studies]
         merge(evaluations, primary_engines(root, again, studies), again)
         _require_same_verdicts(again, results)

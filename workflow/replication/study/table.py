@@ -214,6 +214,13 @@ def write_parquet(
         pq.write_table(plain, temporary, write_page_checksum=True, **how)
 
 
+def write_frame(frame: pd.DataFrame, path: Path, level: int | None = None) -> None:
+    """Write a data frame as Parquet, without its index."""
+    import pyarrow as pa
+
+    write_parquet(pa.Table.from_pandas(frame, preserve_index=False), path, level)
+
+
 def in_order(table: pa.Table, keys: Iterable[str]) -> pa.Table:
     """Return the table with ascending rows; a missing key comes last."""
     return table.sort_by([(key, "ascending") for key in keys])

@@ -58,6 +58,11 @@ class AxisRow:
         """Return the range of the axis times a factor."""
         return Range(low=self.low * factor, high=self.high * factor, log=self.log)
 
+    @property
+    def has_paper(self) -> bool:
+        """Whether the paper's own value lies on the axis."""
+        return self.paper is not None and 0 <= self.span().position(self.paper) <= 1
+
 
 @dataclass(frozen=True)
 class LevelAxisRow:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, cycle, groupby
+from itertools import cycle, groupby
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -36,7 +36,7 @@ from replication.report.pages.region_words import (
 from replication.report.pages.shown import display_unit as shown_unit
 from replication.report.pages.source import Source, of_study
 from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import grouped
+from replication.study.table import flat, grouped
 from replication.study.verdict import Change, Verdict
 from replication.verdicts.verdict_table import Tally
 
@@ -311,7 +311,7 @@ def ticks(axis: AxisRow) -> list[tuple[float, str]]:
     decades = range(math.floor(math.log10(span.low)), math.ceil(math.log10(span.high)) + 1)
     powers = [10.0**exponent for exponent in decades]
     for steps in ((1, 2, 5), (1, 3), (1,)):
-        values = list(chain.from_iterable((step * power for step in steps) for power in powers))
+        values = flat([step * power for step in steps] for power in powers)
         values = [value for value in values if -1e-9 <= span.position(value) <= 1 + 1e-9]
         if len(values) <= _MOST_TICKS:
             break
