@@ -195,10 +195,10 @@ def test_the_effect_must_be_there_with_the_cause_and_gone_without(
     monkeypatch.setattr(interventions, "load_study", lambda root, name: study)
 
     def values(results, wanted):
-        row = {"engine": "ns3", "replicate": 0, "variant": "reno", "access": "slow"}
+        row = {"replicate": 0, "variant": "reno", "access": "slow"}
         return pd.DataFrame([row | {"value": results.value}])
 
-    monkeypatch.setattr(interventions, "quantity", values)
+    monkeypatch.setattr(interventions, "defined", values)
     default_s = study.parameters["duration_s"].value
     row = measure(ROOT, intervention(), Machine({20: with_cause, default_s: without_cause}))
     assert row["holds"] is holds
