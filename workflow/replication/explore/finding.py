@@ -90,14 +90,15 @@ def judge_finding(search: Search, best: Trial) -> tuple[Finding, list[ExplainedC
         causes=causes,
         contradicts=[cause.cause for cause in causes if cause.plausibility in CONTRADICTS],
         suggested_by=list(dict.fromkeys(cause.suggested_by for cause in causes)),
-        equally_good=[
-            EquallyGood(list(trial.pairs), round(trial.total - best.total, 3))
-            for trial in sorted(rivals)
-        ],
+        equally_good=[_rival(trial, best) for trial in sorted(rivals)],
         # As far as the budget allowed, they were compared on the last stage.
         not_compared=sum((near, last.name) not in search.tried for near in search.near(best)),
     )
     return finding, cells
+
+
+def _rival(trial: Trial, best: Trial) -> EquallyGood:
+    return EquallyGood(list(trial.pairs), round(trial.total - best.total, 3))
 
 
 def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[OnData, list[ExplainedCell]]:

@@ -285,14 +285,15 @@ def _disagreements(
         items = list[Disagreement]()
         measured = dict[tuple[str, ...], Measured]()
         for key, rows in grouped(of_study, "study", "group", "left", "right").items():
+            _, _, left, right = key
             contrast = by_item.get(key, [])
             items.append(_disagreement(source, rows, contrast, known))
             for (side,), same in grouped(contrast, "side").items():
                 # Claims and columns on the same runs share what was measured.
                 metrics = [row["metric"] for row in same]
                 means = [row["left_mean"] for row in same]
-                place = (*key[2:], side, *metrics, *means)
-                measured[place] = Measured(*key[2:], side, same)
+                place = (left, right, side, *metrics, *means)
+                measured[place] = Measured(left, right, side, same)
         yield StudyDisagreements(source.studies[study], items, list(measured.values()))
 
 
