@@ -6,7 +6,6 @@ from pathlib import Path
 from replication.design.config import load_study
 from replication.design.design import Run
 from replication.design.study_check import check_test, study_points
-from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.explore.machine import Machine, by_replicate, whole_runs
 from replication.explore.trial import serves
@@ -119,13 +118,6 @@ def scenarios_digest(intervention: Intervention, study: Study, engine: Engine) -
     runs = runs_of(intervention, study, intervention.with_cause, engine)
     runs += runs_of(intervention, study, intervention.without_cause, engine)
     return digest_of(" ".join(run.scenario_id for run in runs).encode())[:16]
-
-
-def current_digest(root: Path, intervention: Intervention) -> str:
-    """Return the digest that a current row of an intervention has."""
-    return scenarios_digest(
-        intervention, load_study(root, intervention.study), chosen_engine(intervention.engine)
-    )
 
 
 def check_interventions(root: Path, studies: Iterable[str]) -> int:

@@ -282,7 +282,7 @@ class Exploration:
                     points.append(str(point))
                     runs.append(result)
             fitted = self.surfaces.get(panel)
-            if len(runs) < LEAST_RUNS or (fitted and fitted.runs == len(runs)):
+            if len(runs) < LEAST_RUNS or (fitted and len(fitted.places) == len(runs)):
                 continue
             places = np.array([(result.at.x, result.at.y) for result in runs])
             values = np.array([result.value for result in runs])

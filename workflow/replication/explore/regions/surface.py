@@ -96,7 +96,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface on the warped scale, fitted to `runs` runs.
+    """A surface on the warped scale, fitted to the runs at `places`.
 
     `model` is the Gaussian process, None where all runs tie at `level`; `noise` the standard
     deviation of single runs; `inflation` (at least 1) the factor that widens intervals until they
@@ -149,11 +149,6 @@ class Surface:
         residuals = np.abs(np.ravel(model.alpha_)) / np.sqrt(np.diag(inverse))
         inflation = max(1.0, float(np.quantile(residuals, LEVEL)) / REACH)
         return cls(model, bounds, places, states, noise=noise, inflation=inflation)
-
-    @property
-    def runs(self) -> int:
-        """How many runs it is fitted to."""
-        return len(self.places)
 
     def predict(self, places: Numbers, runs: int = 0) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation of the surface, or of the mean of `runs` runs."""
