@@ -14,9 +14,9 @@ from replication.explore.interventions import (
     check_causes,
     check_interventions,
     check_named,
-    current_digest,
     measure,
     merge_interventions,
+    scenarios_digest,
 )
 from replication.report.pages.causes import Causes, read_interventions
 from replication.study.errors import InputError
@@ -72,7 +72,8 @@ def test_every_intervention_was_run_as_it_is_written():
     assert list(rows) == [tested.id for tested in ran], "run `make interventions`"
     for tested in ran:
         row = rows[tested.id]
-        digest = current_digest(ROOT, tested)
+        study = load_study(ROOT, tested.study)
+        digest = scenarios_digest(tested, study, ENGINES[tested.engine])
         assert row["scenarios"] == digest, f"{tested.id}: `make interventions`"
         assert (row["sentence"], row["place"]) == (tested.sentence, tested.place)
 
@@ -195,10 +196,10 @@ def test_the_effect_must_be_there_with_the_cause_and_gone_without(
     monkeypatch.setattr(interventions, "load_study", lambda root, name: study)
 
     def values(results, wanted):
-        row = {"engine": "ns3", "replicate": 0, "variant": "reno", "access": "slow"}
+        row = {"replicate": 0, "variant": "reno", "access": "slow"}
         return pd.DataFrame([row | {"value": results.value}])
 
-    monkeypatch.setattr(interventions, "quantity", values)
+    monkeypatch.setattr(interventions, "defined", values)
     default_s = study.parameters["duration_s"].value
     row = measure(ROOT, intervention(), Machine({20: with_cause, default_s: without_cause}))
     assert row["holds"] is holds

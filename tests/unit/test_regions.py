@@ -42,6 +42,7 @@ class Planted:
     def __init__(self, truth, noise, bounds, seed, alike):
         self.truth, self.noise, self.seed, self.alike = truth, noise, seed, alike
         self.compared = SimpleNamespace(bounds=bounds)
+        self.space = SimpleNamespace(values=lambda point: (point.x, point.y))
         self.runs = {}
 
     @property

@@ -14,13 +14,13 @@ from replication.explore import named_variation
 from replication.explore.machine import write_json
 from replication.explore.regions.region_counts import count_regions
 from replication.explore.regions.region_result import merge_regions, region_results, sources
-from replication.explore.regions.region_rows import REGION_COLUMNS, PaperPoint
+from replication.explore.regions.region_rows import PaperPoint
 from replication.explore.variation_model import MODERN_KERNEL, load_variation
 from replication.report.pages import regions
 from replication.report.pages.page import environment
 from replication.report.pages.source import Source
 from replication.study.errors import InputError
-from replication.study.table import read_rows
+from replication.study.table import REGION_COLUMNS, read_rows
 
 from tests.unit.conftest import ROOT
 from tests.unit.region_example import BUFFER, PANEL, RESULT, point

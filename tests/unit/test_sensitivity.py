@@ -222,4 +222,4 @@ def test_seeds_that_disagree_are_counted_and_a_change_by_the_reduced_scale_is_ma
 def test_a_cells_range_and_whether_the_published_value_lies_in_it(highest, reached):
     assert value_range(10.0, [8.0, 9.5, highest]) == (3, 8.0, highest, reached)
     none = value_range(10.0, [])
-    assert none.designs == 0 and none.published_in_range is None
+    assert none[0] == 0 and none[3] is None

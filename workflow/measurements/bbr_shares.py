@@ -15,12 +15,12 @@ from pathlib import Path
 from replication.engines.path import TcpPath, bbr_share
 from replication.study.scenario import Scenario
 from replication.study.study import BBR_SHARES
-from replication.study.table import BBR_SHARE_COLUMNS, grouped, read_rows, write_table
+from replication.study.table import BBR_SHARE_COLUMNS, Row, grouped, read_rows, write_table
 
-from measurements.bench import ROOT, Bench, mean, program
+from measurements.bench import ROOT, Bench, Result, mean, program
 from measurements.difference_conditions import SEGMENT, bdp_packets, flow_of
 from measurements.differences import generation
-from measurements.scenarios import droptail, single_link
+from measurements.scenarios import Part, droptail, single_link
 
 ENGINE = "linux"
 RATE_BPS, RTT_S = 10e6, 0.04
@@ -32,7 +32,7 @@ UNTIL_S = (60, 160, 400)
 WINDOW_BYTES = 10 * 64 * bdp_packets(RATE_BPS, RTT_S) * SEGMENT
 
 
-def scenario(buffer_bdp, rival, duration_s=UNTIL_S[-1]):
+def scenario(buffer_bdp: int, rival: str, duration_s: float = UNTIL_S[-1]) -> Part:
     """Return one BBR flow and one rival that start together at one bottleneck."""
     window = {"maximum_window_bytes": WINDOW_BYTES}
     flows = [
@@ -40,11 +40,14 @@ def scenario(buffer_bdp, rival, duration_s=UNTIL_S[-1]):
         flow_of(rival, ENGINE, True, "rival", **window),
     ]
     queue = droptail(buffer_bdp * bdp_packets(RATE_BPS, RTT_S))
-    path = {"rate_bps": RATE_BPS, "delay_s": RTT_S / 2, "queue": queue}
-    return single_link(flows, **path, duration_s=duration_s)
+    return single_link(
+        flows, rate_bps=RATE_BPS, delay_s=RTT_S / 2, queue=queue, duration_s=duration_s
+    )
 
 
-def rows_of(buffer_bdp, rival, document, result, engine_generation):
+def rows_of(
+    buffer_bdp: int, rival: str, document: Part, result: Result, engine_generation: str
+) -> list[Row]:
     """Return a row of the table for each end."""
     scenario = Scenario.model_validate(document)
     path = TcpPath.of(scenario)
@@ -60,8 +63,8 @@ def rows_of(buffer_bdp, rival, document, result, engine_generation):
         rows.append(
             {
                 "rival": rival,
-                "buffer_bdp": buffer_bdp,
-                "until_s": until_s,
+                "buffer_bdp": str(buffer_bdp),
+                "until_s": str(until_s),
                 "bbr_share": f"{sums['bbr'] / sum(sums.values()):.3f}",
                 "law": f"{float(bbr_share(path)):.3f}",
                 "queue_share": f"{queue / path.queue_packets:.3f}",
@@ -72,7 +75,7 @@ def rows_of(buffer_bdp, rival, document, result, engine_generation):
     return rows
 
 
-def kept(path, now):
+def kept(path: Path, now: str) -> dict[tuple[int, str], list[Row]]:
     """Return the rows of the table that are of the present scenarios and engine, by case."""
     rows = read_rows(path, BBR_SHARE_COLUMNS) if path.is_file() else []
     current = {}
@@ -83,12 +86,14 @@ def kept(path, now):
     return current
 
 
-def main():
+def main() -> None:
     """Run every buffer and rival that the table lacks, and write the table after each."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--cores", type=int, default=os.cpu_count(), help="runs at a time")
     words = parser.parse_args()
-    table, now, lock = ROOT / BBR_SHARES, generation(ENGINE), threading.Lock()
+    table = ROOT / BBR_SHARES
+    now = generation(ENGINE)
+    lock = threading.Lock()
     cases = [(buffer, rival) for rival, buffer in itertools.product(RIVALS, BUFFERS_BDP)]
     rows = kept(table, now)
     with (
@@ -97,7 +102,7 @@ def main():
     ):
         bench = Bench(ENGINE, program(ENGINE), Path(folder))
 
-        def measure(case):
+        def measure(case: tuple[int, str]) -> None:
             document = scenario(*case)
             measured = rows_of(*case, document, bench.run(document), now)
             with lock:

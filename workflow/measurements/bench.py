@@ -4,13 +4,17 @@ import csv
 import json
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from replication.engines.catalogue import ENGINES
 from replication.engines.input_file import INPUT_FILE, write_inputs
 from replication.study.scenario import Scenario
+from replication.study.table import Row
+
+from measurements.scenarios import Part
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,21 +34,23 @@ class Result(NamedTuple):
     """Files of one run."""
 
     directory: Path
-    flows: dict[str, dict[str, str]]
-    series: list[dict[str, str]]
-    run: dict
+    flows: dict[str, Row]
+    series: list[Row]
+    run: dict[str, Any]
     trace: list[Event]
 
-    def number(self, flow, column):
+    def number(self, flow: str, column: str) -> float:
         """Return a value of flows.csv."""
         return float(self.flows[flow][column])
 
-    def packets(self, flow):
+    def packets(self, flow: str) -> list[int]:
         """Return how many packets were sent, received, dropped and are in flight."""
         names = ("sent", "received", "dropped", "in_flight")
         return [int(self.flows[flow][f"packets_{name}"]) for name in names]
 
-    def samples(self, column, *, flow="", link="", after_s=0):
+    def samples(
+        self, column: str, *, flow: str = "", link: str = "", after_s: float = 0
+    ) -> list[float]:
         """Return a column of series.csv of a flow or of a monitored link, empty fields left out."""
         values = []
         for row in self.series:
@@ -53,20 +59,20 @@ class Result(NamedTuple):
                 values.append(float(row[column]))
         return values
 
-    def queue(self, link="wire:ab", after_s=0):
+    def queue(self, link: str = "wire:ab", after_s: float = 0) -> list[float]:
         """Return how many packets waited at each sample."""
         return self.samples("queue_packets", link=link, after_s=after_s)
 
-    def events(self, *kinds):
+    def events(self, *kinds: str) -> list[Event]:
         """Return the trace's events of these kinds."""
         return [event for event in self.trace if event.event in kinds]
 
-    def files(self):
+    def files(self) -> dict[str, bytes]:
         """Return the bytes of all files of the run."""
         return {path.name: path.read_bytes() for path in sorted(self.directory.iterdir())}
 
 
-def read_result(output, trace=None):
+def read_result(output: Path, trace: Path | None = None) -> Result:
     """Read back what a run wrote."""
     events = [_event(row) for row in (_rows(trace) if trace else [])]
     flows = {row["flow"]: row for row in _rows(output / "flows.csv")}
@@ -74,30 +80,35 @@ def read_result(output, trace=None):
     return Result(output, flows, _rows(output / "series.csv"), run, events)
 
 
-def _event(row):
-    columns = ("sequence", "cwnd_bytes", "ssthresh_bytes")
-    numbers = (int(row[column]) if row[column] else None for column in columns)
-    return Event(float(row["time_s"]), row["flow"], row["event"], *numbers)
+def _event(row: Row) -> Event:
+    return Event(
+        time_s=float(row["time_s"]),
+        flow=row["flow"],
+        event=row["event"],
+        sequence=int(row["sequence"]),
+        cwnd=int(row["cwnd_bytes"]),
+        ssthresh=int(row["ssthresh_bytes"]) if row["ssthresh_bytes"] else None,
+    )
 
 
-def _rows(path):
+def _rows(path: Path) -> list[Row]:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def mean(values):
+def mean(values: Sequence[float]) -> float:
     """Return the mean of samples that must exist."""
     assert values
     return sum(values) / len(values)
 
 
-def write_input(folder, engine, scenario):
+def write_input(folder: Path, engine: str, scenario: Part) -> Path:
     """Write a scenario and its input file into a folder; return the path of the input file."""
     write_inputs(folder, Scenario.model_validate(scenario), ENGINES[engine])
     return folder / INPUT_FILE
 
 
-def program(engine):
+def program(engine: str) -> Path:
     """Return the program of an engine that `make engines` has built."""
     path = ENGINES[engine].program(ROOT, ROOT / "data/reproduced")
     assert path.is_file(), f"{path} is not built: run `make engines`"
@@ -112,16 +123,18 @@ class Bench:
     program: Path
     folder: Path
 
-    def invoke(self, *words, **options):
+    def invoke(self, *words: Any, **options: Any) -> subprocess.CompletedProcess[str]:
         """Call the program with any arguments."""
         command = [str(self.program), *map(str, words)]
         return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
-    def run(self, scenario, *, trace=False, **options):
+    def run(self, scenario: Part, *, trace: bool = False, **options: Any) -> Result:
         """Run a scenario and read back what was written."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         output, events = folder / "out", folder / "trace.csv"
         words = ["--input", write_input(folder, self.name, scenario), "--output", output]
-        done = self.invoke(*words, *(["--trace", events] if trace else []), **options)
+        if trace:
+            words += ["--trace", events]
+        done = self.invoke(*words, **options)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return read_result(output, events if trace else None)

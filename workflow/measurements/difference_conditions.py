@@ -5,12 +5,14 @@ that it takes from their results.
 """
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from replication.study.scenario import TCP_IP_HEADER_BYTES, TIMESTAMPS_BYTES
 
-from measurements.bench import mean
+from measurements.bench import Result, mean
 from measurements.scenarios import (
+    Part,
     document,
     droptail,
     link,
@@ -22,14 +24,16 @@ from measurements.scenarios import (
 
 SEGMENT = 1448
 PACKET_BITS = 8 * (SEGMENT + TCP_IP_HEADER_BYTES)
-MODERN = {"sack": True, "limited_transmit": True}
-CLASSIC = {"sack": False, "limited_transmit": False}
+MODERN: Part = {"sack": True, "limited_transmit": True}
+CLASSIC: Part = {"sack": False, "limited_transmit": False}
 #: Linux's only Reno replaces all but Tahoe.
 LINUX = {"newreno": "linuxreno", "reno": "linuxreno"}
 BEFORE_SACK = ("tahoe", "reno", "newreno", "vegas", "westwood")
 #: The variants of the papers, and those that only regions have.
-PAPERS = ("tahoe", "reno", "newreno", "sack", "vegas", "linuxreno", "cubic", "highspeed")
-PAPERS += ("westwood", "westwood_plus", "bbr")
+PAPERS = (
+    *("tahoe", "reno", "newreno", "sack", "vegas", "linuxreno", "cubic", "highspeed"),
+    *("westwood", "westwood_plus", "bbr"),
+)
 FURTHER = ("bic", "htcp", "hybla", "illinois", "ledbat", "lp", "scalable", "veno", "yeah")
 VARIANTS = (*PAPERS, *FURTHER, "dctcp")
 RENO = {"reno", "newreno", "sack", "linuxreno"}
@@ -60,7 +64,7 @@ HIGHSPEED = (
 LEAST_LOSSES = 50
 
 
-def flow_of(variant, engine, delayed, name="t", **changes):
+def flow_of(variant: str, engine: str, delayed: bool, name: str = "t", **changes: Any) -> Part:
     """Return a flow of a variant, with the engine's fixed settings."""
     classic = variant in BEFORE_SACK
     settings = CLASSIC if classic else MODERN
@@ -83,17 +87,17 @@ def flow_of(variant, engine, delayed, name="t", **changes):
     return tcp(name, control, **fixed | settings | changes)
 
 
-def bdp_packets(rate_bps, rtt_s):
+def bdp_packets(rate_bps: float, rtt_s: float) -> int:
     """Return the packets of one bandwidth-delay product."""
     return max(round(rate_bps * rtt_s / PACKET_BITS), 2)
 
 
-def after(result, metric, start_s, flow="t"):
+def after(result: Result, metric: str, start_s: float, flow: str = "t") -> float:
     """Return the mean of a flow's samples after a time."""
     return mean(result.samples(metric, flow=flow, after_s=start_s))
 
 
-def start_up(result, rtt_s, duration_s):
+def start_up(result: Result, rtt_s: float, duration_s: float) -> dict[str, float]:
     """Return the window at the end of slow start, and the losses that it causes.
 
     Slow start ends when a threshold appears, for algorithms without one at a quarter of the run.
@@ -113,7 +117,8 @@ def start_up(result, rtt_s, duration_s):
     }
 
 
-class SingleFlow(NamedTuple):
+@dataclass(frozen=True)
+class SingleFlow:
     """One flow at a full buffer of one bandwidth-delay product (no loss), or under random loss."""
 
     loss: float
@@ -121,7 +126,7 @@ class SingleFlow(NamedTuple):
     delayed: bool
     is_large: bool = False
 
-    def __str__(self):
+    def __str__(self) -> str:
         path = f"loss {self.loss * 100:g} %" if self.loss else "buffer 1 BDP"
         where = f"{self.rtt_s * 1000:g} ms"
         where = f"{LARGE_BPS / 1e6:g} Mbit/s x {where}" if self.is_large else where
@@ -129,7 +134,7 @@ class SingleFlow(NamedTuple):
         return f"{path}, {where}, {acks}"
 
     @property
-    def variants(self):
+    def variants(self) -> tuple[str, ...]:
         """DCTCP needs a queue that marks; only regions have the further ones, so one path does."""
         if self.loss == 0.0001:
             return ("linuxreno", "cubic", "highspeed")
@@ -138,13 +143,13 @@ class SingleFlow(NamedTuple):
         return (*PAPERS, *FURTHER)
 
     @property
-    def duration_s(self):
+    def duration_s(self) -> float:
         """Duration of a run: under loss, until tens of Reno's packets are lost."""
         if self.is_large:
             return LARGE_S
         return DURATIONS_S[self.rtt_s] * (2 if self.loss else 1)
 
-    def rate_bps(self, variant):
+    def rate_bps(self, variant: str) -> float:
         """Return the link's rate."""
         if self.is_large:
             return LARGE_BPS
@@ -152,19 +157,20 @@ class SingleFlow(NamedTuple):
         pipe *= 4 if self.loss == 0.0001 else 1
         return pipe * PACKET_BITS / self.rtt_s if self.loss else RATES_BPS[self.rtt_s]
 
-    def runs(self, variant, engine):
+    def runs(self, variant: str, engine: str) -> list[Part]:
         """Return one scenario."""
-        rate_bps, duration_s = self.rate_bps(variant), self.duration_s
+        rate_bps = self.rate_bps(variant)
+        duration_s = self.duration_s
         loss = {"kind": "random", "probability": self.loss} if self.loss else None
-        path = {"rate_bps": rate_bps, "delay_s": self.rtt_s / 2, "loss": loss}
+        path: Part = {"rate_bps": rate_bps, "delay_s": self.rtt_s / 2, "loss": loss}
         queue = droptail(bdp_packets(rate_bps, self.rtt_s) * (2 if self.loss else 1))
         # Slow start doubles the window in a round trip.
         interval_s = duration_s / 1000 if self.loss else min(duration_s / 1000, self.rtt_s / 10)
-        run = {"duration_s": duration_s, "sampling_interval_s": interval_s}
+        run: Part = {"duration_s": duration_s, "sampling_interval_s": interval_s}
         flow = flow_of(variant, engine, self.delayed, stop_s=duration_s)
         return [single_link([flow], **path, queue=queue, **run)]
 
-    def metrics(self, results):
+    def metrics(self, results: list[Result]) -> dict[str, float]:
         """Return what the flow gets after a quarter of the run, and at a full buffer its start."""
         (result,), start_s = results, self.duration_s / 4
         values = {
@@ -172,11 +178,11 @@ class SingleFlow(NamedTuple):
             "timeouts": result.number("t", "timeouts"),
         }
         if self.loss:
-            lost, sent_again = (
-                result.number("t", name) for name in ("packets_dropped", "retransmissions")
-            )
-            many = lost >= LEAST_LOSSES
-            return values | ({"retransmissions_per_loss": sent_again / lost} if many else {})
+            lost = result.number("t", "packets_dropped")
+            if lost >= LEAST_LOSSES:
+                sent_again = result.number("t", "retransmissions")
+                values["retransmissions_per_loss"] = sent_again / lost
+            return values
         values["rtt_s"] = after(result, "rtt_s", start_s)
         values["packets_dropped"] = sum(result.samples("drops", flow="t", after_s=start_s))
         values["retransmissions"] = sum(
@@ -184,7 +190,7 @@ class SingleFlow(NamedTuple):
         )
         return values | start_up(result, self.rtt_s, self.duration_s)
 
-    def law(self, variant, metric):
+    def law(self, variant: str, metric: str) -> float:
         """Return what theory expects of a metric; NaN where there is none, or theories differ."""
         if metric == "retransmissions_per_loss":
             return 1
@@ -200,11 +206,12 @@ class SingleFlow(NamedTuple):
             return rate_bps if variant not in ("tahoe", "vegas", "ledbat", "lp") else math.nan
         return self._under_loss(variant, rate_bps, empty_s)
 
-    def _under_loss(self, variant, rate_bps, empty_s):
+    def _under_loss(self, variant: str, rate_bps: float, empty_s: float) -> float:
         """Return a rate by the response function, with the timeouts of Padhye et al. 1998."""
         if variant == "bbr":
             return rate_bps * (1 - self.loss)
-        p, acked = self.loss, 2 if self.delayed and variant not in COUNT_SEGMENTS else 1
+        p = self.loss
+        acked = 2 if self.delayed and variant not in COUNT_SEGMENTS else 1
         window = mean_window(variant, p, acked, self.rtt_s)
         if window * PACKET_BITS / empty_s > rate_bps:
             return math.nan
@@ -216,7 +223,7 @@ class SingleFlow(NamedTuple):
         return PACKET_BITS / packet_s if packet_s < (1 + MOST_WAITING) * without_s else math.nan
 
 
-def mean_window(variant, loss, acked, rtt_s):
+def mean_window(variant: str, loss: float, acked: int, rtt_s: float) -> float:
     """Return the mean window in segments by the variant's response function; NaN without one."""
     reno = math.sqrt(3 / (2 * acked * loss))  # Mathis et al. 1997
     if variant in RENO:
@@ -232,7 +239,7 @@ def mean_window(variant, loss, acked, rtt_s):
     return math.nan
 
 
-def _highspeed_window(loss):
+def _highspeed_window(loss: float) -> float:
     """Return the mean of HighSpeed's sawtooth by the table of RFC 3649, appendix B.
 
     Every engine has the table. It rounds the increase up, to 2 segments above a window of 38. So
@@ -240,7 +247,7 @@ def _highspeed_window(loss):
     """
     window = mean_of_cycle = 200.0
     for _ in range(60):
-        packets = trips = 0
+        packets, trips = 0.0, 0
         while packets < 1 / loss:
             packets, trips = packets + window, trips + 1
             window += _highspeed_row(window)[1]
@@ -249,29 +256,30 @@ def _highspeed_window(loss):
     return mean_of_cycle
 
 
-def _highspeed_row(window):
+def _highspeed_row(window: float) -> tuple[int, int, float]:
     return next(row for row in HIGHSPEED if window <= row[0])
 
 
-class BehindPie(NamedTuple):
+@dataclass(frozen=True)
+class BehindPie:
     """One flow behind PIE at its target of 15 ms."""
 
     rate_bps: float = 1e7
     rtt_s: float = 0.1
     duration_s: float = 30
-    variants = ("newreno", "linuxreno", "cubic")
+    variants: ClassVar = ("newreno", "linuxreno", "cubic")
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"PIE 15 ms, {self.rate_bps / 1e6:g} Mbit/s x {self.rtt_s * 1000:g} ms, delayed ACKs"
 
-    def runs(self, variant, engine):
+    def runs(self, variant: str, engine: str) -> list[Part]:
         """Return one scenario."""
         flow = flow_of(variant, engine, True, stop_s=self.duration_s)
-        path = {"rate_bps": self.rate_bps, "delay_s": self.rtt_s / 2, "queue": pie()}
-        run = {"duration_s": self.duration_s, "sampling_interval_s": self.rtt_s / 10}
+        path: Part = {"rate_bps": self.rate_bps, "delay_s": self.rtt_s / 2, "queue": pie()}
+        run: Part = {"duration_s": self.duration_s, "sampling_interval_s": self.rtt_s / 10}
         return [single_link([flow], **path, **run)]
 
-    def metrics(self, results):
+    def metrics(self, results: list[Result]) -> dict[str, float]:
         """Return rate and losses after a quarter of the run, and its start."""
         (result,), start_s = results, self.duration_s / 4
         return {
@@ -283,12 +291,13 @@ class BehindPie(NamedTuple):
             **start_up(result, self.rtt_s, self.duration_s),
         }
 
-    def law(self, variant, metric):
+    def law(self, variant: str, metric: str) -> float:
         """No theory."""
         return math.nan
 
 
-class UnequalRoundTrips(NamedTuple):
+@dataclass(frozen=True)
+class UnequalRoundTrips:
     """Two flows of one variant; the access links delay each packet by up to one transmission."""
 
     rate_bps: float = 5e6
@@ -296,20 +305,21 @@ class UnequalRoundTrips(NamedTuple):
     jitter_s: float = 0.0024
     duration_s: float = 60
     seeds: int = 3
-    variants = ("newreno", "linuxreno", "cubic", "bbr")
+    variants: ClassVar = ("newreno", "linuxreno", "cubic", "bbr")
 
-    def __str__(self):
+    def __str__(self) -> str:
         trips = " and ".join(f"{rtt_s * 1000:g}" for rtt_s in self.rtts_s)
         return f"two flows, {trips} ms, {self.rate_bps / 1e6:g} Mbit/s, with jitter, delayed ACKs"
 
-    def runs(self, variant, engine):
+    def runs(self, variant: str, engine: str) -> list[Part]:
         """Return a scenario for each seed."""
         return [self._run(variant, engine, seed) for seed in range(1, self.seeds + 1)]
 
-    def _run(self, variant, engine, seed):
+    def _run(self, variant: str, engine: str, seed: int) -> Part:
         queue = droptail(bdp_packets(self.rate_bps, mean(self.rtts_s)))
         wire = link("wire", "r0", "r1", self.rate_bps, 0.001, queue_ab=queue)
-        links, flows = [wire, link("exit", "r1", "d0", 1e9, 0.001)], []
+        links = [wire, link("exit", "r1", "d0", 1e9, 0.001)]
+        flows = []
         for place, rtt_s in enumerate(self.rtts_s):
             delay_s = rtt_s / 2 - 0.002 - self.jitter_s / 2
             links.append(
@@ -317,10 +327,10 @@ class UnequalRoundTrips(NamedTuple):
             )
             ends = {"source": f"s{place}", "start_s": 0.5 * place, "stop_s": self.duration_s}
             flows.append(flow_of(variant, engine, True, f"t{place}", **ends))
-        run = {"duration_s": self.duration_s, "sampling_interval_s": 0.1, "seed": seed}
+        run: Part = {"duration_s": self.duration_s, "sampling_interval_s": 0.1, "seed": seed}
         return document(["s0", "s1", "r0", "r1", "d0"], links, flows, **run)
 
-    def metrics(self, results):
+    def metrics(self, results: list[Result]) -> dict[str, float]:
         """Return the ratio of mean rates after a quarter, and the timeouts of all runs."""
         start_s = self.duration_s / 4
         short = mean([after(run, "throughput_bps", start_s, flow="t0") for run in results])
@@ -330,12 +340,13 @@ class UnequalRoundTrips(NamedTuple):
             timeouts += sum(run.number(name, "timeouts") for name in run.flows)
         return {"throughput_bps": short + long, "rate_ratio": short / long, "timeouts": timeouts}
 
-    def law(self, variant, metric):
+    def law(self, variant: str, metric: str) -> float:
         """Return the link's rate; ratios have a range by theory, not a value."""
         return self.rate_bps if metric == "throughput_bps" else math.nan
 
 
-class DctcpFlows(NamedTuple):
+@dataclass(frozen=True)
+class DctcpFlows:
     """Several DCTCP flows behind a queue that marks beyond a threshold."""
 
     rtt_s: float
@@ -343,26 +354,26 @@ class DctcpFlows(NamedTuple):
     flows: int = 8
     rate_bps: float = 1e8
     duration_s: float = 10
-    variants = ("dctcp",)
+    variants: ClassVar = ("dctcp",)
 
-    def __str__(self):
+    def __str__(self) -> str:
         path = f"{self.rate_bps / 1e6:g} Mbit/s x {self.rtt_s * 1000:g} ms"
         return f"{self.flows} flows, marks beyond {self.threshold} packets, {path}, delayed ACKs"
 
-    def runs(self, variant, engine):
+    def runs(self, variant: str, engine: str) -> list[Part]:
         """Return one scenario, whose flows start within a tenth of a second of each other."""
         flows = []
         for place in range(self.flows):
             times = {"start_s": 0.0371 * place, "stop_s": self.duration_s}
             flows.append(flow_of(variant, engine, True, f"t{place}", ecn=True, **times))
-        path = {"rate_bps": self.rate_bps, "delay_s": self.rtt_s / 2}
-        run = {"duration_s": self.duration_s, "sampling_interval_s": self.rtt_s / 4}
+        path: Part = {"rate_bps": self.rate_bps, "delay_s": self.rtt_s / 2}
+        run: Part = {"duration_s": self.duration_s, "sampling_interval_s": self.rtt_s / 4}
         # Linux's threshold is in bytes.
         queue = marking_threshold(self.threshold)
         queue |= {"mean_packet_bytes": SEGMENT + TCP_IP_HEADER_BYTES + TIMESTAMPS_BYTES}
         return [single_link(flows, **path, queue=queue, **run)]
 
-    def metrics(self, results):
+    def metrics(self, results: list[Result]) -> dict[str, float]:
         """Return the sum of rates, the least flow's share, the queue, losses and timeouts."""
         (result,), start_s = results, self.duration_s / 4
         rates = [after(result, "throughput_bps", start_s, flow=name) for name in result.flows]
@@ -374,12 +385,14 @@ class DctcpFlows(NamedTuple):
             "timeouts": sum(result.number(name, "timeouts") for name in result.flows),
         }
 
-    def law(self, variant, metric):
+    def law(self, variant: str, metric: str) -> float:
         """Return the link's rate and an equal share."""
         return {"throughput_bps": self.rate_bps, "least_share": 1}.get(metric, math.nan)
 
 
-CONDITIONS = [
+#: An experiment that engines are compared by.
+Condition = SingleFlow | BehindPie | UnequalRoundTrips | DctcpFlows
+CONDITIONS: list[Condition] = [
     BehindPie(),
     UnequalRoundTrips(),
     DctcpFlows(0.01, 20),

@@ -11,6 +11,7 @@ import math
 import os
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -20,10 +21,11 @@ from replication.compare.flow_differences import KEY, compare_rows
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import Scenario
 from replication.study.study import DIFFERENCES
-from replication.study.table import DIFFERENCE_COLUMNS, grouped, read_rows, write_table
+from replication.study.table import DIFFERENCE_COLUMNS, Row, grouped, read_rows, write_table
 
 from measurements.bench import ROOT, Bench, program
-from measurements.difference_conditions import CONDITIONS, VARIANTS
+from measurements.difference_conditions import CONDITIONS, VARIANTS, Condition
+from measurements.scenarios import Part
 
 TABLE = ROOT / DIFFERENCES
 #: What a measurement is of.
@@ -36,40 +38,40 @@ class Task(NamedTuple):
     """A condition of a variant on an engine, which does not refuse it."""
 
     variant: str
-    condition: NamedTuple
+    condition: Condition
     engine: str
 
     @property
-    def case(self):
+    def case(self) -> tuple[str, str, str]:
         """The values of `CASE`."""
         return self.variant, str(self.condition), self.engine
 
     @property
-    def runs(self):
+    def runs(self) -> list[Part]:
         """The scenarios."""
         return self.condition.runs(self.variant, self.engine)
 
     @property
-    def is_refused(self):
+    def is_refused(self) -> bool:
         """Whether the engine lacks what the condition needs."""
         return any(ENGINES[self.engine].refusal(Scenario.model_validate(o)) for o in self.runs)
 
     @property
-    def scenario(self):
+    def scenario(self) -> str:
         """The id of the first run."""
         return Scenario.model_validate(self.runs[0]).id
 
-    def law(self, metric):
+    def law(self, metric: str) -> str:
         """Return what theory expects, as the table has it."""
         value = self.condition.law(self.variant, metric)
         return "" if math.isnan(value) else f"{value:.6g}"
 
-    def measure(self, bench, generation):
+    def measure(self, bench: Bench, generation: str) -> list[Row]:
         """Run it; return its rows, not yet compared."""
         values = self.condition.metrics([bench.run(scenario) for scenario in self.runs])
         return [self.row(metric, value, generation) for metric, value in values.items()]
 
-    def row(self, metric, value, generation):
+    def row(self, metric: str, value: float, generation: str) -> Row:
         """Return the row of a metric."""
         variant, condition, engine = self.case
         return {
@@ -87,7 +89,7 @@ class Task(NamedTuple):
 
 
 @functools.cache
-def tasks():
+def tasks() -> list[Task]:
     """Return what the engines can run, the variants in order within each condition."""
     possible = []
     for condition in CONDITIONS:
@@ -96,12 +98,12 @@ def tasks():
     return [task for task in possible if not task.is_refused]
 
 
-def generation(engine):
+def generation(engine: str) -> str:
     """Return the generation of an engine's sources, or their hash if it is not listed."""
     return ENGINES[engine].fingerprint(ROOT).partition("-")[0]
 
 
-def is_current(task, rows, generations):
+def is_current(task: Task, rows: list[Row], generations: Mapping[str, str]) -> bool:
     """Return whether the rows of a task are those of the engine and of the scenario as they are."""
     wanted = generations[task.engine], task.scenario
     return bool(rows) and all((row["generation"], row["scenario"]) == wanted for row in rows)
@@ -110,14 +112,15 @@ def is_current(task, rows, generations):
 class Table:
     """The rows by case; any thread may add to it."""
 
-    def __init__(self, path, present):
+    def __init__(self, path: Path, present: Sequence[Task]) -> None:
         self.path, self.present = path, present
-        self.lock, self.new, self.rows = threading.Lock(), 0, {}
+        self.lock, self.new = threading.Lock(), 0
+        self.rows: dict[tuple[str, ...], list[Row]] = {}
         for row in read_rows(path, CASE) if path.is_file() else []:
             complete = {name: row.get(name, "") for name in DIFFERENCE_COLUMNS}
             self.rows.setdefault(tuple(row[name] for name in CASE), []).append(complete)
 
-    def add(self, task, rows):
+    def add(self, task: Task, rows: list[Row]) -> None:
         """Replace the rows of a case."""
         with self.lock:
             self.rows[task.case] = rows
@@ -125,9 +128,10 @@ class Table:
             if self.new % WRITE_EVERY == 0:
                 self.write()
 
-    def write(self):
+    def write(self) -> list[str]:
         """Compare all rows of the present cases, write them; return those without an entry."""
-        rows, nameless = [], []
+        rows: list[Row] = []
+        nameless: list[str] = []
         for task in self.present:
             rows += self.rows.get(task.case, [])
             for row in self.rows.get(task.case, []):
@@ -139,7 +143,7 @@ class Table:
         return nameless
 
 
-def main():
+def main() -> None:
     """Measure what is missing or of an old generation, and write the table."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--engines", default=",".join(ENGINES), help="engines, with commas")
@@ -162,7 +166,7 @@ def main():
     ):
         benches = {name: Bench(name, program(name), Path(folder)) for name in engines}
 
-        def measure(task):
+        def measure(task: Task) -> None:
             rows = task.measure(benches[task.engine], generations[task.engine])
             table.add(task, rows)
             print(f"{table.new} of {len(wanted)}: {', '.join(task.case)}", flush=True)

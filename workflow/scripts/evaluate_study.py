@@ -9,5 +9,6 @@ from replication.verdicts.evaluate import evaluate_study
 
 name, folder = snakemake.wildcards.study, Path(snakemake.output.verdicts).parent
 with job(snakemake, f"judging {name}"):
-    study, published = load_study(ROOT, name), Path(snakemake.input.published)
+    study = load_study(ROOT, name)
+    published = Path(snakemake.input.published)
     evaluate_study(study, published, Results.load_each(DATA, name), folder)

@@ -155,20 +155,20 @@ def plan(
     """
     from replication.design.pipeline import Pipeline
 
-    options = {
-        "tier": tier,
-        "studies": studies,
-        "engines": engines,
-        "ns3_version": ns3_version,
-        "runtime": runtime,
-    }
-    given = {key: value for key, value in options.items() if value is not None}
+    given = _given(
+        tier=tier, studies=studies, engines=engines, ns3_version=ns3_version, runtime=runtime
+    )
     pipeline = Pipeline.load(ROOT, given)
     print(*pipeline.summary(), sep="\n")
     for name in pipeline.studies:
         with located(*study_files(ROOT, name)):
             study = load_study(ROOT, name)
             print(*_judgeable(study, [pipeline.config.tier], pipeline.engines), sep="\n")
+
+
+def _given(**options: str | None) -> dict[str, str]:
+    """Return the options that were given, which override the configuration."""
+    return {key: value for key, value in options.items() if value is not None}
 
 
 def _judgeable(study: Study, tiers: Sequence[str], engines: list[str]) -> Iterator[str]:
@@ -226,8 +226,7 @@ def run(
     from replication.simulate.store import TABLES
 
     document = find_scenario(data, scenario)
-    given = {"ns3_version": ns3_version, "runtime": runtime}
-    settings = {key: value for key, value in given.items() if value is not None}
+    settings = _given(ns3_version=ns3_version, runtime=runtime)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "run"
         used, tables = run_single(ROOT, data, document, engine, work, settings)
@@ -420,11 +419,9 @@ def engines(
     """
     from replication.simulate.process import written_version
 
-    config = load_config(CONFIG, {"ns3_version": ns3_version} if ns3_version else None)
+    config = load_config(CONFIG, _given(ns3_version=ns3_version))
     if same or new:
-        names = list(ENGINES) if engines == "all" else listed(engines)
-        check_known("engines", names, ENGINES)
-        for name in names:
+        for name in _engine_names(engines):
             _list_sources(config.engine(name), same=same)
         return
     for name in ENGINES:
@@ -456,7 +453,8 @@ def _list_sources(engine: Engine, *, same: bool) -> None:
     program = ROOT / engine.program(ROOT, DATA)
     if not program.is_file():
         raise InputError(f"{engine.name}: is not built: run `make engines ENGINES={engine.name}`")
-    sameness, current = Sameness(ROOT, DATA, engine), load_generation(ROOT, engine.name)
+    sameness = Sameness(ROOT, DATA, engine)
+    current = load_generation(ROOT, engine.name)
     if same and current is None:
         raise InputError(f"{engine.name}: has no generation yet: run `replicate engines --new`")
     if same and current is not None:
@@ -470,6 +468,13 @@ def _list_sources(engine: Engine, *, same: bool) -> None:
     )
 
 
+def _engine_names(text: str) -> list[str]:
+    """Return the engines in a comma-separated text, or all; InputError for an unknown one."""
+    names = list(ENGINES) if text in ("all", "available") else listed(text)
+    check_known("engines", names, ENGINES)
+    return names
+
+
 @app.command(hidden=True)
 def install_engines(
     engines: Annotated[str, typer.Option(help="Comma-separated engines.")] = "all",
@@ -478,10 +483,8 @@ def install_engines(
 
     Example: replicate install-engines --engines ns2
     """
-    names = list(ENGINES) if engines in ("all", "available") else listed(engines)
-    check_known("engines", names, ENGINES)
     missing: set[str] = set()
-    for name in names:
+    for name in _engine_names(engines):
         missing.update(ENGINES[name].missing(ROOT))
     packages = sorted(missing)
     if not packages:

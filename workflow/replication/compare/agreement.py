@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
-from replication.compare.verdicts import CELL, CLAIM, Compared, Judged, compare_verdicts
+from replication.compare.verdicts import CELL, CLAIM, Compared, compare_verdicts, judged_of
 from replication.design.config import load_study
 from replication.metrics.metric import quantity
 from replication.metrics.metric_model import CONTRASTED, METRICS
@@ -30,7 +30,7 @@ from replication.study.scenario import CongestionControl
 from replication.study.setup import Setup
 from replication.study.stated_cause import StatedCause
 from replication.study.study import Study
-from replication.study.table import DESIGN_COLUMNS, read_rows, write_table
+from replication.study.table import flat, read_design, write_table
 from replication.verdicts.verdict_table import engine_coverage, read_cells, read_claims, runs_under
 from replication.verdicts.wording import qualifier
 
@@ -177,18 +177,14 @@ def _row(pair: Compared, causes: str) -> dict[str, object]:
 def pairs_of(data: Path, study: str, setup: Setup = Setup.DEFAULTS) -> list[Compared]:
     """Return every claim and cell of a study for each pair of engines that ran any point."""
     folder = data / "evaluation" / study
-    rows = [
-        *map(Judged.of_claim, read_claims(folder)),
-        *map(Judged.of_cell, read_cells(folder)),
-    ]
-    design = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+    rows = [judged_of(vars(row)) for row in (*read_claims(folder), *read_cells(folder))]
+    design = read_design(data, study)
     by_engine = []
     for name, part in engine_coverage(runs_under(design, setup)).items():
         if part.ran:
             by_engine.append([row for row in rows if row.engine == name and row.setup == setup])
-    pairs: list[Compared] = []
-    for left, right in itertools.combinations(by_engine, 2):
-        pairs += compare_verdicts(left, right)
+    engines = itertools.combinations(by_engine, 2)
+    pairs = flat(compare_verdicts(left, right) for left, right in engines)
     return [pair for pair in pairs if pair.before and pair.after]
 
 
@@ -211,9 +207,7 @@ def agreement_of(root: Path, data: Path, study: Study, results: Results) -> Agre
     for key, group in groups.items():
         sides = _sides(study, group)
         measured += _contrasts(results, group[0], sides)
-        scenarios: list[Mapping[str, Any]] = []
-        for side in sides:
-            scenarios += _scenarios(results, side, group[0].engines)
+        scenarios = flat(_scenarios(results, side, group[0].engines) for side in sides)
         causes[key] = "; ".join(known.concerning(group[0].engines, scenarios))
     return Agreement([_row(pair, causes.get(_group(pair), "")) for pair in pairs], measured)
 
@@ -226,16 +220,14 @@ def agreements_of(root: Path, data: Path, study: Study) -> list[Agreement]:
 
 def write_agreement(root: Path, data: Path, studies: Sequence[str]) -> None:
     """Write `TABLES` below `data` for the studies, in the order given."""
-    agreements: list[Agreement] = []
-    for name in studies:
-        agreements += agreements_of(root, data, load_study(root, name))
-    write_tables(data, agreements)
+    documents = [load_study(root, name) for name in studies]
+    write_tables(data, flat(agreements_of(root, data, study) for study in documents))
 
 
 def write_tables(data: Path, agreements: Sequence[Agreement]) -> None:
     """Write `TABLES` below `data` from the rows of each study under each set-up."""
     for place, (name, columns) in enumerate(TABLES.items()):
-        rows = itertools.chain.from_iterable(agreement[place] for agreement in agreements)
+        rows = flat(agreement[place] for agreement in agreements)
         write_table(data / name, rows, columns)
 
 
@@ -248,9 +240,8 @@ class _Side(NamedTuple):
 
 
 def _sides(study: Study, pairs: Sequence[Compared]) -> list[_Side]:
-    rested_on: list[Quantity] = []
-    for pair in pairs:
-        rested_on += map(Quantity.model_validate_json, pair.known.quantities)
+    texts = flat(pair.known.quantities for pair in pairs)
+    rested_on = [Quantity.model_validate_json(text) for text in texts]
     shared = _shared([wanted.where for wanted in rested_on])
     sides: dict[tuple[str, str, str], _Side] = {}
     for wanted in rested_on:

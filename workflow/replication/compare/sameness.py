@@ -85,7 +85,8 @@ class Sameness:
         )
 
     def _present(self, reason: str) -> Sources:
-        key, written = self.engine.build_key(self.root), written_version(self._program)
+        key = self.engine.build_key(self.root)
+        written = written_version(self._program)
         return Sources(
             digest=key.partition("-")[0],
             built=self.engine.exact_version(written, key) if written else "",

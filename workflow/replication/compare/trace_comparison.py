@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from replication.design.config import load_study
 from replication.engines.path import FlowPaths
-from replication.metrics.cell_map import MappedCell, map_cells
+from replication.metrics.cell_map import MappedCell, cells_of
 from replication.metrics.collect import load_sampled
 from replication.metrics.cwnd import DISTANCE, FIGURES, MINUTE_S, CwndSeries
 from replication.metrics.metric import chosen_flows
@@ -31,7 +30,6 @@ from replication.metrics.statistic import estimate
 from replication.metrics.trace import read_flows
 from replication.metrics.trace_source import TABLE_PREFIX, trace_files
 from replication.study.claim_model import Quantity
-from replication.study.published import published_path, read_published
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.table import (
@@ -40,7 +38,7 @@ from replication.study.table import (
     TRACE_SAMPLE_COLUMNS,
     TRACE_WINDOW_COLUMNS,
     read_frame,
-    write_parquet,
+    write_frame,
     write_table,
 )
 
@@ -91,7 +89,7 @@ def _published_flows(root: Path, study: Study) -> Iterator[PublishedFlow]:
     files = trace_files(root, study.id)
     raw = {trace: read_flows(path, names[trace]) for trace, path in files.items() if trace in names}
     mapped: dict[tuple[str, str], list[MappedCell]] = {}
-    for cell in map_cells(study, read_published(published_path(root, study.id))):
+    for cell in cells_of(root, study):
         if cell.table.startswith(TABLE_PREFIX):
             mapped.setdefault((cell.table.removeprefix(TABLE_PREFIX), cell.row), []).append(cell)
     for (trace, name), cells in mapped.items():
@@ -200,7 +198,8 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
     first: list[dict[str, object]] = []
     windows = [pd.DataFrame(columns=list(TRACE_WINDOW_COLUMNS))]
     for name in studies:
-        study, results = load_study(root, name), load_sampled(data, name, _SAMPLED)
+        study = load_study(root, name)
+        results = load_sampled(data, name, _SAMPLED)
         path = root / TRANSCRIBED.format(name)
         transcribed = read_frame(path) if path.is_file() else None
         comparisons = list(_compare_flows(results, _published_flows(root, study)))
@@ -213,8 +212,7 @@ def compare_traces(root: Path, data: Path, studies: Sequence[str]) -> str:
     table = pd.DataFrame(rows, columns=list(TRACE_COLUMNS))
     write_table(data / SAMPLES, first, TRACE_SAMPLE_COLUMNS)
     write_table(data / NEARNESS, nearness(table), TRACE_NEARNESS_COLUMNS)
-    drawn = pa.Table.from_pandas(pd.concat(windows, ignore_index=True), preserve_index=False)
-    write_parquet(drawn, data / WINDOWS)
+    write_frame(pd.concat(windows, ignore_index=True), data / WINDOWS)
     evidence = table.drop_duplicates(["study", "trace", "flow"])["evidence"]
     raw = int((evidence == RAW).sum())
     return f"{data / COMPARISON}: {len(evidence)} published flows, {raw} of them with raw traces"
@@ -368,7 +366,8 @@ def _sample_rows(
         for engine in comparison.engines:
             flows = [flow for flow, _ in comparison.runs if flow.engine == engine]
             empty = [_empty_rtt(flow) for flow in flows]
-            low, high = min(least for least, _ in empty), max(most for _, most in empty)
+            low = min(least for least, _ in empty)
+            high = max(most for _, most in empty)
             first = flows[0].document
             gain = _BBR_GAIN if first["congestion_control"] == "bbr" else _PACING_GAIN
             bits = gain * 8 * sample["mss_bytes"] * first["initial_window_segments"]

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from replication.study.setup import Setup
 from replication.study.table import read_rows, write_table
 from replication.study.verdict import DECIDED
-from replication.verdicts.verdict_table import CellRow, ClaimRow
 
 #: Whether a change exceeds noise.
 BEYOND, WITHIN, UNKNOWN = "yes", "no", "not known"
@@ -52,38 +52,26 @@ class Judged:
     reason: str = ""
     quantities: Sequence[str] = ()
 
-    @classmethod
-    def of_cell(cls, row: CellRow) -> Judged:
-        """Return what is compared of a number's row."""
-        return cls(
-            item=(row.table, row.row, row.column),
-            verdict=row.verdict,
-            study=row.study,
-            engine=row.engine,
-            setup=row.setup,
-            unit=row.unit,
-            value=row.reproduced_mean,
-            low=row.reproduced_low,
-            high=row.reproduced_high,
-            reason=row.reason,
-            quantities=row.quantities,
-        )
 
-    @classmethod
-    def of_claim(cls, row: ClaimRow) -> Judged:
-        """Return what is compared of a claim's row."""
-        return cls(
-            item=(row.claim,),
-            verdict=row.verdict,
-            study=row.study,
-            engine=row.engine,
-            setup=row.setup,
-            value=row.observed,
-            low=row.low,
-            high=row.high,
-            reason=row.reason,
-            quantities=row.quantities,
-        )
+def judged_of(row: Mapping[str, Any]) -> Judged:
+    """Return what is compared of a claim or a number: a typed row's fields, or a row of a CSV."""
+    is_claim = "claim" in row
+    key, values = (_CLAIM_KEY, _CLAIM_VALUES) if is_claim else (_CELL_KEY, _CELL_VALUES)
+    value, low, high = (math.nan if row[name] == "" else float(row[name]) for name in values)
+    return Judged(
+        item=tuple(row[name] for name in key),
+        verdict=row["verdict"],
+        study=row["study"],
+        engine=row["engine"],
+        # Older versions have one set-up.
+        setup=row.get("setup", Setup.DEFAULTS),
+        unit=row.get("unit", ""),
+        value=value,
+        low=low,
+        high=high,
+        reason=row.get("reason", ""),
+        quantities=row.get("quantities", ()),
+    )
 
 
 @dataclass(frozen=True)
@@ -194,38 +182,10 @@ def _key(row: Judged, same: Sequence[str]) -> tuple[str, ...]:
     return (*(str(getattr(row, name)) for name in same), *row.item)
 
 
-def _number(field: str) -> float:
-    return float(field) if field else math.nan
-
-
-def _read(
-    path: Path, columns: Sequence[str], key: Sequence[str], values: Sequence[str]
-) -> list[Judged]:
-    """Return the rows of a CSV file; `values` are the columns of the value and its interval."""
-    rows = []
-    for fields in read_rows(path, columns):
-        value, low, high = (_number(fields[name]) for name in values)
-        judged = Judged(
-            item=tuple(fields[name] for name in key),
-            verdict=fields["verdict"],
-            study=fields["study"],
-            engine=fields["engine"],
-            # Older versions have one set-up.
-            setup=fields.get("setup", Setup.DEFAULTS),
-            unit=fields.get("unit", ""),
-            value=value,
-            low=low,
-            high=high,
-        )
-        rows.append(judged)
-    return rows
-
-
 def _read_results(folder: Path) -> list[Judged]:
-    return [
-        *_read(folder / "cells.csv", _CELL_COLUMNS, _CELL_KEY, _CELL_VALUES),
-        *_read(folder / "claims.csv", _CLAIM_COLUMNS, _CLAIM_KEY, _CLAIM_VALUES),
-    ]
+    cells = read_rows(folder / "cells.csv", _CELL_COLUMNS)
+    claims = read_rows(folder / "claims.csv", _CLAIM_COLUMNS)
+    return [judged_of(row) for row in (*cells, *claims)]
 
 
 def compare_results(before: Path, after: Path) -> list[Compared]:
@@ -238,7 +198,8 @@ def compare_results(before: Path, after: Path) -> list[Compared]:
 def _counts(kind: str, compared: Iterable[Compared]) -> str:
     items = [item for item in compared if item.kind == kind]
     both = [item for item in items if item.before and item.after]
-    noise, alone = Counter(item.beyond_noise for item in both), len(items) - len(both)
+    noise = Counter(item.beyond_noise for item in both)
+    alone = len(items) - len(both)
     said = (
         f"Of {len(both)} {'claims' if kind == CLAIM else 'numbers'}, "
         f"{len(both) - noise['']} changed in value ({noise[BEYOND]} beyond noise, "

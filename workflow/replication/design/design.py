@@ -25,7 +25,7 @@ from replication.study.printed import printed_settings
 from replication.study.scenario import Scenario
 from replication.study.setup import Setup
 from replication.study.study import Experiment, Study
-from replication.study.table import DESIGN_COLUMNS
+from replication.study.table import DESIGN_COLUMNS, flat
 from replication.study.template import TemplateError, instantiate, replicate_seed
 from replication.study.variation import values_of
 
@@ -272,7 +272,8 @@ def _runs(
         whole_s = first.duration_s if point.limit_s is None else point.whole_s
         crossings, made = crossings_by_link(first), {(0, ""): first}
         for engine in engines:
-            cost_s, single_s = engine.nominal_cost_s(point.first), experiment.single_run_above_s
+            cost_s = engine.nominal_cost_s(point.first)
+            single_s = experiment.single_run_above_s
             count = max(least[engine.name], tier.replicates_for(cost_s))
             if single_s is not None and cost_s >= single_s:
                 count = 1
@@ -364,9 +365,7 @@ def batch_runs(runs: list[Run], fingerprints: dict[str, str], target_s: float) -
 def batch_cost(studies: Iterable[list[Run]], target_s: float) -> float:
     """Return `target_s`, doubled until there are at most 400 batches."""
     # Doubling keeps the batches of a plan that grows a little.
-    engines: list[list[Run]] = []
-    for study in studies:
-        engines += distinct_runs(study).values()
+    engines = flat(distinct_runs(study).values() for study in studies)
     while len(engines) < sum(_batch_count(runs, target_s) for runs in engines) > _MAXIMUM_BATCHES:
         target_s *= 2
     return target_s

@@ -32,8 +32,10 @@ from replication.study.study import REGIONS_TABLE
 
 #: Memory to gather the tables of a batch, in MiB.
 _GATHER_MB = 1024
-#: Measured CPU seconds: to judge and show a study, to compile ns-3's program, to build a kernel.
-_STUDY_COST_S, _NS3_PROGRAM_COST_S, _KERNEL_COST_S = 40.0, 25.0, 600.0
+#: Measured CPU seconds: to judge and show a study, without and with live experiments.
+_STUDY_COST_S, _LIVE_STUDY_COST_S = 18.0, 35.0
+#: The same to compile ns-3's program, and to build a kernel.
+_NS3_PROGRAM_COST_S, _KERNEL_COST_S = 25.0, 600.0
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,8 @@ class Pipeline:
         return [*lines, *self.plan.summary(self.stores), self._other_costs()]
 
     def _other_costs(self) -> str:
-        costs = {"judging, notebooks and pages": _STUDY_COST_S * len(self.studies)}
+        study_s = _LIVE_STUDY_COST_S if self.runs_live else _STUDY_COST_S
+        costs = {"judging, notebooks and pages": study_s * len(self.studies)}
         programs = self.start.program_of("ns3") if "ns3" in self.engines else []
         if any(not path.is_file() for path in programs):
             costs["compiling the program of ns3"] = _NS3_PROGRAM_COST_S

@@ -129,7 +129,8 @@ def load_plan(root: Path, config: Config, names: list[str], named: dict[str, str
         kept = _FORMAT.validate_json((root / KEPT).read_bytes())
         if kept.key == key:
             return kept
-    tier, studies = load_tier(root, config.tier), {name: load_study(root, name) for name in names}
+    tier = load_tier(root, config.tier)
+    studies = {name: load_study(root, name) for name in names}
     runs = {}
     for name, study in studies.items():
         with located(*study_files(root, name)):

@@ -162,7 +162,8 @@ def _check_paths(experiment: Experiment, runs: Sequence[Scenario]) -> None:
 
 
 def _check_flows(quantity: Quantity, runs: list[Scenario]) -> None:
-    flows, kinds = quantity.flows, [[flow.kind for flow in run.flows] for run in runs]
+    flows = quantity.flows
+    kinds = [[flow.kind for flow in run.flows] for run in runs]
     if isinstance(flows, list):
         known: set[str] = set()
         for run in runs:

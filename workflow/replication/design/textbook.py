@@ -131,7 +131,8 @@ def deep_limit(scenario: Scenario) -> int:
 
 def senders_links(scenario: Scenario) -> list[str]:
     """Return the first links of all flows, without monitored ones."""
-    paths, monitored = FlowPaths(scenario), {monitor.link for monitor in scenario.monitors}
+    paths = FlowPaths(scenario)
+    monitored = {monitor.link for monitor in scenario.monitors}
     first = [paths.links(flow.source, flow.destination)[0][0].id for flow in scenario.flows]
     return [name for name in dict.fromkeys(first) if name not in monitored]
 
@@ -142,14 +143,16 @@ def apply_rule(scenario: Scenario, window: int, printed: Collection[Setting]) ->
     `scenario` is that of the study, `window` the `window_bytes` of its experiment, and `printed`
     are the settings that stay because the paper prints them.
     """
-    document, monitored = scenario.model_dump(mode="json"), bottlenecks(scenario, printed)
+    document = scenario.model_dump(mode="json")
+    monitored = bottlenecks(scenario, printed)
     for flow in document["flows"]:
         if flow["kind"] == "tcp":
             rule = {"maximum_window_bytes": window, "initial_ssthresh_bytes": None}
             flow |= _free(rule, printed, "flows", flow["id"])
     deep = deep_limit(Scenario.model_validate(document))
     buffers = {(queue.link.id, queue.direction): queue for queue in monitored}
-    jittered, most_s = senders_links(scenario), jitter_s(scenario, monitored)
+    jittered = senders_links(scenario)
+    most_s = jitter_s(scenario, monitored)
     for link in document["links"]:
         if link["id"] in jittered:
             link |= _free({"jitter_s": most_s}, printed, "links", link["id"])

@@ -1,28 +1,20 @@
 """Claims that an explanation breaks: the paper's own numbers hold them, and our runs do not."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-
-import pandas as pd
+from collections.abc import Iterator, Mapping, Sequence
 
 from replication.explore.explained import BrokenClaim
 from replication.metrics.cell_map import MappedCell
-from replication.metrics.metric_model import MetricError
 from replication.study.claim_model import (
     Claim,
     PublishedRun,
-    Quantity,
     RatioTest,
     SimpleTest,
-    sides,
 )
 from replication.study.study import Study
-from replication.verdicts.comparison import UntestableError, compare
+from replication.verdicts.comparison import LookUp, mean_statistic
 from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.wording import wording
-
-#: What a quantity is looked up in: our runs, or the printed numbers.
-LookUp = Callable[[Quantity], pd.DataFrame]
 
 
 def broken_claims(
@@ -70,13 +62,8 @@ def _holds(test: SimpleTest, value: float) -> bool:
 
 def _statistic(study: Study, test: SimpleTest, look_up: LookUp) -> float:
     """Return the mean of a test's statistic; NaN if it cannot be computed."""
-    try:
-        frames = [look_up(wanted) for wanted in sides(test)]
-        if any(frame.empty for frame in frames):
-            return math.nan
-        return float(compare(study, test, frames).values.mean())
-    except (UntestableError, MetricError):
-        return math.nan
+    value = mean_statistic(study, test, look_up)
+    return math.nan if value is None else value
 
 
 def _widest_gap(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Self, get_type_hints
 
-from replication.study.files import read_json
 from replication.study.table import read_rows, typed
 
 #: Parts of the numbers or claims: what the search scored, what it never saw, and what it never
@@ -202,11 +201,6 @@ class Explanation(Finding, Searched):
 
     others: list[Finding]
     input_hashes: dict[str, str]
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a result; InputError if it is missing, damaged or of another version."""
-        return typed(path, cls, read_json(path))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ and written, the shorter description first. The result is an *explanation* if it
 conditions (`failed_conditions`), a *best guess* if it fails one of them, else *none found*.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from replication.explore.explained import (
     Finding,
     Part,
     Searched,
-    UsedCause,
 )
 from replication.explore.finding import judge_finding
 from replication.explore.machine import Machine, write_json, write_scenarios
@@ -29,7 +28,7 @@ from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
 from replication.explore.trial import Trial
 from replication.study.errors import InputError
-from replication.study.table import write_table
+from replication.study.table import flat, write_table
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import AGAINST_DATA, load_explanations
 
@@ -58,12 +57,9 @@ def explain_study(root: Path, name: str, folder: Path, machine: Machine) -> None
         input_hashes=sources(root, name, machine.engine),
     )
     write_json(folder / NAME, asdict(explanation))
-    rows: list[CauseRow] = []
-    for finding in findings:
-        rows += [_cause_row(name, finding.explanation, cause) for cause in finding.causes]
     tables: dict[str, Sequence[object]] = {
         "explanations": [_row(searched, finding) for finding in findings],
-        "explanation_causes": rows,
+        "explanation_causes": flat(_cause_rows(name, finding) for finding in findings),
         "explained_cells": cells,
     }
     for table, columns in EXPLANATIONS.items():
@@ -196,21 +192,23 @@ def _reproduced(verdicts: Mapping[str, str]) -> int:
     return list(verdicts.values()).count(Verdict.REPRODUCED)
 
 
-def _cause_row(study: str, explanation: str, cause: UsedCause) -> CauseRow:
-    return CauseRow(
-        study=study,
-        explanation=explanation,
-        cause=cause.cause,
-        value=cause.level,
-        bits=cause.bits,
-        plausibility=cause.plausibility,
-        evidence=cause.evidence or f"{cause.reason} Source: {cause.source}.",
-    )
+def _cause_rows(study: str, finding: Finding) -> Iterator[CauseRow]:
+    for cause in finding.causes:
+        yield CauseRow(
+            study=study,
+            explanation=finding.explanation,
+            cause=cause.cause,
+            value=cause.level,
+            bits=cause.bits,
+            plausibility=cause.plausibility,
+            evidence=cause.evidence or f"{cause.reason} Source: {cause.source}.",
+        )
 
 
 def sources(root: Path, name: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a study's explanation."""
-    settings, causes = load_sensitivity(root), load_explanations(root, name)
+    settings = load_sensitivity(root)
+    causes = load_explanations(root, name)
     decisive = [settings.seed, settings.explanation.decisive()]
     listed = causes and causes.decisive()
     return input_hashes(root, name, engine, settings=decisive, causes=listed)

@@ -12,10 +12,10 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from replication.explore.broken_claims import broken_claims
 from replication.explore.explained import (
@@ -50,8 +50,8 @@ from replication.explore.trial import (
     verdicts,
 )
 from replication.metrics.cell_map import MappedCell
-from replication.metrics.metric import quantity
-from replication.study.claim_model import Claim, Quantity
+from replication.metrics.metric import defined
+from replication.study.claim_model import Claim
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
 from replication.verdicts.cause import CONTRADICTS, Interpretation, as_read
@@ -75,7 +75,8 @@ class Scored(NamedTuple):
 def judge_finding(search: Search, best: Trial) -> tuple[Finding, list[ExplainedCell]]:
     """Return the judgement on a search's best, and its rows of explained_cells.csv (cells only)."""
     judge, last, coupled = search.judge, search.stages[-1], search.coupled
-    causes, rivals = _leaving_out(search, best), search.rivals(best)
+    causes = _leaving_out(search, best)
+    rivals = search.rivals(best)
     if isinstance(judge, CellJudge):
         on_data, cells = _by_cells(search, judge, best)
         rivals += _other_readings(search, judge, best)
@@ -89,14 +90,14 @@ def judge_finding(search: Search, best: Trial) -> tuple[Finding, list[ExplainedC
         causes=causes,
         contradicts=[cause.cause for cause in causes if cause.plausibility in CONTRADICTS],
         suggested_by=list(dict.fromkeys(cause.suggested_by for cause in causes)),
-        equally_good=[_equally_good(trial, best) for trial in sorted(rivals)],
+        equally_good=[_rival(trial, best) for trial in sorted(rivals)],
         # As far as the budget allowed, they were compared on the last stage.
         not_compared=sum((near, last.name) not in search.tried for near in search.near(best)),
     )
     return finding, cells
 
 
-def _equally_good(trial: Trial, best: Trial) -> EquallyGood:
+def _rival(trial: Trial, best: Trial) -> EquallyGood:
     return EquallyGood(list(trial.pairs), round(trial.total - best.total, 3))
 
 
@@ -111,9 +112,6 @@ def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[OnData, li
     impossible_after = impossible(judge, best, assumed=True)
     results = judge.runner.results([best.configuration], search.whole)
 
-    def measured(wanted: Quantity) -> pd.DataFrame:
-        return quantity(results, wanted).drop(columns="engine").dropna(subset="value")
-
     on_data = OnData(
         gain_bits=judge.stated_bits(search.defaults, search.stages[-1]) - best.total,
         null_p=_cells_p(search, judge, best),
@@ -122,7 +120,10 @@ def _by_cells(search: Search, judge: CellJudge, best: Trial) -> tuple[OnData, li
         claims_after=claims_after,
         impossible=Impossible(_in_words(impossible_before), _in_words(impossible_after)),
         broken=broken_claims(
-            judge.runner.study, judge.cells, _claims_as_read(search, judge, best), measured
+            judge.runner.study,
+            judge.cells,
+            _claims_as_read(search, judge, best),
+            partial(defined, results),
         ),
     )
     for number, cell in enumerate(after):
@@ -432,7 +433,8 @@ def _chance(search: Search, as_good: Callable[[np.random.Generator], bool]) -> f
 
 def _claims_p(search: Search, finding: Trial) -> float:
     (best,) = search.evaluate([finding.configuration], search.stages[0])
-    tried, claims = search.at_stage(search.stages[0]), sorted(best.verdicts)
+    tried = search.at_stage(search.stages[0])
+    claims = sorted(best.verdicts)
     names = np.array([trial.bits for trial in tried])
     bits = np.array([[VERDICT_BITS[trial.verdicts[name]] for name in claims] for trial in tried])
 

@@ -17,10 +17,8 @@ def check_findings(root: Path, study: Study, points: Points) -> None:
         for number, finding in enumerate(load_findings(root, study.id)):
             with within("findings", number):
                 if finding.chart is not None:
-                    named, known = (
-                        finding.chart.partition("~")[0],
-                        {e.id for e in study.experiments},
-                    )
+                    named = finding.chart.partition("~")[0]
+                    known = {e.id for e in study.experiments}
                     check_known("chart: experiment", [named], known, ("chart",))
                 _check_facts(root, study, finding, points)
                 if finding.textbook:

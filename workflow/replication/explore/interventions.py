@@ -6,11 +6,10 @@ from pathlib import Path
 from replication.design.config import load_study
 from replication.design.design import Run
 from replication.design.study_check import check_test, study_points
-from replication.engines.catalogue import chosen_engine
 from replication.engines.model import Engine
 from replication.explore.machine import Machine, by_replicate, whole_runs
 from replication.explore.trial import serves
-from replication.metrics.metric import quantity
+from replication.metrics.metric import defined
 from replication.study.claim_model import RatioTest, ValueTest, sides
 from replication.study.errors import InputError, check_known
 from replication.study.files import digest_of
@@ -91,9 +90,8 @@ def _judged(
     if refused := [refusal for run in runs if (refusal := machine.refusal(run))]:
         raise InputError(f"{CONFIG}: {intervention.id}: {configuration.words}: {refused[0]}")
     results = machine.results(study.id, by_replicate(runs))
-    frames = [quantity(results, wanted).drop(columns="engine") for wanted in sides(test)]
-    defined = [frame.dropna(subset="value") for frame in frames]
-    return judge_statistic(test, compare(study, test, defined), wording(study, test))
+    frames = [defined(results, wanted) for wanted in sides(test)]
+    return judge_statistic(test, compare(study, test, frames), wording(study, test))
 
 
 def runs_of(
@@ -120,13 +118,6 @@ def scenarios_digest(intervention: Intervention, study: Study, engine: Engine) -
     runs = runs_of(intervention, study, intervention.with_cause, engine)
     runs += runs_of(intervention, study, intervention.without_cause, engine)
     return digest_of(" ".join(run.scenario_id for run in runs).encode())[:16]
-
-
-def current_digest(root: Path, intervention: Intervention) -> str:
-    """Return the digest that a current row of an intervention has."""
-    return scenarios_digest(
-        intervention, load_study(root, intervention.study), chosen_engine(intervention.engine)
-    )
 
 
 def check_interventions(root: Path, studies: Iterable[str]) -> int:

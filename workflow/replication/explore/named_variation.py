@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
 
 from replication.design.config import load_study
 from replication.design.design import Run, design_study
@@ -21,10 +20,9 @@ from replication.explore.variation_model import (
     variation_path,
 )
 from replication.study.errors import InputError, check_known
-from replication.study.files import read_json
 from replication.study.position import located, within
 from replication.study.study import Study
-from replication.study.table import typed
+from replication.study.table import flat, read_typed
 from replication.study.variation import apply, check_variation
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
@@ -60,19 +58,11 @@ class VariedResult:
     cpu_s: float
     input_hashes: dict[str, str]
 
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a result; InputError if it is missing, damaged or of another version."""
-        return typed(path, cls, read_json(path))
-
 
 def judge_claims(study: Study, runs: list[Run], machine: Machine) -> list[ClaimRow]:
     """Return the verdicts on a study's claims by the rules of the report; run what is missing."""
     coverages = Coverage.of_all(study, machine.results(study.id, by_replicate(runs)))
-    rows: list[ClaimRow] = []
-    for claim in study.claims:
-        rows += evaluate_claim(claim, coverages)
-    return rows
+    return flat(evaluate_claim(claim, coverages) for claim in study.claims)
 
 
 def plan_variation(root: Path, variation: str, name: str, tier: str) -> tuple[Study, list[Run]]:
@@ -138,7 +128,8 @@ def varied_results(root: Path, data: Path, variation: str) -> list[VariedResult]
     """Return the current result of each study, in the order of their names."""
     current = []
     for path in sorted((data / "regions" / variation).glob(f"*{JUDGED}")):
-        named, result = load_variation(root, variation), VariedResult.read(path)
+        named = load_variation(root, variation)
+        result = read_typed(path, VariedResult)
         if result.study in named.studies and result.engine == named.engine:
             now = partial(sources, root, variation, result.study)
             if is_same(data, result.input_hashes, now):

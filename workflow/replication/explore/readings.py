@@ -10,7 +10,7 @@ from replication.explore.machine import Machine, by_replicate, whole_runs
 from replication.explore.named_variation import judge_claims
 from replication.study.errors import check_known
 from replication.study.study import Study
-from replication.study.table import write_table
+from replication.study.table import flat, write_table
 from replication.study.variation import Variation, apply, assumptions
 
 #: The table of a study's folder.
@@ -38,10 +38,11 @@ READING_COLUMNS = tuple(get_type_hints(ReadingRow))
 
 def judge_readings(root: Path, name: str, folder: Path, machine: Machine) -> None:
     """Run a study's readings at all its points and write the verdicts on its claims."""
-    study, settings = load_study(root, name), load_sensitivity(root)
-    rows: list[ReadingRow] = []
-    for reading in settings.of(study.id).readings:
-        rows += _rows(study, reading, settings.replicates_at_default, machine)
+    study = load_study(root, name)
+    settings = load_sensitivity(root)
+    count = settings.replicates_at_default
+    readings = settings.of(study.id).readings
+    rows = flat(_rows(study, reading, count, machine) for reading in readings)
     write_table(folder / READINGS, map(vars, rows), READING_COLUMNS)
 
 

@@ -20,10 +20,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, get_type_hints
+from typing import get_type_hints
 
 import pandas as pd
-import pyarrow as pa
 import scipy
 from pydantic import JsonValue
 
@@ -36,19 +35,19 @@ from replication.engines.ns3 import NS3_VERSION
 from replication.explore.machine import Costs, Machine, by_replicate, whole_runs, write_json
 from replication.explore.readings import check_readings
 from replication.explore.trial import verdicts
-from replication.metrics.cell_map import map_cells
+from replication.metrics.cell_map import cells_of
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.metrics.statistic import wilson_interval
 from replication.study.errors import InputError, check_known
 from replication.study.files import read_json
 from replication.study.position import located
-from replication.study.published import published_path, read_published
 from replication.study.study import Study
 from replication.study.table import (
+    flat,
     read_parquet,
     read_rows,
-    write_parquet,
+    write_frame,
     write_table,
 )
 from replication.study.variation import Assumption, Variation, apply, assumptions
@@ -84,15 +83,6 @@ class DesignRow:
     scenarios: int
     refused: int
     reason: str
-
-
-class ValueRange(NamedTuple):
-    """The range of a number over design points, and whether the published one is in it."""
-
-    designs: int
-    lowest: float
-    highest: float
-    published_in_range: bool | None
 
 
 @dataclass(frozen=True)
@@ -194,7 +184,8 @@ class DesignPoint:
 
 def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None:
     """Run and judge every design point; write points.csv, cells.csv and `VERDICTS` to `folder`."""
-    study, settings = load_study(root, name), load_sensitivity(root)
+    study = load_study(root, name)
+    settings = load_sensitivity(root)
     points = design_points(study, settings, machine.engine)
     ran = [point for point in points if not all(run.refusal for run in point.runs)]
     results = machine.results(name, [point.runs for point in ran])
@@ -204,7 +195,7 @@ def explore_study(root: Path, name: str, folder: Path, machine: Machine) -> None
         by_claim = verdicts(study, study.claims, machine.results(name, [point.runs]))
         judged += [(point.id, claim, verdict) for claim, verdict in by_claim.items()]
     table = pd.DataFrame(judged, columns=["point", "claim", "verdict"])
-    write_parquet(pa.Table.from_pandas(table, preserve_index=False), folder / VERDICTS)
+    write_frame(table, folder / VERDICTS)
     _write(folder, "points", [point.row(name, machine.engine.name) for point in points])
 
 
@@ -220,7 +211,7 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[CellRange]:
     """
     (engine,) = results.engines
     coverage = Coverage(study, results, engine)
-    for cell in map_cells(study, read_published(published_path(root, study.id))):
+    for cell in cells_of(root, study):
         if cell.is_spread:
             continue
         means = replicate_means(quantity(results, cell.quantity).drop(columns="engine"))
@@ -240,11 +231,12 @@ def _cells(root: Path, study: Study, results: Results) -> Iterator[CellRange]:
         )
 
 
-def value_range(published: float, values: Sequence[float]) -> ValueRange:
-    """Return the range of values at design points, and whether the published one is in it."""
-    low, high = min(values, default=math.nan), max(values, default=math.nan)
+def value_range(published: float, values: Sequence[float]) -> tuple[int, float, float, bool | None]:
+    """Return how many values design points have, their ends, and whether `published` is within."""
+    low = min(values, default=math.nan)
+    high = max(values, default=math.nan)
     within = low <= published <= high if values else None
-    return ValueRange(len(values), low, high, within)
+    return len(values), low, high, within
 
 
 def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[DesignPoint]:
@@ -264,10 +256,7 @@ def design_points(study: Study, settings: Sensitivity, engine: Engine) -> list[D
             if point.refusal or {run.refusal for run in point.runs} - usual:
                 refused[axis.key].append(value)
     costs = Costs()
-    runs: list[Run] = []
-    for point in points:
-        runs += point.runs
-    costs.count(runs)
+    costs.count(flat(point.runs for point in points))
     sobol = scipy.stats.qmc.Sobol(len(axes), rng=settings.seed)
     rows = sobol.random(settings.points).tolist() if axes else []
     for n, row in enumerate(rows):
@@ -311,7 +300,8 @@ def explored(study: Study, settings: Sensitivity) -> tuple[Study, list[Assumptio
 
 def _seeds(study: Study, scale: Scale, count: int, engine: Engine) -> list[DesignPoint]:
     """Return the default point, then the same with other seeds."""
-    points, runs = [], whole_runs(study, engine.name, engine.version, count, scale.levels)
+    points = []
+    runs = whole_runs(study, engine.name, engine.version, count, scale.levels)
     for number, same_seed in enumerate(by_replicate(runs)):
         name, kind = (f"seed-{number}", SEED) if number else (DEFAULT, DEFAULT)
         single = [replace(run, replicate=0) for run in same_seed]
@@ -378,7 +368,8 @@ def claim_row(
     seeds = table.loc[table["kind"].isin([DEFAULT, SEED]) & (table["verdict"] != ""), "verdict"]
     decided = table[~table["verdict"].isin(["", Verdict.NOT_TESTABLE])]
     filled = decided.loc[decided["kind"] == SPACE_FILLING, "verdict"]
-    holds, designs = int((filled == Verdict.REPRODUCED).sum()), len(filled)
+    holds = int((filled == Verdict.REPRODUCED).sum())
+    designs = len(filled)
     low, high = wilson_interval(holds, designs) if designs else (math.nan, math.nan)
     alone = decided[decided["kind"] == ONE_AT_A_TIME]
     flips = (alone["verdict"] == Verdict.REPRODUCED) != (default == Verdict.REPRODUCED)

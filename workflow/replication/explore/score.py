@@ -118,7 +118,8 @@ class FamilyScore:
         self.cells = cells = [cell for cell in family.cells if cell.key in wanted]
         self.slack = np.array([max(cell.half_ulp, 1e-12) for cell in cells])
         self.published = log_values(np.array([cell.value for cell in cells]), self.slack)
-        table, group = [c.table for c in cells], [family.column or c.table for c in cells]
+        table = [c.table for c in cells]
+        group = [family.column or c.table for c in cells]
         self.table_of, tables = pd.factorize(np.array(table, dtype=object))
         self.tables = list(tables)
         self.group_of, groups = pd.factorize(np.array(group, dtype=object))

@@ -34,9 +34,8 @@ from replication.explore.trial import (
     with_cause,
     without_each,
 )
-from replication.metrics.cell_map import map_cells
+from replication.metrics.cell_map import cells_of
 from replication.study.position import located
-from replication.study.published import published_path, read_published
 from replication.verdicts.cause import Coupled, Explanations, check_explanations, level_key
 
 #: Configurations whose results are looked up together.
@@ -88,8 +87,7 @@ class Search:
     def begin(cls, root: Path, explanations: Explanations, machine: Machine) -> Self:
         """Return the search that files describe; InputError where they do not fit together."""
         study = load_study(root, explanations.study)
-        numbers = read_published(published_path(root, study.id))
-        cells = map_cells(study, numbers)
+        cells = cells_of(root, study)
         with located(explanations_path(root, study.id)):
             check_explanations(explanations, study, cells)
         # Configurations have one run, so spreads cannot be compared.
@@ -123,7 +121,8 @@ class Search:
         """Expected cost of judging the best with coupled causes."""
         if self.coupled is None:
             return 0.0
-        start, last = tuple(sorted(self.coupled.starts[0].items())), self.stages[-1]
+        start = tuple(sorted(self.coupled.starts[0].items()))
+        last = self.stages[-1]
         each_s = self.runner.cost_s(start, last)
         # The whole study, and the last stage without each of the causes but one.
         return self.runner.cost_s(start, self.whole) + (len(start) - 1) * each_s
@@ -156,7 +155,8 @@ class Search:
             results = self.runner.results(together, stage)
             for trial in self.judge.judged(together, results, stage):
                 self.tried[trial.configuration, stage.name] = trial
-            study, best = self.runner.study.id, self.at_stage(stage)[0].total
+            study = self.runner.study.id
+            best = self.at_stage(stage)[0].total
             left = f"{self.count} configurations, {self.runner.left_s:.0f} s of CPU left"
             print(f"{study}: {left}, best {best:.1f} bits", file=sys.stderr)
         keys = [(configuration, stage.name) for configuration in wanted]
@@ -211,10 +211,12 @@ class Search:
 
     def near(self, best: Trial) -> list[Configuration]:
         """Return configurations that fit as well on an earlier stage, with or without coupling."""
-        coupled, near = self.is_coupled(best.configuration), list[Configuration]()
+        coupled = self.is_coupled(best.configuration)
+        near = list[Configuration]()
         for stage in self.stages[:-1]:
             (on_stage,) = self.evaluate([best.configuration], stage)
-            limit, tried = on_stage.total + EQUALLY_GOOD_BITS, self.at_stage(stage)
+            limit = on_stage.total + EQUALLY_GOOD_BITS
+            tried = self.at_stage(stage)
             near += [trial.configuration for trial in tried if trial.total <= limit]
         distinct = dict.fromkeys(near)
         return [trial for trial in distinct if self.is_coupled(trial) is coupled]
@@ -277,7 +279,8 @@ class Search:
         return children
 
     def _refine(self) -> None:
-        parent, neighbours = (self._best(self._second, 1) or [DEFAULTS])[0], []
+        parent = (self._best(self._second, 1) or [DEFAULTS])[0]
+        neighbours = []
         for cause, level in parent:
             numbers = self.runner.explanations.by_id[cause].range
             values = numbers.values() if numbers else []

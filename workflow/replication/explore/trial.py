@@ -23,6 +23,7 @@ from replication.metrics.results import Results
 from replication.study.claim_model import Claim, Quantity, covers
 from replication.study.errors import InputError
 from replication.study.study import Experiment, Study
+from replication.study.table import flat
 from replication.study.variation import Variation, apply
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s
@@ -138,7 +139,8 @@ class TrialRunner:
         return runs
 
     def _needed(self, configuration: Configuration, part: StudyPart, count: int = 1) -> list[Run]:
-        study, engine = part.study(self.on(configuration)), self.machine.engine
+        study = part.study(self.on(configuration))
+        engine = self.machine.engine
         runs = whole_runs(study, engine.name, engine.version, count)
         scored = [cell.quantity for cell in part.cells]
         return [run for run in runs if not scored or serves(run, scored)]
@@ -150,10 +152,7 @@ class TrialRunner:
         points = [self.runs(configuration, part) or [] for configuration in configurations]
         if replicates > 1:
             points = by_replicate(self._needed(configurations[0], part, replicates))
-        every: list[Run] = []
-        for runs in points:
-            every += runs
-        self.costs.count(every)
+        self.costs.count(flat(points))
         return self.machine.results(self.study.id, points)
 
 
@@ -186,10 +185,7 @@ class Trial:
     @cached_property
     def pairs(self) -> Configuration:
         """Its causes and levels, interpretations included."""
-        pairs = list(self.configuration)
-        for choice in self.readings:
-            pairs += choice.pairs
-        return tuple(pairs)
+        return (*self.configuration, *flat(choice.pairs for choice in self.readings))
 
 
 class CellJudge:
@@ -335,7 +331,9 @@ class ClaimJudge:
         a held-out claim would show the search what is held out.
         """
         stages, explanations = [], self.runner.explanations
-        scored = [claim for claim in self.runner.study.claims if _is_scored(claim)]
+        scored = [
+            claim for claim in self.runner.study.claims if claim.is_counted and claim.quantities()
+        ]
         for number, stage in enumerate(explanations.stages):
             claims = []
             for claim in scored:
@@ -358,10 +356,6 @@ class ClaimJudge:
             bits = self.runner.bits(configuration)
             trials.append(Trial(configuration, data_bits, bits, verdicts=by_claim))
         return trials
-
-
-def _is_scored(claim: Claim) -> bool:
-    return claim.is_counted and bool(claim.quantities())
 
 
 def verdicts(study: Study, claims: Iterable[Claim], results: Results) -> dict[str, str]:

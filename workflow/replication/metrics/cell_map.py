@@ -3,13 +3,22 @@
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Quantity
 from replication.study.errors import InputError, check_known, cut
 from replication.study.parameter import Level
 from replication.study.position import within
-from replication.study.published import Cell, PublishedNumber, Table, half_ulp, keys_of
+from replication.study.published import (
+    Cell,
+    PublishedNumber,
+    Table,
+    half_ulp,
+    keys_of,
+    published_path,
+    read_published,
+)
 from replication.study.study import Study
 
 #: Tables of published files without a mapping: results in prose, and figures of the set-up.
@@ -54,6 +63,11 @@ class MappedCell:
     def band(self) -> tuple[float, float]:
         """The published value minus and plus half its last digit."""
         return self.value - self.half_ulp, self.value + self.half_ulp
+
+
+def cells_of(root: Path, study: Study) -> list[MappedCell]:
+    """Return the mapped published numbers of a study of the project in `root`."""
+    return map_cells(study, read_published(published_path(root, study.id)))
 
 
 def map_cells(study: Study, numbers: Iterable[PublishedNumber]) -> list[MappedCell]:

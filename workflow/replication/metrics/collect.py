@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from replication.metrics.metric import chosen_flows, monitored_links, subjects
+from replication.metrics.metric import chosen_flows, flow_subjects, monitored_links, subjects
 from replication.metrics.metric_model import METRICS, digested_experiments, wanted_quantities
 from replication.metrics.results import Results, Window, window_name
 from replication.metrics.same_run import compared_windows, digest_subjects
@@ -23,12 +23,12 @@ from replication.study.claim_model import Quantity
 from replication.study.finding_model import Finding
 from replication.study.study import Study
 from replication.study.table import (
-    DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     SERIES_COLUMNS,
+    flat,
     in_order,
+    read_design,
     read_parquet,
-    read_rows,
     write_parquet,
 )
 
@@ -49,8 +49,7 @@ FEATURE_KEYS = ("metric", "window", "engine", "scenario", "subject")
 
 def features_of(results: SampledResults, wanted: Sequence[Quantity]) -> pd.DataFrame:
     """Return the features `wanted` of runs, and those of the congestion check."""
-    tcp = results.flows[results.flows["kind"] == "tcp"]
-    at_window = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    at_window = flow_subjects(results.flows[results.flows["kind"] == "tcp"])
     links = monitored_links(results, results.flows)
     parts = [
         _rows(results, SHARE_AT_WINDOW, None, at_window),
@@ -133,7 +132,8 @@ def collect_study(study: Study, data: Path, findings: Sequence[Finding] = ()) ->
 
     The features are those of the study and of its `findings`.
     """
-    folder, batches = data / "results" / study.id, _batches(data, study.id)
+    folder = data / "results" / study.id
+    batches = _batches(data, study.id)
     _write(_read(data, batches, "flows"), FLOW_KEYS, folder / "flows.parquet")
     by_setup = Results.load_each(data, study.id)
     wanted = wanted_quantities(study, findings)
@@ -164,10 +164,8 @@ def _arrow(table: pd.DataFrame) -> pa.Table:
 
 def _compared(study: Study, results: Results) -> list[tuple[Window, pd.DataFrame]]:
     """Return the windows in which replicates are compared, and the runs that have each."""
-    compared: list[tuple[Window, pd.DataFrame]] = []
-    for experiment in digested_experiments(study):
-        compared += compared_windows(results, results.runs(experiment, {}))
-    return compared
+    every = [results.runs(experiment, {}) for experiment in digested_experiments(study)]
+    return flat(compared_windows(results, runs) for runs in every)
 
 
 def _part(
@@ -187,7 +185,8 @@ def _part(
 
 def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResults:
     """Load a study's results with `columns` of the whole series, from its batches."""
-    results, batches = Results.load(data, study), _batches(data, study)
+    results = Results.load(data, study)
+    batches = _batches(data, study)
     names = ["scenario", "engine", "time_s", "flow", "link", *columns]
     return SampledResults(
         **vars(results),
@@ -196,8 +195,7 @@ def load_sampled(data: Path, study: str, columns: Sequence[str]) -> SampledResul
 
 
 def _batches(data: Path, study: str) -> list[str]:
-    rows = read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
-    return sorted({row["batch"] for row in rows if row["batch"]})
+    return sorted({row["batch"] for row in read_design(data, study) if row["batch"]})
 
 
 def _together(data: Path, batches: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:

@@ -73,7 +73,9 @@ def slow_start_growth(flow: FlowSeries) -> float:
     end = flow.start_up_end
     window = flow.cwnd_segments[: None if end is None else end + 1]
     last = int(window.argmax()) + 1 if window.size else 0
-    time, growth, rtt = flow.time_s[:last], np.log(window[:last]), flow.rtt_s[:last]
+    time = flow.time_s[:last]
+    growth = np.log(window[:last])
+    rtt = flow.rtt_s[:last]
     sent = time - rtt
     # A comparison with NaN is false, so samples without a round trip do not count.
     known = (rtt > 0) & (sent >= flow.time_s[0] - 1e-9)
@@ -157,7 +159,10 @@ def _residual(time: FloatArray, values: FloatArray, degree: int) -> float:
     """
     place = time - time.mean()
     place /= np.abs(place).max()
-    left, before, term, norm_before = values, np.zeros_like(place), np.ones_like(place), np.inf
+    left = values
+    before = np.zeros_like(place)
+    term = np.ones_like(place)
+    norm_before = np.inf
     for _ in range(degree + 1):
         norm = (term * term).sum()
         left = left - (term * left).sum() / norm * term

@@ -35,6 +35,11 @@ def quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     return results.memo[key].copy()
 
 
+def defined(results: Results, wanted: Quantity) -> pd.DataFrame:
+    """Return replicate, factors and the defined values of a quantity on the only engine."""
+    return quantity(results, wanted).drop(columns="engine").dropna(subset="value")
+
+
 def _quantity(results: Results, wanted: Quantity) -> pd.DataFrame:
     windowed = wanted.window_s is not None
     metric = check_metric(wanted.metric, wanted.aggregate, windowed)
@@ -83,6 +88,11 @@ def subjects(
         return flows[[*RUN, "flow"]].assign(subject=name)
     if wanted.metric in WINDOW_FEATURES:
         flows = flows[flows["kind"] == "tcp"]
+    return flow_subjects(flows)
+
+
+def flow_subjects(flows: pd.DataFrame) -> pd.DataFrame:
+    """Return scenario, engine, subject of flows; see `Results.values`."""
     return flows[[*RUN, "flow"]].rename(columns={"flow": "subject"})
 
 

@@ -22,8 +22,8 @@ from replication.study.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     FLOW_COLUMNS,
+    read_design,
     read_parquet,
-    read_rows,
 )
 
 #: Columns of a design that only concern how it is run.
@@ -64,7 +64,8 @@ class Results:
         """Load a study's results under a set-up; InputError names what is missing or damaged."""
         folder = data / "results" / study_id
         described = data / "design" / "scenarios" / f"{study_id}.json"
-        scenarios, runs = read_json(described), _read_design(data / "design" / f"{study_id}.csv")
+        scenarios = read_json(described)
+        runs = _read_design(data, study_id)
         unknown = sorted(set(runs.loc[runs["supported"], "scenario"]) - scenarios.keys())
         if unknown:
             raise InputError(f"{described}: has no scenario {unknown[0]}; run `make report`")
@@ -84,7 +85,7 @@ class Results:
     @classmethod
     def load_each(cls, data: Path, study_id: str) -> list[Self]:
         """Load a study's results under each set-up of its design, the defaults first."""
-        designed = set(_read_design(data / "design" / f"{study_id}.csv")["setup"])
+        designed = set(_read_design(data, study_id)["setup"])
         return [cls.load(data, study_id, setup) for setup in Setup if setup in designed]
 
     @property
@@ -98,7 +99,8 @@ class Results:
         `subjects` has scenario, engine, subject and, for a set of flows, a row for each `flow`.
         InputError: the metric was not computed when these results were collected.
         """
-        wanted, window = subjects[SUBJECT].drop_duplicates(), window_name(window_s)
+        wanted = subjects[SUBJECT].drop_duplicates()
+        window = window_name(window_s)
         none = wanted.iloc[:0].assign(value=0.0)
         values = wanted.merge(self._by_feature.get((metric, window), none))
         if len(values) < len(wanted):
@@ -142,7 +144,8 @@ class Results:
             for flow in document["flows"]:
                 segment = float(flow.get("segment_bytes", math.nan))
                 most = float(flow.get("maximum_window_bytes") or math.inf)
-                place, transfer = places.get(flow["id"], 0), bool(flow.get("stop_after_bytes"))
+                place = places.get(flow["id"], 0)
+                transfer = bool(flow.get("stop_after_bytes"))
                 rows.append((scenario, flow["id"], segment, most, place, transfer))
         names = ["scenario", "flow", "segment", "most", "place", "transfer"]
         return pd.DataFrame(rows, columns=names)
@@ -170,8 +173,8 @@ class Results:
         return runs.reset_index(drop=True)
 
 
-def _read_design(path: Path) -> pd.DataFrame:
-    rows = read_rows(path, DESIGN_COLUMNS)
+def _read_design(data: Path, study: str) -> pd.DataFrame:
+    rows = read_design(data, study)
     table = pd.DataFrame(rows, columns=list(DESIGN_COLUMNS), dtype=object)
     return table.drop(columns=list(_UNUSED)).assign(
         levels=table["levels"].map(json.loads),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from replication.metrics.metric import chosen_flows
+from replication.metrics.metric import chosen_flows, flow_subjects
 from replication.metrics.results import Results, Window
 from replication.metrics.sampled import RUN, SERIES_DIGEST
 
@@ -29,8 +29,7 @@ def compared_windows(results: Results, runs: pd.DataFrame) -> Iterator[tuple[Win
 
 def digest_subjects(results: Results, runs: pd.DataFrame) -> pd.DataFrame:
     """Return scenario, engine and subject of the TCP flows of these runs."""
-    flows = chosen_flows(results, runs, "tcp")
-    return flows[[*RUN, "flow"]].rename(columns={"flow": "subject"})
+    return flow_subjects(chosen_flows(results, runs, "tcp"))
 
 
 def run_digests(results: Results, runs: pd.DataFrame) -> pd.DataFrame:

@@ -197,6 +197,7 @@ def kept_samples(time: npt.ArrayLike, values: npt.ArrayLike, bins: int) -> npt.N
     edges = np.flatnonzero(np.diff(bin_of)) + 1
     kept = []
     for members in np.split(known, edges):
-        smallest, largest = samples[members].argmin(), samples[members].argmax()
+        smallest = samples[members].argmin()
+        largest = samples[members].argmax()
         kept.append(members[np.array([0, -1, smallest, largest])])
     return np.unique(np.concatenate(kept)).astype(np.int64)

@@ -8,7 +8,6 @@ import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from replication.simulate.environment import core
 from replication.simulate.process import network_is_isolated
 from replication.study.files import read_json, sha256_of, write_text
 from replication.study.published import published_path
-from replication.study.table import DESIGN_COLUMNS, Row, read_rows
+from replication.study.table import Row, flat, read_design
 
 _PACKAGES = (
     "snakemake",
@@ -39,10 +38,10 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
     """Write provenance.json; `settings` are those of `design.pipeline.Pipeline`."""
     config = settings["config"]
     tier = load_tier(root, config["tier"])
-    designs = {name: _design(data, name) for name in settings["studies"]}
-    batches = dict.fromkeys(row["batch"] for row in chain.from_iterable(designs.values()))
+    designs = {name: read_design(data, name) for name in settings["studies"]}
+    batches = dict.fromkeys(row["batch"] for row in flat(designs.values()))
     usage = [read_json(data / f"batches/{batch}.usage.json") for batch in batches if batch]
-    runs = list(chain.from_iterable(used["runs"] for used in usage))
+    runs = flat(used["runs"] for used in usage)
     versions = {used["engine"]: used["engine_version"] for used in usage}
     engines = {}
     for name, engine in settings["engines"].items():
@@ -73,10 +72,6 @@ def write_provenance(root: Path, data: Path, settings: Mapping[str, Any], path: 
         },
     }
     write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
-
-
-def _design(data: Path, study: str) -> list[Row]:
-    return read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
 
 
 def _study(root: Path, name: str, design: Sequence[Row]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ series of every run go into a separate archive.
 """
 
 import fcntl
-import itertools
 import re
 import shutil
 import tempfile
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
@@ -42,7 +40,15 @@ from replication.study import table as tables
 from replication.study.errors import InputError
 from replication.study.model import Document
 from replication.study.position import read_model
-from replication.study.table import Row, in_order, read_parquet, read_rows, write_parquet
+from replication.study.table import (
+    Row,
+    flat,
+    in_order,
+    read_parquet,
+    read_rows,
+    write_frame,
+    write_parquet,
+)
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import COUNTS
 from replication.verdicts.verdict_table import NAME as VERDICTS
@@ -117,7 +123,7 @@ class Archive(Document):
 
 def write_released(root: Path, data: Path, folder: Path) -> None:
     """Write the part of the results in `data` that is released, and its studies, to `folder`."""
-    plain = set(itertools.chain.from_iterable(data.glob(pattern) for pattern in PLAIN))
+    plain = set(flat(data.glob(pattern) for pattern in PLAIN))
     for path in sorted(plain):
         target = folder / path.relative_to(data)
         if path.suffix == ".parquet":
@@ -131,7 +137,7 @@ def write_released(root: Path, data: Path, folder: Path) -> None:
     for path in sorted((data / "design").glob("*.csv")):
         # Fields are text, so that restoring gives the same bytes.
         rows = read_rows(path, tables.DESIGN_COLUMNS)
-        _write(rows, folder / "design" / f"{path.stem}.parquet")
+        write_frame(pd.DataFrame(rows), folder / "design" / f"{path.stem}.parquet", _LEVEL)
         for document in study_files(root, path.stem):
             copied = folder / document.relative_to(root)
             copied.parent.mkdir(parents=True, exist_ok=True)
@@ -143,12 +149,7 @@ def write_released(root: Path, data: Path, folder: Path) -> None:
             name = path.relative_to(data).as_posix()
             regions.append({"file": name, "document": path.read_text(encoding="utf-8")})
     if regions:
-        _write(regions, folder / REGIONS)
-
-
-def _write(rows: Sequence[Row], path: Path) -> None:
-    table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
-    write_parquet(table, path, _LEVEL)
+        write_frame(pd.DataFrame(regions), folder / REGIONS, _LEVEL)
 
 
 def released_results(root: Path) -> Path:
@@ -202,7 +203,8 @@ def restore(released: Path, folder: Path) -> None:
     for path in sorted(folder.glob("results/*/series.parquet")):
         write_parquet(in_order(read_parquet(path), SERIES_KEYS), path)
     provenance = files.read_json(folder / PROVENANCE)
-    verdicts, columns = read_parquet(folder / VERDICTS), tables.SELF_CONSISTENCY_COLUMNS
+    verdicts = read_parquet(folder / VERDICTS)
+    columns = tables.SELF_CONSISTENCY_COLUMNS
     of_papers = read_rows(folder / SELF_CONSISTENCY, columns)
     for path in sorted((released / "design").glob("*.parquet")):
         study = path.stem

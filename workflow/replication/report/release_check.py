@@ -1,6 +1,5 @@
 """Check the release by making its verdicts and pages again."""
 
-import itertools
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from replication.report.release import JUDGED, released_results
 from replication.report.render import RELEASED_TABLES, worker_pool, write_report
 from replication.study.errors import InputError
 from replication.study.published import published_path
-from replication.study.table import SELF_CONSISTENCY_COLUMNS, read_parquet, read_rows
+from replication.study.table import SELF_CONSISTENCY_COLUMNS, flat, read_parquet, read_rows
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
 from replication.verdicts.verdict_table import NAME as VERDICTS
@@ -35,13 +34,13 @@ def check_fully(root: Path) -> str:
     studies = sorted(by_size)
     with tempfile.TemporaryDirectory() as folder, worker_pool(len(studies)) as pool:
         work = Path(folder)
-        again, pages = shutil.copytree(results, work / "data"), work / PAGES
+        again = shutil.copytree(results, work / "data")
+        pages = work / PAGES
         judging = {study: pool.submit(_judge, root, again, study) for study in by_size}
         pages.mkdir(parents=True)
         source = Source.load(root, results, RELEASED_TABLES)
         write_report(pool, source, results / "no notebooks", pages)
-        agreements = itertools.chain.from_iterable(judging[study].result() for study in studies)
-        write_tables(again, list(agreements))
+        write_tables(again, flat(judging[study].result() for study in studies))
         evaluations = [again / "evaluation" / study for study in studies]
         merge(evaluations, primary_engines(root, again, studies), again)
         _require_same_verdicts(again, results)
@@ -54,7 +53,8 @@ def check_fully(root: Path) -> str:
 
 def _judge(root: Path, data: Path, study: str) -> list[Agreement]:
     """Judge the results of a study in `data` again; return the agreement of its engines."""
-    document, folder = load_study_of(root, data, study), data / "evaluation" / study
+    document = load_study_of(root, data, study)
+    folder = data / "evaluation" / study
     by_setup = Results.load_each(data, study)
     evaluate_study(document, published_path(root, study), by_setup, folder)
     # Rows that rest on raw traces are kept, since the traces may not be here.

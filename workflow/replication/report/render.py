@@ -13,7 +13,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 import yaml
 from altair.utils.schemapi import disable_debug_mode
 from jinja2 import Environment
@@ -44,7 +43,7 @@ from replication.study.errors import InputError
 from replication.study.files import read_json, write_text
 from replication.study.setup import Setup
 from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import read_frame, write_parquet
+from replication.study.table import read_frame, write_frame
 
 PACKAGE = Path(__file__).parent
 #: Merged tables that a reader can download from the pages, and those that only some results have.
@@ -171,8 +170,7 @@ def _write_pages(
         write_regions()
         for name in view.by_study:
             write_regions("region_study", f"regions~{name}.html", study=source.studies[name])
-        runs = pa.Table.from_pandas(runs_table(view.region_results), preserve_index=False)
-        write_parquet(runs, folder / RUNS)
+        write_frame(runs_table(view.region_results), folder / RUNS)
 
 
 def _write_study(source: Source, notebooks: Path, folder: Path, study: Study) -> Lesson:
@@ -324,8 +322,7 @@ def _copy_data(source: Source, folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             if download.path.suffix == ".csv":
                 # Parquet has a tenth of the size.
-                table = pa.Table.from_pandas(read_frame(download.path), preserve_index=False)
-                write_parquet(table, target)
+                write_frame(read_frame(download.path), target)
             else:
                 shutil.copyfile(download.path, target)
 

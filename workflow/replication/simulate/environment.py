@@ -104,7 +104,8 @@ def _kept(*purposes: str) -> dict[str, str]:
     for name, value in os.environ.items():
         if any(fnmatchcase(name, pattern) for pattern in let_in):
             kept[name] = value
-    tools, path = str(Path(sys.executable).parent), kept.get("PATH", os.defpath)
+    tools = str(Path(sys.executable).parent)
+    path = kept.get("PATH", os.defpath)
     return {
         **kept,
         **fixed,

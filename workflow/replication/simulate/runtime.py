@@ -168,7 +168,8 @@ def make_runtime(root: Path, launch: Launch, folder: Path) -> Runtime:
             f"{launch.image}: build or copy the same image to this machine"
         )
     command = _container_command(root, launch.runtime, image, folder, launch.memory_bytes)
-    program, mounted = str(program_in_image(launch.engine)), (folder, Path(_WORK))
+    program = str(program_in_image(launch.engine))
+    mounted = (folder, Path(_WORK))
     environment = with_callers_home()
     return Runtime(launch.runtime, program, command, environment, limits, image, mounted)
 

@@ -18,6 +18,8 @@ _WHOLE = "(document)"
 Place = tuple[str | int, ...]
 #: Longest message, and longest quotation in one.
 _MOST_CHARACTERS, _MOST_QUOTED = 2000, 60
+#: Most problems of a document in one message.
+_MOST_PROBLEMS = 5
 
 
 class InputError(ValueError):
@@ -124,16 +126,16 @@ class Problem(NamedTuple):
         return self.text if self.field == _WHOLE else f"{self.field}: {self.text}"
 
 
-def describe(error: ValidationError, document: Any = None, limit: int = 5) -> str:
+def describe(error: ValidationError, document: Any = None) -> str:
     """Return all problems in one line; entries of lists are named by their ids in `document`."""
-    return in_one_line(problems(error, document), limit)
+    return in_one_line(problems(error, document))
 
 
-def in_one_line(problems: Sequence[object], limit: int = 5) -> str:
+def in_one_line(problems: Sequence[object]) -> str:
     """Return the first problems, and how many more there are."""
-    texts = [str(problem) for problem in problems[:limit]]
-    if len(problems) > limit:
-        texts.append(f"and {len(problems) - limit} more")
+    texts = [str(problem) for problem in problems[:_MOST_PROBLEMS]]
+    if len(problems) > _MOST_PROBLEMS:
+        texts.append(f"and {len(problems) - _MOST_PROBLEMS} more")
     return "; ".join(texts)
 
 

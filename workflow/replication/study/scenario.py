@@ -179,7 +179,8 @@ class Scenario(Document):
         unique((link.id for link in self.links), "link id", "links")
         unique((flow.id for flow in self.flows), "flow id", "flows")
         unique((f"{m.link}:{m.direction}" for m in self.monitors), "monitor id", "monitors")
-        nodes, links = set(self.nodes), {link.id for link in self.links}
+        nodes = set(self.nodes)
+        links = {link.id for link in self.links}
         flows = {flow.id for flow in self.flows}
         for link in self.links:
             at = "links", link.id

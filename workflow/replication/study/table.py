@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from replication.study.errors import InputError
-from replication.study.files import REMEDY, atomic, read_text, write_text
+from replication.study.files import REMEDY, atomic, read_json, read_text, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,10 @@ TRACE_SAMPLE_COLUMNS = _named(
     "our_pacing_low_bps our_pacing_high_bps first_busy_s first_cwnd_segments our_cwnd_segments n"
 )
 TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
+REGION_COLUMNS = _named(
+    "region study claim engine axes points holds fails undecided cannot_differ coverage_90 brier "
+    "validation_points cpu_minutes"
+)
 #: Checks of an engine in a canonical scenario; `holds` is true, false or refused.
 CONFORMANCE_COLUMNS = _named(
     "engine version check scenario quantity unit expected low high value holds source note"
@@ -100,6 +105,11 @@ def grouped(rows: Iterable[AnyRow], *fields: str) -> dict[tuple[str, ...], list[
     return groups
 
 
+def flat(parts: Iterable[Iterable[AnyRow]]) -> list[AnyRow]:
+    """Return the entries of all parts as one list."""
+    return list(itertools.chain.from_iterable(parts))
+
+
 def field_of(row: object, name: str) -> Any:
     """Return a field of a row, which is a mapping or an object."""
     return row[name] if isinstance(row, Mapping) else getattr(row, name)
@@ -115,6 +125,16 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[Row]:
         return [{name: row[name] or "" for name in reader.fieldnames or []} for row in reader]
     except csv.Error as error:
         raise InputError(f"{path}: is not a CSV table ({error}); {REMEDY}") from None
+
+
+def read_design(data: Path, study: str) -> list[Row]:
+    """Return the rows of a study's design in a folder of results; errors as of `read_rows`."""
+    return read_rows(data / "design" / f"{study}.csv", DESIGN_COLUMNS)
+
+
+def read_typed(path: Path, row_type: type[AnyRow]) -> AnyRow:
+    """Return a JSON file as a row type; InputError if it is missing, damaged or outdated."""
+    return typed(path, row_type, read_json(path))
 
 
 def typed(path: Path, row_type: type[AnyRow], document: Any) -> AnyRow:
@@ -192,6 +212,13 @@ def write_parquet(
         how["use_dictionary"] = [name for name in plain.column_names if name not in split]
     with atomic(path) as temporary:
         pq.write_table(plain, temporary, write_page_checksum=True, **how)
+
+
+def write_frame(frame: pd.DataFrame, path: Path, level: int | None = None) -> None:
+    """Write a data frame as Parquet, without its index."""
+    import pyarrow as pa
+
+    write_parquet(pa.Table.from_pandas(frame, preserve_index=False), path, level)
 
 
 def in_order(table: pa.Table, keys: Iterable[str]) -> pa.Table:

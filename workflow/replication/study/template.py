@@ -232,7 +232,8 @@ class _Template:
 
     def __init__(self, experiment: Experiment, parameters: dict[str, Any]) -> None:
         topology = experiment.topology
-        self._values, self._parameters = _Values(parameters), parameters
+        self._values = _Values(parameters)
+        self._parameters = parameters
         self._single = {
             "duration_s": experiment.duration_s,
             "sampling_interval_s": experiment.sampling_interval_s,

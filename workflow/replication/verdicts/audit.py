@@ -217,7 +217,8 @@ def _check_range(number: _Number) -> Iterator[Finding]:
     if wanted.aggregate == "jain" or wanted.metric == "jain_mean":
         least = 1 / max([1, *(len(number.flows(point)) for point in number.points)])
     if high < least - _ROUNDING or low > most + _ROUNDING:
-        bound, span = least if high < least else most, f"{least:g} to {most:g}"
+        bound = least if high < least else most
+        span = f"{least:g} to {most:g}"
         reason = f"{number.printed()} lies outside {span}, the range of the metric."
         yield number.finding("range", bound, Verdict.IMPOSSIBLE, reason)
     elif math.isfinite(most):

@@ -142,7 +142,8 @@ def _is_ordered(test: TrendTest, ranges: pd.DataFrame) -> bool:
     others = [name for name in ranges if name not in ("low", "high", test.over)]
     for _, curve in ranges.groupby(others):
         ordered = curve.sort_values("low")
-        ends, starts = ordered["high"].to_numpy()[:-1], ordered["low"].to_numpy()[1:]
+        ends = ordered["high"].to_numpy()[:-1]
+        starts = ordered["low"].to_numpy()[1:]
         if not (ends * (1 + test.tie) < starts).all():
             return False
     return True

@@ -71,7 +71,9 @@ def evaluate_cells(
 
 def _together(row: CellRow, others: Sequence[CellRow], runs: Share | None) -> CellRow:
     """Return the row of a reproduced number, unless the others of its sentence are not."""
-    reasons, verdict, code = list(row.reasons), row.verdict, row.reason_code
+    reasons = list(row.reasons)
+    verdict = row.verdict
+    code = row.reason_code
     worst_first = (Verdict.NOT_REPRODUCED, Verdict.IMPOSSIBLE, Verdict.NOT_TESTABLE)
     failing: list[CellRow] = []
     for word in worst_first:

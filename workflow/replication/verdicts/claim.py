@@ -113,7 +113,8 @@ def judge_parts(parts: list[Judgement]) -> Judgement:
 
     A part that cannot fail does not count, unless none can.
     """
-    total, forced = len(parts), sum(part.cannot_fail for part in parts)
+    total = len(parts)
+    forced = sum(part.cannot_fail for part in parts)
     judged = [part for part in parts if not part.cannot_fail] or parts
     verdicts = [part.verdict for part in judged]
     worst_first = (
@@ -162,7 +163,9 @@ def _counted(verdicts: Sequence[Verdict]) -> str:
 
 def _judge(test: SimpleTest, coverage: Coverage) -> Judgement:
     study, engine = coverage.study, coverage.engine
-    expect, compared, words = test.expect, sides(test), wording(study, test)
+    expect = test.expect
+    compared = sides(test)
+    words = wording(study, test)
 
     def untestable(why: str, code: ReasonCode) -> Judgement:
         margin = words.condition(expect)
@@ -300,7 +303,8 @@ def _judge_run(
     counts = isinstance(test, ValueTest) and test.of.metric in COUNTS
     published = Published(expect.published, 0.0, expect.factor, counts)
     ruling = judge_published(published, values, coverage.fingerprints(sides(test)), words.value)
-    verdict, near = ruling.verdict, sum(published.is_near(value) for value in values)
+    verdict = ruling.verdict
+    near = sum(published.is_near(value) for value in values)
     has_direction = test.direction is not None and _led(values, test.direction, words)
     if verdict == Verdict.NOT_REPRODUCED and has_direction:
         verdict = Verdict.DIRECTION_ONLY

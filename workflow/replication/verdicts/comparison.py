@@ -8,14 +8,14 @@ factor and leaves it matched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from replication.metrics.metric_model import largest
+from replication.metrics.metric_model import MetricError, largest
 from replication.metrics.statistic import ranked, spearman
 from replication.study.claim_model import (
     Condition,
@@ -36,6 +36,8 @@ from replication.study.study import Study
 PairedTest = RatioTest | EquivalenceTest | ShareTest | CrossoverTest
 #: A frame for each quantity of `sides(test)`, with the columns replicate, factors and value.
 Frames = Sequence[pd.DataFrame]
+#: Returns the values of a quantity: replicate, factors and value.
+LookUp = Callable[[Quantity], pd.DataFrame]
 
 
 class UntestableError(Exception):
@@ -70,9 +72,21 @@ def compare(study: Study, test: SimpleTest, frames: Frames) -> Comparison:
         case CrossoverTest():
             return _crossover(study, test, frames)
         case ValueTest():
-            frame, most = complete(frames[0]), largest(test.of.metric, test.of.aggregate)
+            frame = complete(frames[0])
+            most = largest(test.of.metric, test.of.aggregate)
             values = _reduce(frame["value"], frame["replicate"], test.reduce)
             return Comparison(values, _count(frame, "value"), highest=most)
+
+
+def mean_statistic(study: Study, test: SimpleTest, look_up: LookUp) -> float | None:
+    """Return the mean of a test's statistic over replicates; None if it cannot be computed."""
+    try:
+        frames = [look_up(wanted) for wanted in sides(test)]
+        if any(frame.empty for frame in frames):
+            return None
+        return float(compare(study, test, frames).values.mean())
+    except (UntestableError, MetricError):
+        return None
 
 
 def matched_factors(study: Study, test: PairedTest) -> list[str]:
@@ -140,8 +154,10 @@ def _ratio(study: Study, test: RatioTest | EquivalenceTest, frames: Frames) -> C
     else:
         pairs = _pairs(study, test, frames)
         points = _count(pairs, "left", "right")
-    left, right = pairs["left"].astype(float), pairs["right"].astype(float)
-    ratios, lowest = (left / right).mask((left == 0) & (right == 0), 1.0), -np.inf
+    left = pairs["left"].astype(float)
+    right = pairs["right"].astype(float)
+    ratios = (left / right).mask((left == 0) & (right == 0), 1.0)
+    lowest = -np.inf
     if isinstance(test, EquivalenceTest):
         ratios, lowest = (ratios - 1).abs(), 0
     return Comparison(_reduce(ratios, pairs["replicate"], test.reduce), points, lowest)

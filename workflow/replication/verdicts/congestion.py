@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from replication.metrics.metric import monitored_links
+from replication.metrics.metric import flow_subjects, monitored_links
 from replication.metrics.metric_model import METRICS
 from replication.metrics.results import Results
 from replication.metrics.sampled import RUN, SHARE_AT_WINDOW
@@ -50,8 +50,7 @@ def _limited(results: Results, tcp: pd.DataFrame) -> pd.DataFrame:
     """Return scenario and engine of the runs whose windows limit them or whose queues are empty."""
     if tcp.empty:
         return tcp[RUN]
-    flows = tcp[[*RUN, "flow"]].rename(columns={"flow": "subject"})
-    shares = results.values(SHARE_AT_WINDOW, None, flows).groupby(RUN)["value"].min()
+    shares = results.values(SHARE_AT_WINDOW, None, flow_subjects(tcp)).groupby(RUN)["value"].min()
     runs = pd.DataFrame({"share": shares, "queue": _queues(results, tcp)})
     without = (runs["share"] > LIMITED_SHARE) | (runs["queue"] < STANDING_PACKETS)
     return runs.index[without].to_frame(index=False)
@@ -129,7 +128,8 @@ def _compared_runs(coverage: Coverage, test: SimpleTest) -> tuple[list[str], pd.
     none: tuple[list[str], pd.DataFrame] = [], pd.DataFrame()
     if isinstance(test, ValueTest | TrendTest) or not _are_alternatives(compared):
         return none
-    factors, results = matched_factors(coverage.study, test), coverage.results
+    factors = matched_factors(coverage.study, test)
+    results = coverage.results
     of_sides = [coverage.ran(wanted).assign(side=n) for n, wanted in enumerate(compared)]
     runs = pd.concat(of_sides, ignore_index=True)
     if runs.empty:

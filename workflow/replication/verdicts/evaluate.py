@@ -22,7 +22,7 @@ from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.published_run import LEAST_RUNS
 from replication.verdicts.sample import Coverage
-from replication.verdicts.verdict_table import ClaimRow, merge_verdicts, write_verdicts
+from replication.verdicts.verdict_table import merge_verdicts, write_verdicts
 
 
 def evaluate_study(
@@ -31,12 +31,8 @@ def evaluate_study(
     """Judge one study by its results, one for each set-up; write its cells, claims and audit."""
     cells = check_study(study, published)
     audit = [*audit_study(study, cells), *check_decimals(study, cells)]
-    coverages: list[Coverage] = []
-    for of_setup in results:
-        coverages += Coverage.of_all(study, of_setup)
-    claims: list[ClaimRow] = []
-    for claim in study.claims:
-        claims += evaluate_claim(claim, coverages)
+    coverages = tables.flat(Coverage.of_all(study, of_setup) for of_setup in results)
+    claims = tables.flat(evaluate_claim(claim, coverages) for claim in study.claims)
     judged = evaluate_cells(cells, coverages, impossible_cells(audit))
     write_verdicts(out_dir, judged, claims)
     rows = [vars(finding) for finding in audit]

@@ -262,7 +262,8 @@ _RATES = ("throughput_bps", "goodput_bps")
 
 def _together(aggregate: str, parts: list[Range]) -> Range:
     """Return the range of an aggregate of values with these ranges."""
-    lows, highs = [part.low for part in parts], [part.high for part in parts]
+    lows = [part.low for part in parts]
+    highs = [part.high for part in parts]
     match aggregate:
         case "sum":
             return Range(sum(lows), sum(highs))

@@ -108,7 +108,8 @@ class Coverage:
         """Return in sentences which points of a quantity the engine did not run in full."""
         runs = self._designed(wanted)
         supported, refused = runs[runs["supported"]], runs[~runs["supported"]]
-        needed, designed = points_of(self.study, wanted), runs["point"].nunique()
+        needed = points_of(self.study, wanted)
+        designed = runs["point"].nunique()
         why = ", ".join(sorted(set(refused["reason"])))
         count = refused["point"].nunique()
         missing = [f"{self.engine} refuses {count} ({why})"] if count else []
@@ -317,7 +318,8 @@ def starved_note(flows: pd.DataFrame) -> str:
     """Return a sentence on the flow that is `starved` most; empty if none is."""
     if flows.empty:
         return ""
-    worst, runs = flows.iloc[0], flows[["replicate", "scenario"]].drop_duplicates()
+    worst = flows.iloc[0]
+    runs = flows[["replicate", "scenario"]].drop_duplicates()
     got, fair = (worst[name] / 1e6 for name in ("throughput_bps", "fair_bps"))
     more = "" if len(runs) == 1 else f" ({len(runs)} runs have a starved flow)"
     return f"Starved: flow {worst['flow']} gets {got:.2g} of {fair:.3g} Mbit/s{more}."

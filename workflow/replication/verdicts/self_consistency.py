@@ -13,7 +13,7 @@ them. Rates are its delivery rates, weighted by time, zero where it prints none.
 A test of several parts counts the parts that can be computed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,13 +23,13 @@ import numpy as np
 import pandas as pd
 
 from replication.design.config import load_study
-from replication.metrics.cell_map import MappedCell, map_cells
+from replication.metrics.cell_map import MappedCell, cells_of
 from replication.metrics.metric_model import METRICS, MetricError, metric_label
 from replication.metrics.sampled import SampledResults
 from replication.metrics.trace import read_flows
 from replication.metrics.trace_source import TABLE_PREFIX, has_traces, trace_files
 from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, ValueTest, sides
-from replication.study.published import Table, published_path, read_published
+from replication.study.published import Table
 from replication.study.study import Study
 from replication.study.table import (
     FLOW_COLUMNS,
@@ -41,7 +41,7 @@ from replication.study.table import (
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import RATES
 from replication.verdicts.claim import judge_statistic
-from replication.verdicts.comparison import UntestableError, compare
+from replication.verdicts.comparison import LookUp, UntestableError, compare
 from replication.verdicts.sample import points_of, values_on
 from replication.verdicts.wording import wording
 
@@ -248,9 +248,7 @@ class SelfConsistency:
             return pd.DataFrame()
 
 
-def printed_numbers(
-    study: Study, cells: Sequence[MappedCell]
-) -> Callable[[Quantity], pd.DataFrame]:
+def printed_numbers(study: Study, cells: Sequence[MappedCell]) -> LookUp:
     """Return a function that looks up a quantity among the printed numbers of single points."""
     numbers: dict[str, list[dict[str, object]]] = {}
     for cell in cells:
@@ -283,9 +281,10 @@ def write_self_consistency(root: Path, data: Path, study: str, kept: Sequence[Ro
 
     If the study has traces that are not on this machine, the rows of `kept` are written instead.
     """
-    document, files = load_study(root, study), trace_files(root, study)
+    document = load_study(root, study)
+    files = trace_files(root, study)
     rows: Iterable[Mapping[str, object]] = kept
     if not kept or files or not has_traces(document):
-        cells = map_cells(document, read_published(published_path(root, study)))
+        cells = cells_of(root, document)
         rows = map(vars, SelfConsistency(document, cells, files).rows())
     write_table(data / "evaluation" / study / SELF_CONSISTENCY, rows, SELF_CONSISTENCY_COLUMNS)

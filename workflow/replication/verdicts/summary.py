@@ -89,11 +89,8 @@ def errors(cells: Iterable[CellRow], kind: str) -> Errors | None:
 
     Numbers that measure something else than ours have no error.
     """
-    comparable = [
-        row
-        for row in cells
-        if row.kind == kind and row.reason_code != ReasonCode.PAPER_GIVES_TOO_LITTLE
-    ]
+    of_kind = [row for row in cells if row.kind == kind]
+    comparable = [row for row in of_kind if row.reason_code != ReasonCode.PAPER_GIVES_TOO_LITTLE]
     known = [row for row in comparable if math.isfinite(row.relative_deviation)]
     if not known:
         return None
@@ -111,11 +108,8 @@ def errors(cells: Iterable[CellRow], kind: str) -> Errors | None:
 
 def divided(claims: Iterable[ClaimRow], engines: Sequence[str]) -> Share:
     """Return on how many of the claims that several engines can decide they disagree."""
-    decided = [
-        row
-        for row in claims
-        if row.counted and row.setup == Setup.DEFAULTS and row.verdict in DECIDED
-    ]
+    counted = [row for row in claims if row.counted and row.setup == Setup.DEFAULTS]
+    decided = [row for row in counted if row.verdict in DECIDED]
     shown = [row for row in decided if row.engine in engines]
     several = [rows for rows in grouped(shown, "claim").values() if len(rows) > 1]
     apart = [rows for rows in several if len({row.verdict for row in rows}) > 1]

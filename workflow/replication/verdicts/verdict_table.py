@@ -257,7 +257,8 @@ def engine_coverage(design: Iterable[Mapping[str, str]]) -> dict[str, EngineCove
     coverage = {}
     for engine, answers in refusals.items():
         reasons = [reason for reason in answers.values() if reason]
-        ran, once = len(answers) - len(reasons), tuple(dict.fromkeys(reasons))
+        ran = len(answers) - len(reasons)
+        once = tuple(dict.fromkeys(reasons))
         coverage[engine] = EngineCoverage(engine, ran, len(answers), once)
     return coverage
 
@@ -288,9 +289,9 @@ def primary_engines(root: Path, data: Path, studies: Iterable[str]) -> dict[str,
     """Return the primary engine of each study, from the design in `data`."""
     chosen = {}
     for study in studies:
-        design = tables.read_rows(data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
+        coverage = engine_coverage(runs_under(tables.read_design(data, study)))
         original = load_study(root, study).original_system.engine
-        chosen[study] = primary_engine(original, engine_coverage(runs_under(design))).engine
+        chosen[study] = primary_engine(original, coverage).engine
     return chosen
 
 

@@ -132,7 +132,8 @@ def wording(study: Study, test: SimpleTest) -> Wording:
     match test:
         case TrendTest():
             over = lower(study.experiment(test.of.experiment).factor(test.over).label)
-            which, tied = "Worst" if test.worst else "Mean", _tied(test.tie)
+            which = "Worst" if test.worst else "Mean"
+            tied = _tied(test.tie)
             return Wording(f"{which} rank correlation of {phrase} with the {over}{tied}")
         case ValueTest():
             unit, factor = _shown_in(test.of)
@@ -227,7 +228,8 @@ def _of(study: Study, wanted: Quantity, shared: Where) -> str:
 
 def _noun(study: Study, wanted: Quantity) -> str:
     """Return what is measured, over which flows, on which links and when."""
-    label, metric = metric_label(wanted.metric), METRICS[wanted.metric]
+    label = metric_label(wanted.metric)
+    metric = METRICS[wanted.metric]
     how = wanted.aggregate
     if how == "jain":
         label = f"Jain's index of the flows' {label}"

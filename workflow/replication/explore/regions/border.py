@@ -103,11 +103,9 @@ def told_rows(result: RegionResult, panel: PanelRow) -> list[Row]:
     A single one where all rows of the panel are alike, from the same x on to the same x.
     """
     y_axis = result.axes[1]
-    span, paper = y_axis.span(), y_axis.paper
-    y = span.at(0.5)
-    if paper is not None and 0 <= span.position(paper) <= 1:
-        y = paper
-    named = row_at(result, panel, y)
+    span = y_axis.span()
+    y = y_axis.paper if y_axis.has_paper else None
+    named = row_at(result, panel, span.at(0.5) if y is None else y)
     if is_same_everywhere(panel):
         return [named]
     ends = [row_at(result, panel, span.at(share)) for share in (0.0, 1.0)]

@@ -26,11 +26,11 @@ import scipy
 
 from replication.design.design import Run
 from replication.explore.machine import Costs, Machine
-from replication.explore.regions.region_model import RegionSettings, Spending
-from replication.explore.regions.region_rows import Shares
+from replication.explore.regions.region_model import DIGITS, RegionSettings, Spending
+from replication.explore.regions.region_rows import PointRow, Shares, ValidationRow
 from replication.explore.regions.space import Panel, Point, Space
 from replication.explore.regions.surface import REACH, Bounds, Surface, best_places
-from replication.metrics.metric import quantity
+from replication.metrics.metric import defined
 from replication.metrics.results import Results
 from replication.study.claim_model import (
     Claim,
@@ -45,6 +45,8 @@ from replication.study.claim_model import (
 from replication.study.errors import InputError
 from replication.study.files import digest_of
 from replication.study.study import Study
+from replication.study.table import flat
+from replication.study.variation import rounded
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.congestion import alternatives_cannot_differ
 from replication.verdicts.sample import Coverage, starved, starved_note
@@ -76,9 +78,11 @@ def as_clause(test: SimpleTest) -> tuple[RatioTest | ValueTest, Bounds]:
         text = f"claim: a test of kind {test.kind!r} has no quantity with a threshold"
         raise InputError(text, ("test",))
     elif test.relation == "above":
-        bounds, reduce = Bounds(low=math.log(test.factor * (1 + test.tie))), "minimum"
+        bounds = Bounds(low=math.log(test.factor * (1 + test.tie)))
+        reduce = "minimum"
     else:
-        bounds, reduce = Bounds(high=math.log(test.factor * (1 - test.tie))), "maximum"
+        bounds = Bounds(high=math.log(test.factor * (1 - test.tie)))
+        reduce = "maximum"
     both: dict[str, Any] = {"left": test.left, "right": test.right}
     return RatioTest.model_construct(kind="ratio", reduce=reduce, **both), bounds
 
@@ -100,8 +104,7 @@ class Compared:
         """Return the logarithm of the quantity of each replicate that has one."""
         clauses, reach = [], math.log(LARGEST)
         for test, bounds in self.clauses:
-            tables = [quantity(results, wanted).drop(columns="engine") for wanted in sides(test)]
-            frames = [table.dropna(subset="value") for table in tables]
+            frames = [defined(results, wanted) for wanted in sides(test)]
             try:
                 values = compare(study, test, frames).values.dropna()
             except UntestableError:
@@ -120,6 +123,11 @@ class Compared:
         return set.intersection(*each)
 
 
+def finite(value: float | None) -> float | None:
+    """Return a number as it is written; None for one that is undefined or infinite."""
+    return None if value is None or not math.isfinite(value) else rounded(value, DIGITS)
+
+
 @dataclass(frozen=True)
 class PointResult:
     """One replicate of a point: its place, and the logarithm of the compared quantity."""
@@ -130,27 +138,18 @@ class PointResult:
     note: str = ""  # why it is undefined, or which flow is starved
     cannot_differ: bool = False  # its runs are without congestion, so the alternatives are alike
 
-
-@dataclass(frozen=True)
-class Validation:
-    """A random point: the mean of its runs, compared with its prediction."""
-
-    point: Point
-    results: Sequence[PointResult]
-    #: Their difference in standard deviations.
-    deviations: float
-    #: Predicted probability that the claim holds.
-    probability: float
-    #: Whether the mean meets the claim.
-    holds: bool
-    #: Whether all runs are without congestion, and whether the surface has this state there.
-    cannot_differ: bool
-    state_predicted: bool
-
-    @property
-    def covered(self) -> bool:
-        """Whether the mean is inside the interval of `LEVEL`."""
-        return abs(self.deviations) <= REACH
+    def row(self, space: Space) -> PointRow:
+        """Return its row of a region's result."""
+        x, y = space.values(self.at)
+        return PointRow(
+            panel=list(self.at.panel),
+            x=x,
+            y=y,
+            quantity=finite(math.exp(self.value)),
+            scenarios=list(dict.fromkeys(run.scenario_id for run in self.runs)),
+            note=self.note,
+            cannot_differ=self.cannot_differ,
+        )
 
 
 class Sampler:
@@ -163,20 +162,17 @@ class Sampler:
 
     def cost_s(self, trials: Iterable[Trial]) -> float:
         """Return the expected CPU time of trials, without runs that were made already."""
-        runs: list[Run] = []
-        for trial in trials:
-            runs += self._design(trial)[0]
-        return self.costs.further_s(runs)
+        return self.costs.further_s(flat(self._design(trial)[0] for trial in trials))
 
     def sample(self, trials: Sequence[Trial]) -> dict[Trial, PointResult]:
         """Return the results of trials; run those that are not in the store."""
         designed = [self._design(trial) for trial in trials]
         points = [runs for runs, _ in designed]
-        every: list[Run] = []
-        for runs in points:
-            every += runs
+        every = flat(points)
         self.costs.count(every)
-        values, notes, alike = dict[int, float](), dict[int, str](), set[int]()
+        values = dict[int, float]()
+        notes = dict[int, str]()
+        alike = set[int]()
         if every:
             results = self.machine.results(self.space.base.id, points)
             values = self.compared.values(self.space.study, results)
@@ -222,7 +218,7 @@ def replicate_point(point: Point, replicate: int, offset: float) -> Point:
 class Exploration:
     """The exploration of a region on an engine, and its results.
 
-    `name` seeds the random points.
+    `name` seeds the random points, which are those `checked` and in the rows of `validation`.
     """
 
     name: str
@@ -233,7 +229,8 @@ class Exploration:
     budget_s: float
     results: dict[Trial, PointResult] = field(default_factory=dict)
     surfaces: dict[Panel, Surface] = field(default_factory=dict)
-    validation: list[Validation] = field(default_factory=list)
+    checked: list[PointResult] = field(default_factory=list)
+    validation: list[ValidationRow] = field(default_factory=list)
 
     def run(self) -> None:
         """Explore; the same inputs give the same results, also after an interruption."""
@@ -267,13 +264,7 @@ class Exploration:
 
     def runs(self) -> list[Run]:
         """Return the runs of all points, those of the validation last."""
-        results = list(self.results.values())
-        for checked in self.validation:
-            results += checked.results
-        runs: list[Run] = []
-        for result in results:
-            runs += result.runs
-        return runs
+        return flat(result.runs for result in (*self.results.values(), *self.checked))
 
     @property
     def _left_s(self) -> float:
@@ -291,7 +282,7 @@ class Exploration:
                     points.append(str(point))
                     runs.append(result)
             fitted = self.surfaces.get(panel)
-            if len(runs) < LEAST_RUNS or (fitted and fitted.runs == len(runs)):
+            if len(runs) < LEAST_RUNS or (fitted and len(fitted.places) == len(runs)):
                 continue
             places = np.array([(result.at.x, result.at.y) for result in runs])
             values = np.array([result.value for result in runs])
@@ -347,7 +338,8 @@ class Exploration:
         sampled = self.sampler.sample(self._replicated(drawn))
         for point in drawn:
             results = [sampled[trial] for trial in self._replicated([point])]
-            values, surface = np.array([run.value for run in results]), self.surfaces[point.panel]
+            values = np.array([run.value for run in results])
+            surface = self.surfaces[point.panel]
             if np.isnan(values).any():
                 continue
             observed = float(np.mean(surface.bounds.warp(values)))
@@ -355,15 +347,22 @@ class Exploration:
             mean, sd = surface.predict(place, len(results))
             low, high = surface.bounds.ends()
             alike = all(run.cannot_differ for run in results)
+            deviations = (observed - float(mean[0])) / float(sd[0])
+            space = self.sampler.space
+            x, y = space.values(point)
+            self.checked += results
             self.validation.append(
-                Validation(
-                    point=point,
-                    results=results,
-                    deviations=(observed - float(mean[0])) / float(sd[0]),
-                    probability=float(surface.bounds.holds(mean, sd)[0]),
+                ValidationRow(
+                    panel=list(point.panel),
+                    x=x,
+                    y=y,
                     holds=low <= observed <= high,
+                    covered=abs(deviations) <= REACH,
                     cannot_differ=alike,
                     state_predicted=bool(surface.cannot_differ(place)[0]) == alike,
+                    probability=float(surface.bounds.holds(mean, sd)[0]),
+                    deviations=finite(deviations),
+                    runs=[run.row(space) for run in results],
                 )
             )
 

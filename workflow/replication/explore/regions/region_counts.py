@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from replication.explore.regions.region_rows import AxisRow, RegionResult, ValidationRow
+from replication.explore.regions.region_rows import RegionResult
+from replication.study.table import flat
 
 #: Share of the area from which a claim holds, or fails, nearly everywhere.
 _NEARLY = 0.9
@@ -39,11 +40,9 @@ def count_regions(results: Sequence[RegionResult]) -> RegionCounts:
     alike = [result for result in results if result.cannot_differ >= _NEARLY]
     differing = [result for result in results if result.cannot_differ < _NEARLY]
     untied = [result for result in differing if not result.ties_everywhere]
-    checked: list[ValidationRow] = []
-    starved = 0
-    for result in results:
-        checked += result.validation
-        starved += sum(panel.starved for panel in result.panels)
+    outside = [result for result in results if not all(axis.has_paper for axis in result.axes)]
+    checked = flat(result.validation for result in results)
+    panels = flat(result.panels for result in results)
     return RegionCounts(
         regions=len(results),
         claims=len({result.region for result in results}),
@@ -53,18 +52,9 @@ def count_regions(results: Sequence[RegionResult]) -> RegionCounts:
         ties=len(differing) - len(untied),
         undecided=fmean(result.open for result in untied) if untied else 0.0,
         alike=len(alike),
-        outside=len({result.region for result in results if is_outside(result)}),
+        outside=len({result.region for result in outside}),
         checked=len(checked),
         covered=sum(point.covered for point in checked),
         brier=fmean((p.probability - p.holds) ** 2 for p in checked) if checked else None,
-        starved=starved,
+        starved=sum(panel.starved for panel in panels),
     )
-
-
-def is_outside(result: RegionResult) -> bool:
-    """Return whether the paper's own point lies outside of the area, or it has none."""
-    return not all(_has_paper(axis) for axis in result.axes)
-
-
-def _has_paper(axis: AxisRow) -> bool:
-    return axis.paper is not None and 0 <= axis.span().position(axis.paper) <= 1

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,8 @@ from replication.explore.named_variation import JUDGED
 from replication.explore.regions.exploration import (
     Compared,
     Exploration,
-    PointResult,
     Sampler,
-    Validation,
+    finite,
 )
 from replication.explore.regions.region_model import (
     DIGITS,
@@ -35,18 +34,14 @@ from replication.explore.regions.region_model import (
     region_path,
 )
 from replication.explore.regions.region_rows import (
-    REGION_COLUMNS,
     AxisRow,
     LevelAxisRow,
     Measure,
     PanelRow,
     PaperPoint,
-    PointRow,
     RegionResult,
-    RegionRow,
     Segments,
     TraitRow,
-    ValidationRow,
 )
 from replication.explore.regions.space import (
     Panel,
@@ -61,7 +56,7 @@ from replication.study.claim_model import SimpleTest, ValueTest
 from replication.study.errors import InputError, Place, check_known
 from replication.study.position import located, within
 from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import write_table
+from replication.study.table import REGION_COLUMNS, read_typed, write_table
 from replication.study.variation import Variation, check_variation, rounded
 from replication.verdicts.wording import wording
 
@@ -72,12 +67,13 @@ def region_results(data: Path) -> list[RegionResult]:
     """Return the results of all regions in the folder of results, by region and engine."""
     paths = sorted((data / "regions").glob("*/*.json"))
     results = [path for path in paths if not path.name.endswith((_SCENARIOS, JUDGED))]
-    return [RegionResult.read(path) for path in results]
+    return [read_typed(path, RegionResult) for path in results]
 
 
 def sources(root: Path, name: str, study: str, engine: Engine) -> dict[str, str]:
     """Return the current hashes of all that decides a region; notes on changes do not."""
-    region, settings = load_region(root, name), load_settings(root)
+    region = load_region(root, name)
+    settings = load_settings(root)
     return input_hashes(
         root,
         study,
@@ -96,7 +92,7 @@ def is_current(root: Path, data: Path, result: RegionResult) -> bool:
 
 def merge_regions(paths: Sequence[Path], data: Path) -> None:
     """Write regions.csv to `data` from the results of regions."""
-    rows = [vars(RegionRow.of(RegionResult.read(path))) for path in paths]
+    rows = [read_typed(path, RegionResult).row() for path in paths]
     write_table(data / REGIONS_TABLE, rows, REGION_COLUMNS)
 
 
@@ -124,14 +120,14 @@ def _result(
         asked=[_asked(space, test) for test in claim.tests()],
         measure=_measure(space),
         reason=region.reason or "",
-        bounds=(_number(math.exp(bounds.low) or None), _number(math.exp(bounds.high))),
+        bounds=(finite(math.exp(bounds.low) or None), finite(math.exp(bounds.high))),
         axes=(_axis(x, x_paper), _axis(y, y_paper)),
         level_axes=[_level_axis(axis) for axis in region.panels],
         laws_at_paper=laws_at_paper(space),
         panels=panels,
         left_out=[list(panel) for panel in space.panels if panel not in explored],
-        points=[_point(space, run) for run in exploration.results.values()],
-        validation=[_validation(space, checked) for checked in validation],
+        points=[run.row(space) for run in exploration.results.values()],
+        validation=[replace(row, probability=round(row.probability, 4)) for row in validation],
         ties_everywhere=bool(panels) and all(panel.ties for panel in panels),
         coverage_90=_mean([checked.covered for checked in validation]),
         brier=_mean([(checked.probability - checked.holds) ** 2 for checked in validation]),
@@ -213,40 +209,7 @@ def _paper(space: Space, surface: Surface) -> PaperPoint | None:
         (known,) = surface.bounds.holds(*surface.predict(np.array([at])))
         probability = round(float(known), 3)
         cannot_differ = bool(surface.cannot_differ(np.array([at]))[0])
-    return PaperPoint([_number(place) for place in at], probability, cannot_differ)
-
-
-def _point(space: Space, run: PointResult) -> PointRow:
-    x, y = space.values(run.at)
-    return PointRow(
-        panel=list(run.at.panel),
-        x=x,
-        y=y,
-        quantity=_number(math.exp(run.value)),
-        scenarios=list(dict.fromkeys(part.scenario_id for part in run.runs)),
-        note=run.note,
-        cannot_differ=run.cannot_differ,
-    )
-
-
-def _validation(space: Space, checked: Validation) -> ValidationRow:
-    x, y = space.values(checked.point)
-    return ValidationRow(
-        panel=list(checked.point.panel),
-        x=x,
-        y=y,
-        holds=checked.holds,
-        covered=checked.covered,
-        cannot_differ=checked.cannot_differ,
-        state_predicted=checked.state_predicted,
-        probability=round(checked.probability, 4),
-        deviations=_number(checked.deviations),
-        runs=[_point(space, run) for run in checked.results],
-    )
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else rounded(value, DIGITS)
+    return PaperPoint([finite(place) for place in at], probability, cannot_differ)
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -255,7 +218,8 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def check_region(root: Path, name: str) -> str:
     """Return a region in words; InputError names all that can be found before anything runs."""
-    region, known = load_region(root, name), load_differences(root).by_id
+    region = load_region(root, name)
+    known = load_differences(root).by_id
     with located(region_path(root, name)):
         check_known("study", [region.study], study_ids(root), ("study",))
         base = load_study(root, region.study)
@@ -313,7 +277,8 @@ def _check_runs(space: Space) -> None:
 def run_region(root: Path, name: str, tier: str, folder: Path, machine: Machine) -> Path:
     """Explore a region on an engine; write its result and scenarios; return the result's file."""
     check_region(root, name)
-    region, settings = load_region(root, name), load_settings(root)
+    region = load_region(root, name)
+    settings = load_settings(root)
     with located(root / SETTINGS):
         check_known("tiers", [tier], settings.tiers, ("tiers",))
     spending, engine = settings.tiers[tier], machine.engine

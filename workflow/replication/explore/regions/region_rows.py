@@ -4,11 +4,9 @@ Places along an axis are 0 to 1; a number that is undefined, or that the paper l
 """
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self, get_type_hints
+from typing import get_type_hints
 
-from replication.study.files import read_json
-from replication.study.table import typed
+from replication.study.table import REGION_COLUMNS
 from replication.study.variation import Range
 
 #: Ends of straight pieces: x, y, x, y, each 0 to 1.
@@ -59,6 +57,11 @@ class AxisRow:
     def span(self, factor: float = 1.0) -> Range:
         """Return the range of the axis times a factor."""
         return Range(low=self.low * factor, high=self.high * factor, log=self.log)
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether the paper's own value lies on the axis."""
+        return self.paper is not None and 0 <= self.span().position(self.paper) <= 1
 
 
 @dataclass(frozen=True)
@@ -211,48 +214,12 @@ class RegionResult(Shares):
     cpu_s: float
     input_hashes: dict[str, str]
 
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a result; InputError if it is missing, damaged or of another version."""
-        return typed(path, cls, read_json(path))
-
-
-@dataclass(frozen=True)
-class RegionRow:
-    """The summary of a region's result: a row of regions.csv."""
-
-    region: str
-    study: str
-    claim: str
-    engine: str
-    axes: str
-    points: int
-    holds: float
-    fails: float
-    undecided: float
-    cannot_differ: float
-    coverage_90: float | None
-    brier: float | None
-    validation_points: int
-    cpu_minutes: float
-
-    @classmethod
-    def of(cls, result: RegionResult) -> Self:
-        """Return the summary of a result."""
-        axes = [axis.id for axis in result.axes] + [axis.id for axis in result.level_axes]
-        return cls(
-            region=result.region,
-            study=result.study,
-            claim=result.claim,
-            engine=result.engine,
-            axes="; ".join(axes),
-            points=len(result.points),
-            **result.rounded(),
-            coverage_90=result.coverage_90,
-            brier=result.brier,
-            validation_points=result.validation_points,
-            cpu_minutes=round(result.cpu_s / 60, 2),
-        )
-
-
-REGION_COLUMNS = tuple(get_type_hints(RegionRow))
+    def row(self) -> dict[str, object]:
+        """Return its row of regions.csv."""
+        axes = [axis.id for axis in self.axes] + [axis.id for axis in self.level_axes]
+        fields = vars(self) | {
+            "axes": "; ".join(axes),
+            "points": len(self.points),
+            "cpu_minutes": round(self.cpu_s / 60, 2),
+        }
+        return {name: fields[name] for name in REGION_COLUMNS}

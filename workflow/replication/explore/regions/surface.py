@@ -96,7 +96,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface on the warped scale, fitted to `runs` runs.
+    """A surface on the warped scale, fitted to the runs at `places`.
 
     `model` is the Gaussian process, None where all runs tie at `level`; `noise` the standard
     deviation of single runs; `inflation` (at least 1) the factor that widens intervals until they
@@ -150,11 +150,6 @@ class Surface:
         inflation = max(1.0, float(np.quantile(residuals, LEVEL)) / REACH)
         return cls(model, bounds, places, states, noise=noise, inflation=inflation)
 
-    @property
-    def runs(self) -> int:
-        """How many runs it is fitted to."""
-        return len(self.places)
-
     def predict(self, places: Numbers, runs: int = 0) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation of the surface, or of the mean of `runs` runs."""
         if self.model is None:
@@ -177,7 +172,8 @@ class Surface:
 
     def shares(self) -> Shares:
         """Return the shares of the area."""
-        known, alike = self.probability().ravel(), self.cannot_differ(GRID)
+        known = self.probability().ravel()
+        alike = self.cannot_differ(GRID)
         holds = float(((known > SURE) & ~alike).mean())
         fails = float(((known < 1 - SURE) & ~alike).mean())
         return Shares(
@@ -193,7 +189,8 @@ def best_places(surface: Surface) -> Iterator[tuple[float, Numbers]]:
     if surface.model is None:
         yield 0.0, COARSE[0]
         return
-    noise, steps = (surface.inflation * surface.noise) ** 2, np.eye(len(COARSE))
+    noise = (surface.inflation * surface.noise) ** 2
+    steps = np.eye(len(COARSE))
     mean, covariance = surface.model.predict(COARSE, return_cov=True)
     covariance = surface.inflation**2 * (covariance - surface.noise**2 * steps)
     while True:

@@ -101,21 +101,14 @@ class Collection:
 
     def levels(self, study: str) -> pd.DataFrame:
         """Return the levels of each factor by `level`, its key, and the parameters that it sets."""
-        rows = [
-            {
-                "experiment": experiment.id,
-                "factor": factor.id,
-                "level": level.key,
-                "label": level.label,
-                "value": level.value,
-                "unit": factor.unit,
-                "sets": level.set,
-            }
-            for experiment in self.study(study).experiments
-            for factor in experiment.factors
-            for level in factor.levels
-        ]
-        return pd.DataFrame(rows)
+        names = ["experiment", "factor", "level", "label", "value", "unit", "sets"]
+        rows = []
+        for experiment in self.study(study).experiments:
+            for factor in experiment.factors:
+                for level in factor.levels:
+                    texts = (experiment.id, factor.id, level.key, level.label)
+                    rows.append((*texts, level.value, factor.unit, level.set))
+        return pd.DataFrame(rows, columns=names)
 
     def engine(self, study: str) -> str:
         """Return the primary engine of a study: that of the paper if it ran, else ns3."""
@@ -124,19 +117,21 @@ class Collection:
 
     def flows(self, study: str) -> pd.DataFrame:
         """Return one row for each flow of each run: factors, replicate, engine, measurements."""
-        experiments, results = self.study(study).experiments, Results.load(self.data, study)
-        runs = pd.concat([_runs(results, one) for one in experiments], ignore_index=True)
-        flows = runs.merge(results.flows, on=["scenario", "engine"])
+        experiments = self.study(study).experiments
+        results = Results.load(self.data, study)
+        runs = [_runs(results, experiment) for experiment in experiments]
+        flows = pd.concat(runs, ignore_index=True).merge(results.flows, on=["scenario", "engine"])
         return _ordered(flows.merge(flow_facts(results.scenarios), how="left"), experiments)
 
     def series(self, study: str, experiment: str, replicate: int | None = None) -> pd.DataFrame:
         """Return the samples over time of an experiment's runs, for one replicate or all."""
-        found, results = self.experiment(study, experiment), Results.load(self.data, study)
-        runs = _runs(results, found)
+        results = Results.load(self.data, study)
+        document = self.experiment(study, experiment)
+        runs = _runs(results, document)
         if replicate is not None:
             runs = runs[runs["replicate"] == replicate]
         series = runs.merge(report_data.read_series(results, runs), on=["scenario", "engine"])
-        return _ordered(series.merge(flow_facts(results.scenarios), how="left"), [found])
+        return _ordered(series.merge(flow_facts(results.scenarios), how="left"), [document])
 
     def cells(self, study: str, experiment: str | None = None) -> pd.DataFrame:
         """Return published and measured means with their factors' levels, in SI units."""
@@ -149,16 +144,16 @@ class Collection:
             return cells.assign(experiment=None)
         experiments = {e.id: e for e in document.experiments}
         facts = []
-        for quantity in map(json.loads, cells["quantities"].str[0]):
-            owner, named = experiments[quantity["experiment"]], {"metric": quantity["metric"]}
+        for text in cells["quantities"].str[0]:
+            quantity = json.loads(text)
+            owner = quantity["experiment"]
             # Several levels are a list, which is no level's key.
-            facts.append(
-                {"experiment": owner.id} | named | _levels(owner, quantity.get("where", {}))
-            )
-        found = pd.concat([cells.reset_index(drop=True), pd.DataFrame(facts)], axis=1)
+            levels = _levels(experiments[owner], quantity.get("where", {}))
+            facts.append({"experiment": owner, "metric": quantity["metric"]} | levels)
+        rows = pd.concat([cells.reset_index(drop=True), pd.DataFrame(facts)], axis=1)
         if experiment is not None:
-            found = found[found["experiment"] == experiment].reset_index(drop=True)
-        return _ordered(found.dropna(axis=1, how="all"), list(experiments.values()))
+            rows = rows[rows["experiment"] == experiment].reset_index(drop=True)
+        return _ordered(rows.dropna(axis=1, how="all"), document.experiments)
 
     def claims(self, study: str, kind: str | None = None) -> pd.DataFrame:
         """Return claims with their verdicts on each engine, for one type of experiment or all."""
@@ -169,9 +164,12 @@ class Collection:
         if kind is None:
             return claims
         check_name("type of experiment", kind, get_args(ExperimentType))
-        ids = {e.id for e in document.experiments if e.type == kind}
-        own = [c.id for c in document.claims if any(q.experiment in ids for q in c.quantities())]
-        return claims[claims["claim"].isin(own)].reset_index(drop=True)
+        experiments = {e.id for e in document.experiments if e.type == kind}
+        of_kind = []
+        for claim in document.claims:
+            if any(quantity.experiment in experiments for quantity in claim.quantities()):
+                of_kind.append(claim.id)
+        return claims[claims["claim"].isin(of_kind)].reset_index(drop=True)
 
     def _judged(self, study: str, kind: str, item: list[str]) -> pd.DataFrame:
         """Return the rows at the defaults, with the textbook verdict in `textbook` if it ran."""
@@ -215,25 +213,26 @@ class Collection:
         """What data/bbr_shares.csv shows, in words; empty without it."""
         from replication.report.pages.region_words import law_runs
 
-        found = law_runs(self.root)
-        return found.words if found else ""
+        runs = law_runs(self.root)
+        return runs.words if runs else ""
 
-    def at(self, found: RegionData, x: float, y: float) -> list[Scenario]:
+    def at(self, region: RegionData, x: float, y: float) -> list[Scenario]:
         """Return the scenarios of any point in a region's first panel, to be run."""
         from replication.report.notebooks.region_data import scenarios_at
 
-        return scenarios_at(self.root, self.study(found.result.study), found, x, y)
+        return scenarios_at(self.root, self.study(region.result.study), region, x, y)
 
     def scenario(self, study: str, experiment: str) -> Mapping[str, Any]:
         """Return the scenario of an experiment's first run as a JSON document."""
-        found, results = self.experiment(study, experiment), Results.load(self.data, study)
-        runs = results.runs(found.id, {})
+        results = Results.load(self.data, study)
+        runs = results.runs(self.experiment(study, experiment).id, {})
         return results.scenarios[str(runs["scenario"].iloc[0])]
 
     def points(self, study: str, experiment: str) -> Iterator[tuple[str, str, Scenario]]:
         """Yield levels, engine and scenario of the first replicate of each point that was run."""
-        found, results = self.experiment(study, experiment), Results.load(self.data, study)
-        runs = results.design[results.design["experiment"] == found.id]
+        results = Results.load(self.data, study)
+        known = self.experiment(study, experiment).id
+        runs = results.design[results.design["experiment"] == known]
         first = runs[runs["supported"] & (runs["replicate"] == 0)]
         for row in first.to_dict("records"):
             scenario = Scenario.model_validate(results.scenarios[row["scenario"]])
@@ -302,21 +301,23 @@ def column_of(factor: Factor) -> str:
 
 
 def _levels(experiment: Experiment, keys: Mapping[Any, Any]) -> dict[str, Any]:
-    return {
-        column_of(factor): level.value if report_data.is_numeric(factor) else level.label
-        for factor in experiment.factors
-        for level in factor.levels
-        if level.key == keys.get(factor.id)
-    }
+    values: dict[str, Any] = {}
+    for factor in experiment.factors:
+        is_numeric = report_data.is_numeric(factor)
+        for level in factor.levels:
+            if level.key == keys.get(factor.id):
+                values[column_of(factor)] = level.value if is_numeric else level.label
+    return values
 
 
 def _ordered(frame: pd.DataFrame, experiments: list[Experiment]) -> pd.DataFrame:
     """Make labels ordered categories, in the order of the study."""
     labels: dict[str, dict[str, None]] = {}
-    for factor in (factor for e in experiments for factor in e.factors):
-        if not report_data.is_numeric(factor):
-            known = labels.setdefault(column_of(factor), {})
-            known |= dict.fromkeys(level.label for level in factor.levels)
+    for experiment in experiments:
+        for factor in experiment.factors:
+            if not report_data.is_numeric(factor):
+                known = labels.setdefault(column_of(factor), {})
+                known |= dict.fromkeys(level.label for level in factor.levels)
     for name in labels.keys() & set(frame.columns):
         frame[name] = pd.Categorical(frame[name], list(labels[name]), ordered=True)
     return frame

@@ -34,9 +34,9 @@ def write_course(root: Path) -> str:
         answers: dict[str, Answer | None] = {}
         seals = {}
         for path in sorted((root / "notebooks").glob("*.ipynb")):
-            notebook, own = students_version(path)
+            notebook, solutions = students_version(path)
             write_notebook(folder / path.name, notebook)
-            for number, (solution, answer) in enumerate(own, start=1):
+            for number, (solution, answer) in enumerate(solutions, start=1):
                 name = f"{path.stem}.{number}"
                 answers[name] = answer
                 if answer is not None:
@@ -50,14 +50,16 @@ def write_course(root: Path) -> str:
 
 def students_version(path: Path) -> tuple[NotebookNode, list[tuple[str, Answer | None]]]:
     """Return a notebook without solutions and outputs, and its solutions with their answers."""
-    notebook, solutions, cells = read_notebook(path), list[tuple[str, Answer | None]](), []
+    notebook = read_notebook(path)
+    solutions: list[tuple[str, Answer | None]] = []
+    cells = []
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-        elif not (source := _FOLDED.sub("", cell.source).strip()):
-            continue
         else:
-            cell.source = source
+            cell.source = _FOLDED.sub("", cell.source).strip()
+        if not cell.source and cell.cell_type != "code":
+            continue
         if TAG not in cell.metadata.get("tags", []):
             cells.append(cell)
         elif cell.cell_type == "code":
@@ -90,8 +92,8 @@ def lecturers_text(readme: str, answers: dict[str, Answer | None]) -> str:
 
 def _section(readme: str, title: str) -> str:
     """Return a section of the README without links to notebooks."""
-    _, found, rest = readme.partition(f"{title}\n")
-    if not found:
+    _, heading, rest = readme.partition(f"{title}\n")
+    if not heading:
         raise InputError(f"notebooks/README.md: has no section {title!r}; add it")
     section = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
     return _LINKED.sub(r"\1", section)

@@ -92,9 +92,10 @@ def dumbbell(
     if isinstance(flows, str | Mapping):
         flows = [flows]
     check_name("engine", engine, ENGINES)
-    numbers = {"rate_mbps": rate_mbps, "buffer_bdp": buffer_bdp, "duration_s": duration_s}
     rtts_ms = list(rtt_ms) if isinstance(rtt_ms, Sequence) else [rtt_ms] * len(flows)
-    numbers |= {f"rtt_ms[{number}]": value for number, value in enumerate(rtts_ms)}
+    numbers = {"rate_mbps": rate_mbps, "buffer_bdp": buffer_bdp, "duration_s": duration_s}
+    for place, value in enumerate(rtts_ms):
+        numbers[f"rtt_ms[{place}]"] = value
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise InputError(f"{name}: must be a positive number (got {quoted(value)})")
@@ -105,6 +106,9 @@ def dumbbell(
         )
     documents = [_flow(flow, settings, engine, duration_s) for flow in flows]
     _name(documents)
+    nodes = ["left", "right"]
+    for flow in documents:
+        nodes += _ends(flow)
     packet_bytes = max(_packet_bytes(flow) for flow in documents)
     product_bytes = rate_mbps * 1e6 * max(rtts_ms) / 1e3 / 8
     packets = max(_LEAST_PACKETS, round(buffer_bdp * product_bytes / packet_bytes))
@@ -113,7 +117,7 @@ def dumbbell(
         "duration_s": float(duration_s),
         "sampling_interval_s": max(_LEAST_INTERVAL_S, round(duration_s / _SAMPLES, 3)),
         "seed": seed,
-        "nodes": ["left", "right", *(end for f in documents for end in _ends(f))],
+        "nodes": nodes,
         "links": _links(documents, rtts_ms, rate_mbps * 1e6, complete_queue(queue, limits)),
         "flows": documents,
         "monitors": [{"link": _BOTTLENECK}],
@@ -124,7 +128,8 @@ def dumbbell(
     except ValidationError as error:
         raise InputError(f"dumbbell: {describe(error, document)}") from None
     printed: set[Setting] = {("links", _BOTTLENECK, "queue_ab", key) for key in LIMITS}
-    printed |= {("flows", f["id"], key) for f in documents for key in f}
+    for flow in documents:
+        printed |= {("flows", flow["id"], key) for key in flow}
     window = window_bytes(bottlenecks(scenario, printed))
     return Dumbbell(apply_rule(scenario, window, printed), engine, find_project(root))
 
@@ -133,10 +138,10 @@ def _flow(
     flow: str | Mapping[str, Any], settings: Mapping[str, Any], engine: str, duration_s: float
 ) -> dict[str, Any]:
     """Return a flow with today's defaults, as far as the variant and the engine have them."""
-    own = {"congestion_control": flow} if isinstance(flow, str) else dict(flow)
-    for key in (*own, *settings):
+    given = {"congestion_control": flow} if isinstance(flow, str) else dict(flow)
+    for key in (*given, *settings):
         check_name("flow: setting", key, TcpFlow.model_fields, "configs/reference.md")
-    control = own.get("congestion_control")
+    control = given.get("congestion_control")
     check_name("flow: congestion_control", control, CONGESTION_CONTROLS)
     is_modern = control not in _BEFORE_SACK
     is_linux = engine == "linux"
@@ -157,7 +162,7 @@ def _flow(
         "initial_rto_s": 1.0,
         "clock_granularity_s": 0.004 if is_linux else 0.001,
         **settings,
-        **own,
+        **given,
     }
 
 
@@ -171,8 +176,10 @@ def _name(flows: list[dict[str, Any]]) -> None:
 
 
 def _packet_bytes(flow: Mapping[str, Any]) -> int:
-    known = {"segment_bytes": flow["segment_bytes"], "timestamps": flow["timestamps"]}
-    return TcpFlow.model_construct(**known).packet_bytes
+    sizes = TcpFlow.model_construct(
+        segment_bytes=flow["segment_bytes"], timestamps=flow["timestamps"]
+    )
+    return sizes.packet_bytes
 
 
 def _ends(flow: Mapping[str, Any]) -> tuple[str, str]:
@@ -188,8 +195,15 @@ def _links(
     shared_s = min(rtts_ms) / 4e3
 
     def link(name: str, a: str, b: str, rate_bps: float, delay_s: float) -> dict[str, Any]:
-        ends = {"id": name, "a": a, "b": b, "rate_bps": rate_bps}
-        return ends | {"delay_s": delay_s, "queue_ab": deep, "queue_ba": deep}
+        return {
+            "id": name,
+            "a": a,
+            "b": b,
+            "rate_bps": rate_bps,
+            "delay_s": delay_s,
+            "queue_ab": deep,
+            "queue_ba": deep,
+        }
 
     links = [link(_BOTTLENECK, "left", "right", rate_bps, shared_s) | {"queue_ab": queue}]
     for flow, rtt_ms in zip(flows, rtts_ms, strict=True):

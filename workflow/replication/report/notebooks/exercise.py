@@ -98,14 +98,19 @@ def _constant(node: ast.expr) -> float | str | None:
 
 def _quantity(node: ast.expr) -> str:
     """Return an expression of a single variable as text, or an empty text."""
-    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)} - _FUNCTIONS
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - _FUNCTIONS
     return ast.unparse(node) if len(names) == 1 else ""
 
 
 def seal(answer: Answer, salt: str) -> dict[str, Any]:
     """Return what `is_right` needs to know of an answer, which is not in it in clear."""
-    kept = {"salt": salt, "tolerance": answer.tolerance, "hint": answer.hint, "offset": 0.0}
-    kept["is_number"] = not isinstance(answer.value, str)
+    kept = {
+        "salt": salt,
+        "tolerance": answer.tolerance,
+        "hint": answer.hint,
+        "offset": 0.0,
+        "is_number": not isinstance(answer.value, str),
+    }
     if answer.tolerance:
         # The answer is in the middle of its class.
         kept["offset"] = round(0.5 - _position(float(answer.value), answer.tolerance) % 1, 6)
@@ -123,7 +128,8 @@ def _position(value: float, tolerance: float) -> float:
 
 
 def _digest(kept: dict[str, Any], value: Any) -> str:
-    said, number = str(value).strip().lower(), number_in(value)
+    said = str(value).strip().lower()
+    number = number_in(value)
     if kept["tolerance"] and math.isfinite(number):
         place = math.floor(_position(number, kept["tolerance"]) + kept["offset"])
         said = f"{math.copysign(1, number):g} {place}"
@@ -159,12 +165,13 @@ def check(exercise: str, answer: Any) -> Markdown:
 
     Nothing leaves this machine. InputError: there is no such exercise, or no course.
     """
-    places = [Path.cwd(), find_project() / COURSE]
-    found = next((place / SEALS for place in places if (place / SEALS).is_file()), None)
-    if found is None:
-        raise InputError(f"{places[-1] / SEALS}: does not exist; run `make course` first")
-    seals: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
-    check_name("exercise", exercise, seals, str(found))
+    path = Path.cwd() / SEALS
+    if not path.is_file():
+        path = find_project() / COURSE / SEALS
+    if not path.is_file():
+        raise InputError(f"{path}: does not exist; run `make course` first")
+    seals: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    check_name("exercise", exercise, seals, str(path))
     if answer is ...:
         return Markdown("Replace the dots by your answer.")
     kept = seals[exercise]

@@ -79,12 +79,12 @@ def flow_facts(scenarios: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
 
     from replication.report.charts.data import flow_algorithm
 
-    rows = [
-        (name, flow["id"], flow_algorithm(flow), float(flow["segment_bytes"]))
-        for name, scenario in scenarios.items()
-        for flow in scenario["flows"]
-        if flow["kind"] == "tcp"
-    ]
+    rows = []
+    for name, scenario in scenarios.items():
+        for flow in scenario["flows"]:
+            if flow["kind"] == "tcp":
+                size_bytes = float(flow["segment_bytes"])
+                rows.append((name, flow["id"], flow_algorithm(flow), size_bytes))
     return pd.DataFrame(rows, columns=["scenario", "flow", "algorithm", "segment_bytes"])
 
 
@@ -112,18 +112,19 @@ def run_live(root: Path, scenario: Scenario | Mapping[str, Any], engine: str) ->
     ):
         _, tables = run_single(root, BUILT, scenario, engine, Path(folder) / "run")
     facts = flow_facts({"": scenario.model_dump()}).drop(columns="scenario")
-    flows, series = (
-        tables[name].to_pandas().assign(engine=engine).merge(facts, on="flow", how="left")
-        for name in ("flows.csv", "series.csv")
-    )
+
+    def table(name: str) -> pd.DataFrame:
+        rows: pd.DataFrame = tables[name].to_pandas().assign(engine=engine)
+        return rows.merge(facts, on="flow", how="left")
+
     paths = FlowPaths(scenario)
-    base_ms = {
-        flow.id: 2e3 * sum(link.delay_s for link, _ in paths.links(flow.source, flow.destination))
-        for flow in scenario.flows
-    }
-    run = LiveRun(
-        flows.assign(base_rtt_ms=flows["flow"].map(base_ms)), series, scenario, engine, root
-    )
+    base_rtt_ms = {}
+    for flow in scenario.flows:
+        links = paths.links(flow.source, flow.destination)
+        base_rtt_ms[flow.id] = 2e3 * sum(link.delay_s for link, _ in links)
+    flows = table("flows.csv")
+    flows["base_rtt_ms"] = flows["flow"].map(base_rtt_ms)
+    run = LiveRun(flows, table("series.csv"), scenario, engine, root)
     _note(run)
     return run
 
@@ -170,33 +171,37 @@ def differences_of(root: Path, scenario: Scenario, engine: str) -> list[EngineDi
     from replication.compare.agreement import load_differences
 
     document = scenario.model_dump(mode="json")
-    found = [
-        one
-        for one in load_differences(root).differences
-        if engine in one.engines and one.concerns.holds(document)
-    ]
-    return sorted(found, key=lambda one: not _is_specific(one))
+    concerning = []
+    for entry in load_differences(root).differences:
+        if engine in entry.engines and entry.concerns.holds(document):
+            concerning.append(entry)
+    return sorted(concerning, key=lambda entry: not _is_specific(entry))
 
 
-def _is_specific(one: EngineDifference) -> bool:
-    return bool(one.concerns.congestion_controls or one.concerns.queues)
+def _is_specific(entry: EngineDifference) -> bool:
+    return bool(entry.concerns.congestion_controls or entry.concerns.queues)
 
 
 def differences_table(runs: Mapping[str, list[EngineDifference]]) -> HTML:
     """Return known differences by engine as a folded list; general ones by their titles only."""
-    parts, count = [], 0
-    for engine, found in runs.items():
-        count += len(found)
-        for one in filter(_is_specific, found):
-            does = {str(name): words for name, words in one.engines.items()}
+    items = ""
+    for engine, entries in runs.items():
+        general = []
+        for entry in entries:
+            title = html.escape(entry.title)
+            if not _is_specific(entry):
+                general.append(title)
+                continue
+            does = {str(name): words for name, words in entry.engines.items()}
             others = "; ".join(f"{name}: {words}" for name, words in does.items() if name != engine)
             words = html.escape(f"{engine}: {does[engine]}. Elsewhere: {others}.")
-            parts.append(f"<li><b>{html.escape(one.title)}.</b> {words}</li>")
-        if general := [html.escape(one.title) for one in found if not _is_specific(one)]:
-            parts.append(f"<li>{engine}, with any variant: {'; '.join(general)}.</li>")
+            items += f"<li><b>{title}.</b> {words}</li>\n"
+        if general:
+            items += f"<li>{engine}, with any variant: {'; '.join(general)}.</li>\n"
+    count = sum(len(entries) for entries in runs.values())
     return HTML(
         f"<details><summary>Known engine differences that concern these runs ({count})</summary>\n"
-        f"<ul>\n{''.join(f'{part}{chr(10)}' for part in parts)}</ul></details>"
+        f"<ul>\n{items}</ul></details>"
     )
 
 
@@ -209,12 +214,12 @@ def _note(run: LiveRun) -> None:
     if (shell := get_ipython()) is None:
         return
     shell.events.register("post_run_cell", show_differences)
-    _noted.setdefault(run.engine, {}).update({one.id: one for one in run.differences})
+    _noted.setdefault(run.engine, {}).update({entry.id: entry for entry in run.differences})
 
 
 def show_differences(*_: Any) -> None:
     """Show what is known of the engines of all runs since the last call, each entry once."""
-    found = {engine: list(entries.values()) for engine, entries in _noted.items() if entries}
+    runs = {engine: list(entries.values()) for engine, entries in _noted.items() if entries}
     _noted.clear()
-    if found:
-        display(differences_table(found))
+    if runs:
+        display(differences_table(runs))

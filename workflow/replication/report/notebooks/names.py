@@ -16,11 +16,11 @@ def find_project(root: str = "") -> Path:
     """
     here = Path.cwd()
     places = [Path(root)] if root else [here, *here.parents, ROOT]
-    found = next((place for place in places if (place / STUDIES).is_dir()), None)
-    if found is None:
-        place = root or "this folder or above it"
-        raise InputError(f"root: no {STUDIES.as_posix()} in {place}; set `root` to the project")
-    return found
+    for place in places:
+        if (place / STUDIES).is_dir():
+            return place
+    where = root or "this folder or above it"
+    raise InputError(f"root: no {STUDIES.as_posix()} in {where}; set `root` to the project")
 
 
 def check_name(what: str, name: object, known: Collection[str], where: str = "") -> None:
@@ -28,7 +28,7 @@ def check_name(what: str, name: object, known: Collection[str], where: str = "")
     if name in known:
         return
     # A part of a long name, such as `buffer`, is not a close match of it.
-    parts = sorted((one for one in known if str(name) and str(name) in one), key=len)
+    parts = sorted((longer for longer in known if str(name) and str(name) in longer), key=len)
     near = parts or get_close_matches(str(name), known, 1, 0.4)
     nearest = f"; nearest: {near[0]}" if near else ""
     rest = f"; {where} lists all" if where else f"; there are {', '.join(sorted(known)) or 'none'}"

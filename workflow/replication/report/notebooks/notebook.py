@@ -71,9 +71,11 @@ def execute(notebook: Path, output: Path, parameters: Mapping[str, Any]) -> None
     if unknown := [name for name in parameters if name not in known]:
         has = ", ".join(known) or "none"
         raise InputError(f"{notebook}: has no parameter {unknown[0]!r}; it has {has}")
-    here, texts = Path.cwd(), {k: v for k, v in parameters.items() if isinstance(v, str)}
-    below = {k: v for k, v in texts.items() if Path(v).is_relative_to(here)}
-    paths = {name: Path(text).relative_to(here).as_posix() for name, text in below.items()}
+    here = Path.cwd()
+    paths = {}
+    for name, value in parameters.items():
+        if isinstance(value, str) and Path(value).is_relative_to(here):
+            paths[name] = Path(value).relative_to(here).as_posix()
     with tempfile.TemporaryDirectory(prefix="notebook-") as folder:
         executed = Path(folder) / "executed.ipynb"
         try:
@@ -158,9 +160,8 @@ def page_of(
     for place, picture in pictures.items():
         _outputs(document)[place].data = {"image/svg+xml": picture}
     exporter = page_exporter(_TEMPLATES)
-    prose = (cell.source for cell in document.cells if cell.cell_type == "markdown")
-    titles = (found[1].strip() for source in prose if (found := re.match(r"#\s+(.+)", source)))
-    resources = {"title": next(titles, output.stem), "whose": whose, "back": back}
+    title = _title(document) or output.stem
+    resources = {"title": title, "whose": whose, "back": back}
     page, _ = exporter.from_notebook_node(document, resources)
     page = _LINK.sub(lambda link: _link(link[1], link[2], pages), page)
     page = _SCROLLS.sub(r'\g<0> tabindex="0"', page)
@@ -174,6 +175,14 @@ def _link(notebook: str, words: str, pages: Mapping[str, str] | None) -> str:
     return f'<a href="{page}">{words}</a>' if page else words
 
 
+def _title(notebook: NotebookNode) -> str:
+    """Return the first heading of a notebook; empty without one."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and (heading := re.match(r"#\s+(.+)", cell.source)):
+            return heading[1].strip()
+    return ""
+
+
 def _pictures(notebook: NotebookNode) -> dict[int, str]:
     """Return pictures as SVG by the index of their output, charts unless the PNG is much smaller.
 
@@ -183,20 +192,24 @@ def _pictures(notebook: NotebookNode) -> dict[int, str]:
     from replication.report.notebooks.picture import VEGA_LITE
     from replication.report.pages.page import svg_of
 
-    found = {}
+    pictures = {}
     for place, output in enumerate(_outputs(notebook)):
         data = output.get("data", {})
         if "image/svg+xml" in data:
-            found[place] = data["image/svg+xml"]
+            pictures[place] = data["image/svg+xml"]
         elif VEGA_LITE in data:
             words = html.escape(output.metadata["image/png"]["alt"])
             picture = str(svg_of(data[VEGA_LITE], f"output-{place}")).replace(
                 'aria-hidden="true"', f'role="img" aria-label="{words}"'
             )
             if len(picture) < _MOST_SVG * len(data["image/png"]):
-                found[place] = picture
-    return found
+                pictures[place] = picture
+    return pictures
 
 
 def _outputs(notebook: NotebookNode) -> list[NotebookNode]:
-    return [o for cell in notebook.cells if cell.cell_type == "code" for o in cell.outputs]
+    outputs: list[NotebookNode] = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            outputs += cell.outputs
+    return outputs

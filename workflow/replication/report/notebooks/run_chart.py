@@ -82,7 +82,7 @@ def _lines(series: pd.DataFrame, duration_s: float, panel: _Panel) -> Iterator[p
 
 def _rates(flows: pd.DataFrame) -> str:
     """Return the mean rate of each flow."""
-    return ", ".join(
-        f"{flow} {draw.three_digits(bps / 1e6)} Mbit/s"
-        for flow, bps in zip(flows["flow"], flows["throughput_bps"], strict=True)
-    )
+    rates = []
+    for flow, bps in zip(flows["flow"], flows["throughput_bps"], strict=True):
+        rates.append(f"{flow} {draw.three_digits(bps / 1e6)} Mbit/s")
+    return ", ".join(rates)

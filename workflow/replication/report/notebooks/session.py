@@ -37,20 +37,17 @@ def prepare() -> None:
 
 def study_in_brief(study: Study) -> str:
     """Return a study's title and experiments, and how to see what can be changed."""
-    lists = (f"replication.{name}({study.id!r})" for name in ("parameters", "levels"))
-    return "\n".join(
-        [
-            f"Study {study.id}: {study.bibliography.title}",
-            *(f"  {experiment_in_brief(one)}" for one in study.experiments),
-            f"  {len(study.tables)} tables, {len(study.claims)} claims; lists: {', '.join(lists)}",
-        ]
-    )
+    lists = f"replication.parameters({study.id!r}), replication.levels({study.id!r})"
+    lines = [f"Study {study.id}: {study.bibliography.title}"]
+    lines += [f"  {experiment_in_brief(experiment)}" for experiment in study.experiments]
+    lines += [f"  {len(study.tables)} tables, {len(study.claims)} claims; lists: {lists}"]
+    return "\n".join(lines)
 
 
 def experiment_in_brief(experiment: Experiment) -> str:
     """Return an experiment's factors with their numbers of levels."""
-    factors = ", ".join(f"{one.id} ({len(one.levels)} levels)" for one in experiment.factors)
-    return f"experiment {experiment.id}: {experiment.title}; {factors}"
+    factors = [f"{factor.id} ({len(factor.levels)} levels)" for factor in experiment.factors]
+    return f"experiment {experiment.id}: {experiment.title}; {', '.join(factors)}"
 
 
 def go_on() -> None:
@@ -99,7 +96,7 @@ def interact(function: Callable[..., Any], **controls: Any) -> Any:
 
 def experiment_of(study: Study, experiment: str) -> Experiment:
     """Return an experiment of a study; InputError names the nearest one."""
-    known = [one.id for one in study.experiments]
+    known = [each.id for each in study.experiments]
     check_name(f"study {study.id}: experiment", experiment, known)
     return study.experiment(experiment)
 
@@ -113,9 +110,11 @@ def design(
     `parameters` override levels; a queue may be just its kind. The study's substitutions for
     `engine` apply. InputError: no such level or parameter, or no valid scenario.
     """
-    found = experiment_of(study, experiment)
-    values = values_of(study, found, engine=engine)
-    factors = {factor.id: {one.key: one.set for one in factor.levels} for factor in found.factors}
+    document = experiment_of(study, experiment)
+    values = values_of(study, document, engine=engine)
+    factors = {}
+    for factor in document.factors:
+        factors[factor.id] = {level.key: level.set for level in factor.levels}
     of_levels = f"`replication.levels({study.id!r})`"
     for name, key in levels.items():
         check_name(f"experiment {experiment}: factor", name, factors, of_levels)
@@ -125,7 +124,7 @@ def design(
     for name, value in parameters.items():
         check_name(f"study {study.id}: parameter", name, values, of_parameters)
         values[name] = queue_like(value, values[name])
-    return instantiate(found, values, replicate_seed(study.id, experiment, 0))
+    return instantiate(document, values, replicate_seed(study.id, experiment, 0))
 
 
 def pressure(scenario: Scenario, with_queue: bool = True) -> float:
@@ -137,9 +136,14 @@ def pressure(scenario: Scenario, with_queue: bool = True) -> float:
     that it lets stand.
     """
     tcp = [flow for flow in scenario.flows if flow.kind == "tcp"]
-    link = next(one for one in scenario.links if one.id == scenario.monitors[0].link)
     ends = {tcp[0].source, tcp[0].destination}
-    path = [one for one in scenario.links if one is link or {one.a, one.b} & ends]
+    path = []
+    for part in scenario.links:
+        if part.id == scenario.monitors[0].link:
+            link = part
+            path.append(part)
+        elif {part.a, part.b} & ends:
+            path.append(part)
     cbr = [flow for flow in scenario.flows if flow.kind == "cbr"]
     left_bps = max(link.rate_bps - sum(flow.rate_bps for flow in cbr), 0)
     room_bytes = 2 * sum(part.delay_s for part in path) * left_bps / 8
@@ -148,8 +152,11 @@ def pressure(scenario: Scenario, with_queue: bool = True) -> float:
         packets = left_bps / tcp[0].packet_bytes
         share = packets / (packets + packets_of_cbr) if packets else 0.0
         room_bytes += share * _standing_bytes(link, tcp[0].packet_bytes)
-    windows = [(f.maximum_window_bytes or math.inf) / f.segment_bytes * f.packet_bytes for f in tcp]
-    return sum(windows) / room_bytes if room_bytes else math.inf
+    windows_bytes = []
+    for flow in tcp:
+        segments = (flow.maximum_window_bytes or math.inf) / flow.segment_bytes
+        windows_bytes.append(segments * flow.packet_bytes)
+    return sum(windows_bytes) / room_bytes if room_bytes else math.inf
 
 
 def _standing_bytes(link: Link, packet_bytes: int) -> float:

@@ -54,7 +54,8 @@ class Causes:
         if cause.intervention is None:
             return ShownCause(f"{UNKNOWN} {cause.untested}.")
         name = cause.intervention
-        sentence, row = self._sentences.get(name), self._rows.get(name)
+        sentence = self._sentences.get(name)
+        row = self._rows.get(name)
         if sentence is None:
             # Named by a release's study, and removed since.
             return ShownCause("We do not know.")

@@ -9,6 +9,7 @@ from replication.design.config import load_settings_changes
 from replication.explore.regions.region_model import SETTINGS as REGION_SETTINGS
 from replication.explore.regions.region_model import load_region, load_settings, region_names
 from replication.study.study import Study
+from replication.study.table import flat
 from replication.study.verdict import Change, Effect, SettingsChange, StudyChange, Subject
 from replication.verdicts.cause import load_explanations
 from replication.verdicts.summary import MOVES, moves
@@ -153,11 +154,9 @@ def _added_causes(root: Path, study: str) -> dict[str, list[str]]:
 def changes_view(study: Study) -> StudyChanges:
     """Return a study's changes, latest last, and the number of verdicts that moved each way."""
     changes = [_change(study, change) for change in study.changes]
-    verdicts: list[tuple[str, str]] = []
-    for change in changes:
-        for effect in change.effects:
-            verdicts += [(move.before, move.after) for move in effect.verdicts]
-    return StudyChanges(study, changes, moves(verdicts))
+    effects = flat(change.effects for change in changes)
+    moved = flat(effect.verdicts for effect in effects)
+    return StudyChanges(study, changes, moves((move.before, move.after) for move in moved))
 
 
 def _change(study: Study, change: StudyChange) -> ChangeView:

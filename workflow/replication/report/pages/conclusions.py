@@ -1,7 +1,7 @@
 """Findings on these results: sentences with their numbers, under each set-up that was run."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -11,20 +11,18 @@ import pandas as pd
 from replication.explore.regions.border import row_at
 from replication.explore.regions.region_result import region_results
 from replication.explore.regions.region_rows import RegionResult
-from replication.metrics.cell_map import map_cells
-from replication.metrics.metric import quantity
-from replication.metrics.metric_model import MetricError
+from replication.metrics.cell_map import cells_of
+from replication.metrics.metric import defined
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.metrics.results import Results
 from replication.report.charts.figure import Figure
 from replication.report.pages.source import Source
 from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, sides
 from replication.study.finding_model import Fact, Statement, load_findings
-from replication.study.published import published_path, read_published
 from replication.study.setup import Setup
 from replication.study.stated_cause import StatedCause
 from replication.study.study import Study
-from replication.verdicts.comparison import UntestableError, compare
+from replication.verdicts.comparison import LookUp, mean_statistic
 from replication.verdicts.self_consistency import printed_numbers
 from replication.verdicts.wording import wording
 
@@ -118,7 +116,8 @@ def _shown(
     setup: Setup | None, statement: Statement, numbers: Mapping[str, _Number]
 ) -> StatementShown:
     runs = frozenset[str]().union(*(number.runs for number in numbers.values()))
-    text, is_region = statement.text.format_map(_words(numbers)), statement.rests_on == "region"
+    text = statement.text.format_map(_words(numbers))
+    is_region = statement.rests_on == "region"
     return StatementShown(text, setup, len(runs), is_region, statement.causes)
 
 
@@ -152,18 +151,9 @@ class _Facts:
             return self._statistic(fact.paper, self._printed, frozenset())
         return self._on_region(fact)
 
-    def _statistic(
-        self,
-        test: SimpleTest,
-        look_up: Callable[[Quantity], pd.DataFrame],
-        runs: frozenset[str],
-    ) -> _Number | None:
-        try:
-            frames = [look_up(wanted) for wanted in sides(test)]
-            if any(frame.empty for frame in frames):
-                return None
-            value = float(compare(self.study, test, frames).values.mean())
-        except (UntestableError, MetricError):
+    def _statistic(self, test: SimpleTest, look_up: LookUp, runs: frozenset[str]) -> _Number | None:
+        value = mean_statistic(self.study, test, look_up)
+        if value is None:
             return None
         words = wording(self.study, test)
         holds = not isinstance(test.expect, PublishedRun) and test.expect.holds(value)
@@ -179,12 +169,11 @@ class _Facts:
         return all(set(keys) <= set(runs.get(factor, ())) for factor, keys in wanted.where.items())
 
     def _measured(self, wanted: Quantity) -> pd.DataFrame:
-        return quantity(self.results, wanted).drop(columns="engine").dropna(subset="value")
+        return defined(self.results, wanted)
 
     @cached_property
-    def _printed(self) -> Callable[[Quantity], pd.DataFrame]:
-        path = published_path(self.source.root, self.study.id)
-        return printed_numbers(self.study, map_cells(self.study, read_published(path)))
+    def _printed(self) -> LookUp:
+        return printed_numbers(self.study, cells_of(self.source.root, self.study))
 
     def _on_region(self, fact: Fact) -> _Number | None:
         """Return a border or quantity of a region; None if it was not run on the engine."""

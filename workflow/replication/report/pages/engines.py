@@ -285,7 +285,7 @@ def _disagreements(
         items = list[Disagreement]()
         measured = dict[tuple[str, ...], Measured]()
         for key, rows in grouped(of_study, "study", "group", "left", "right").items():
-            left, right = rows[0]["left"], rows[0]["right"]
+            _, _, left, right = key
             contrast = by_item.get(key, [])
             items.append(_disagreement(source, rows, contrast, known))
             for (side,), same in grouped(contrast, "side").items():

@@ -76,7 +76,7 @@ def explanation_of(root: Path, data: Path, study: Study) -> ExplanationView | No
     folder = data / "sensitivity" / study.id
     if not (folder / explanation.NAME).is_file() or is_stale(root, data, study):
         return None
-    best = Explanation.read(folder / explanation.NAME)
+    best = table.read_typed(folder / explanation.NAME, Explanation)
     cells = ExplainedCell.read(folder / "explained_cells.csv")
     names = table_names(study)
     missed = [names.get(cell.table, cell.table) for cell in cells if not cell.matches]

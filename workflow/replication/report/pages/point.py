@@ -120,7 +120,8 @@ def _engine(
     source: Source, rows: list[Row], results: Results, series: Mapping[Any, pd.DataFrame]
 ) -> PointOnEngine:
     """Return a point on one engine."""
-    engine, versions = rows[0]["engine"], source.provenance.get("engines") or {}
+    engine = rows[0]["engine"]
+    versions = source.provenance.get("engines") or {}
     runs = [Run(row, results.scenarios[row["scenario"]]) for row in rows if is_supported(row)]
     picture = None
     if runs and engine == source.primary_engines[results.study_id].engine:

@@ -96,7 +96,9 @@ def away(result: RegionResult) -> str:
 
 def _away(axes: Sequence[AxisRow]) -> Iterator[str]:
     for axis in axes:
-        title, unit, paper = lower(axis.title), axis.unit, axis.paper
+        title = lower(axis.title)
+        unit = axis.unit
+        paper = axis.paper
         if paper is None:
             yield f"it has no {title}"
             continue

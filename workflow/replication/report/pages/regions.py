@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, cycle, groupby
+from itertools import cycle, groupby
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from replication.compare.agreement import EngineDifference, load_differences
-from replication.compare.verdicts import Judged, compare_verdicts
+from replication.compare.verdicts import Judged, compare_verdicts, judged_of
 from replication.engines.catalogue import ENGINES
 from replication.explore.named_variation import VariedResult, varied_results
 from replication.explore.regions.region_counts import RegionCounts, count_regions
@@ -36,7 +36,7 @@ from replication.report.pages.region_words import (
 from replication.report.pages.shown import display_unit as shown_unit
 from replication.report.pages.source import Source, of_study
 from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import grouped
+from replication.study.table import flat, grouped
 from replication.study.verdict import Change, Verdict
 from replication.verdicts.verdict_table import Tally
 
@@ -175,10 +175,8 @@ def modern_views(source: Source) -> Iterator[ModernView]:
 def _modern_claims(source: Source, study: Study, result: VariedResult) -> Iterator[ModernClaim]:
     """Yield the counted claims of a study that were judged on the modern kernel."""
     rows = of_study(source.on_primary(source.claims), study.id)
-    before = [Judged.of_claim(row) for row in rows]
-    modern = [
-        Judged(item=(row.claim,), verdict=row.verdict, reason=row.reason) for row in result.claims
-    ]
+    before = [judged_of(vars(row)) for row in rows]
+    modern = [Judged((row.claim,), row.verdict, reason=row.reason) for row in result.claims]
     quotes = {claim.id: claim.quote for claim in study.claims if claim.is_counted}
     for pair in compare_verdicts(before, modern, same=()):
         claim = pair.item[0]
@@ -313,7 +311,7 @@ def ticks(axis: AxisRow) -> list[tuple[float, str]]:
     decades = range(math.floor(math.log10(span.low)), math.ceil(math.log10(span.high)) + 1)
     powers = [10.0**exponent for exponent in decades]
     for steps in ((1, 2, 5), (1, 3), (1,)):
-        values = list(chain.from_iterable((step * power for step in steps) for power in powers))
+        values = flat([step * power for step in steps] for power in powers)
         values = [value for value in values if -1e-9 <= span.position(value) <= 1 + 1e-9]
         if len(values) <= _MOST_TICKS:
             break

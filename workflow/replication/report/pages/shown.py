@@ -58,7 +58,9 @@ def amount(value: float, unit: str) -> str:
 
 def published(field: Field, half_ulp: Field, unit: str) -> Number:
     """Return a published number with the paper's digits; `half_ulp` is half of the last digit."""
-    value, half, factor = parse(field), parse(half_ulp), unit_of(unit)[1]
+    value = parse(field)
+    half = parse(half_ulp)
+    factor = unit_of(unit)[1]
     if value is None or not half:
         return number(field, unit)
     return Number(written(field), digits(value * factor, half * factor))
@@ -73,7 +75,7 @@ def percent(field: Field) -> Number:
     if abs(share) < 0.005:
         return Number(written(field), "0.00 %")
     digits = 2 if abs(share) < 0.995 else 1 if abs(share) < 9.95 else 0
-    return Number(written(field), _signed(f"{share:+,.{digits}f} %"))
+    return Number(written(field), f"{share:+,.{digits}f} %".replace("-", "−"))
 
 
 def shade(deviation: Field) -> str:
@@ -89,10 +91,6 @@ def interval(low: Field, high: Field, unit: str = "1") -> str:
     """Return "low to high" in display units, or a dash if there is no interval."""
     ends = [number(end, unit).shown for end in (low, high)]
     return MISSING if MISSING in ends else " to ".join(ends)
-
-
-def _signed(text: str) -> str:
-    return text.replace("-", "−")
 
 
 class Badge(NamedTuple):

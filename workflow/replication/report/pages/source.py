@@ -185,8 +185,7 @@ class Source:
 
     def design(self, study: str) -> list[Row]:
         """Return the rows of a study's design at the defaults."""
-        rows = read_rows(self.data / "design" / f"{study}.csv", tables.DESIGN_COLUMNS)
-        return runs_under(rows)
+        return runs_under(tables.read_design(self.data, study))
 
 
 def _with_names(cell: CellRow) -> CellRow:

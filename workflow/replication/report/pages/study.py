@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 from replication.metrics.metric_model import METRICS, display_unit, metric_label
@@ -26,7 +25,7 @@ from replication.study.claim_model import Claim, SimpleTest
 from replication.study.published import PublishedNumber, Table, published_path, read_published
 from replication.study.setup import Setup
 from replication.study.study import Experiment, Study
-from replication.study.table import Row, grouped
+from replication.study.table import Row, flat, grouped
 from replication.study.verdict import Verdict
 from replication.verdicts.summary import failing
 from replication.verdicts.verdict_table import (
@@ -196,13 +195,12 @@ class StudyView:
     @property
     def tables(self) -> list[TableView]:
         """The tables of all experiments."""
-        return list(chain.from_iterable(view.tables for view in self.experiments))
+        return flat(view.tables for view in self.experiments)
 
     @property
     def claims(self) -> list[ClaimCard]:
         """All claims."""
-        of_experiments = chain.from_iterable(view.claims for view in self.experiments)
-        return [*of_experiments, *self.other_claims]
+        return flat(view.claims for view in self.experiments) + self.other_claims
 
 
 def study_page(
