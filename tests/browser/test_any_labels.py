@@ -37,7 +37,7 @@ def long(tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_plot_has_three_fifths_of_its_column_whatever_its_labels(chromium, long, width):
+def test_a_plot_takes_three_fifths_of_its_column_with_any_labels(chromium, long, width):
     one = Tab(chromium, long, width=width)
     for name in ("quill_buffer", "quill_shares", "quill_shares~evidence", "method"):
         page = one.open(f"{name}.html")
@@ -51,7 +51,7 @@ def test_a_plot_has_three_fifths_of_its_column_whatever_its_labels(chromium, lon
     one.context.close()
 
 
-def test_paper_has_every_column(chromium, long, example):
+def test_printed_pages_have_every_column(chromium, long, example):
     # The width of A4 less the margins.
     for folder in (long, example):
         one = Tab(chromium, folder, width=718)

@@ -78,7 +78,7 @@ def height(page):
 
 
 @pytest.mark.parametrize(("drawn", "wider"), [(360, 768), (1280, 1920)])
-def test_pages_are_drawn_without_errors_and_nothing_is_clipped(tab, report, example, drawn, wider):
+def test_pages_load_without_errors_and_clip_no_text(tab, report, example, drawn, wider):
     """Charts are drawn for the first width, and the window is widened to the second."""
     ours, released = tab(report), tab(example)
     shown = [(ours, name) for name in [*pages(report), *some_runs(report)]]
@@ -95,7 +95,7 @@ def test_pages_are_drawn_without_errors_and_nothing_is_clipped(tab, report, exam
             assert width < 1280 or not page.evaluate(UNSEEN), (name, width)
 
 
-def test_axe_finds_nothing_serious_in_light_and_dark(tab, example):
+def test_axe_finds_no_serious_violation_in_light_and_dark(tab, example):
     axe, one = Axe(), tab(example)
     for name in [*pages(example), *some_runs(example)[:2]]:
         one.page.emulate_media(color_scheme="light")
@@ -117,7 +117,7 @@ def serious(results):
     ]
 
 
-def test_a_study_leads_with_its_chart_then_the_table_then_the_claims(tab, report):
+def test_the_page_of_a_study_shows_chart_table_and_claims_in_this_order(tab, report):
     top = "(e) => e.getBoundingClientRect().top"
     one = tab(height=800)
     for name in studies(report):
@@ -157,7 +157,7 @@ def test_pages_of_regions_are_short_and_show_every_picture_without_scripts(
             assert figure.bounding_box()["width"] > 200, name
 
 
-def test_engines_and_evidence_are_short_until_they_are_unfolded(tab, example):
+def test_pages_of_engines_and_evidence_are_short_while_folded(tab, example):
     one = tab(example)
     for name in ["engines.html", "kapadia~evidence.html"]:
         page = one.open(name)
@@ -171,7 +171,7 @@ GROUND = "getComputedStyle(document.documentElement).backgroundColor"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_have_the_readers_scheme_or_the_one_that_was_chosen(tab, report, scheme):
+def test_pages_use_the_readers_colour_scheme_or_the_chosen_one(tab, report, scheme):
     def is_dark(page):
         return int(re.match(r"rgba?\((\d+)", page.evaluate(GROUND))[1]) < 60
 
@@ -230,7 +230,7 @@ def test_tables_filter_by_verdict(tab, report):
         assert form.locator("output").inner_text().startswith(f"{shown.count()} of ")
 
 
-def test_the_keyboard_reaches_content_and_tables(tab, report):
+def test_content_and_tables_can_be_reached_by_keyboard(tab, report):
     page = tab().open(a_page_with(report, 'class="cells"'))
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -253,7 +253,7 @@ def test_pages_can_be_read_without_scripts(tab, report):
     assert page.locator("form.filter:visible").count() == 0
 
 
-def test_pages_print_light_in_full_and_without_the_controls(tab, report):
+def test_printed_pages_are_light_complete_and_without_controls(tab, report):
     one = tab(scheme="dark")
     page = one.open(a_page_with(report, 'class="claim '))
     one.wait_for_charts()

@@ -9,7 +9,7 @@ import pytest
 from tests.browser.conftest import a_page_with
 
 
-def test_a_number_leads_to_its_run_and_back(tab, report):
+def test_a_number_links_to_its_runs_and_back(tab, report):
     one = tab()
     page = one.open(a_page_with(report, 'class="grid"'))
     # Leaving a page aborts its pending requests.
@@ -31,7 +31,7 @@ def test_a_number_leads_to_its_run_and_back(tab, report):
     assert not one.errors and not one.outside()
 
 
-def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
+def test_a_mark_of_the_scatter_links_to_its_number(tab, report):
     one = tab()
     page = one.open("method.html")
     one.wait_for_charts()

@@ -51,7 +51,7 @@ def texts(example):
 
 
 @pytest.mark.parametrize("unwanted", [FORBIDDEN, identifiers()], ids=["given up", "identifiers"])
-def test_no_page_has_words_that_were_given_up_or_identifiers(texts, unwanted):
+def test_no_page_has_discouraged_words_or_identifiers(texts, unwanted):
     found = [
         f"{name}: …{text[max(0, m.start() - 40) : m.end() + 20]}"
         for name, text in texts.items()
@@ -61,7 +61,7 @@ def test_no_page_has_words_that_were_given_up_or_identifiers(texts, unwanted):
 
 
 @pytest.mark.parametrize("name", ["cells.csv", "claims.csv", "audit.csv", "self_consistency.csv"])
-def test_no_reason_in_a_table_has_words_that_were_given_up(name):
+def test_no_reason_in_a_table_has_discouraged_words(name):
     with (ROOT / RELEASED / name).open(encoding="utf-8", newline="") as file:
         reasons = {row["reason"] for row in csv.DictReader(file)}
     assert not [reason for reason in reasons if FORBIDDEN.search(reason)]

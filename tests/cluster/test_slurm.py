@@ -18,7 +18,7 @@ PROFILE = (
 )
 
 
-def test_the_whole_run_gives_the_same_bytes_as_without_a_cluster(tmp_path):
+def test_a_run_on_slurm_gives_the_same_bytes_as_without_a_cluster(tmp_path):
     local = copy_project(tmp_path / "local", engines_from=ROOT)
     local.snakemake(*VERDICTS, **SETTINGS)
     project = copy_project(tmp_path / "project", engines_from=local.root)

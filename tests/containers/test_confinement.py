@@ -51,12 +51,14 @@ def test_a_run_sees_no_network_checkout_compiler_or_variables(podman, tmp_path, 
         ("x=a; while :; do x=$x$x; done", Limits(2**27, 20.0), "failed"),
     ],
 )
-def test_a_hang_and_a_greedy_run_are_stopped(podman, tmp_path, script, limits, said):
+def test_a_run_beyond_its_limit_of_time_or_memory_is_stopped(
+    podman, tmp_path, script, limits, said
+):
     with pytest.raises(RunError, match=said):
         run_shell(tmp_path, script, limits)
 
 
-def test_an_image_is_not_roots_and_a_planned_image_is_required(podman, tmp_path):
+def test_images_do_not_run_as_root_and_the_planned_image_is_required(podman, tmp_path):
     command = ["podman", "image", "inspect", reference(ROOT, ENGINES[0])]
     (found,) = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert found["Config"]["User"] == "10000:10000"

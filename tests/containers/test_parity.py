@@ -42,7 +42,7 @@ def native(tmp_path_factory):
     return project, results(project)
 
 
-def test_containers_give_the_native_bytes(native, podman):
+def test_containers_give_the_same_bytes_as_native_runs(native, podman):
     project, expected = native
     assert project.jobs(*TABLES, **SETTINGS, runtime="podman")["simulate_batch"] >= len(ENGINES)
     before = usages(project)
@@ -59,7 +59,9 @@ def test_containers_give_the_native_bytes(native, podman):
 
 
 @pytest.mark.skipif(len(ENGINES) < 3, reason="the analysis image holds all engines")
-def test_the_workflow_in_the_analysis_image_gives_the_native_bytes(native, podman, tmp_path):
+def test_the_workflow_in_the_analysis_image_gives_the_same_bytes_as_native_runs(
+    native, podman, tmp_path
+):
     project = brief_project(tmp_path / "project")
     # The link points outside the mounted folder, and its target is not needed in the image.
     (project.root / ".cache").unlink()

@@ -60,7 +60,7 @@ def judge(row):
 
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("engine", sorted(ENGINES))
-def test_an_engine_conforms(measured, engine, check):
+def test_each_engine_passes_its_checks_of_conformance(measured, engine, check):
     row = measured(engine)[check]
     if (check, engine) in REFUSED:
         assert row["holds"] == "refused"
@@ -75,7 +75,7 @@ def test_our_variants_recover_as_those_of_the_reference(measured, check):
 
 
 @pytest.mark.parametrize("part", [*ENGINES, "recovery"])
-def test_the_committed_table_is_what_the_engines_give(measured, tmp_path, part):
+def test_the_committed_table_of_conformance_matches_the_engines(measured, tmp_path, part):
     rows = list(measured(part).values())
     write(rows, tmp_path / "now.csv")
     now, kept = read(tmp_path / "now.csv"), read(TABLE)
@@ -127,14 +127,16 @@ def test_expectations_follow_from_their_formulas(check, law):
         ("probe_rtt_duration", "t", "congestion_control", "cubic"),
     ],
 )
-def test_a_check_fails_where_something_else_runs(ns3, monkeypatch, check, part, key, value):
+def test_a_check_fails_if_a_different_algorithm_or_setting_runs(
+    ns3, monkeypatch, check, part, key, value
+):
     (name,) = CHECKS[check]["scenarios"]
     canonical = DOCUMENT["scenarios"][name]
     monkeypatch.setitem(canonical["flows"].get(part, canonical["link"]), key, value)
     assert [row["holds"] for row in check_rows(ns3, [check])] == ["false"]
 
 
-def test_without_a_random_delay_phases_decide(ns2, monkeypatch):
+def test_without_jitter_phase_effects_violate_the_check_of_fairness(ns2, monkeypatch):
     # Floyd and Jacobson 1992: without it, arrivals keep in step with the queue's departures.
     for flow in DOCUMENT["scenarios"]["unequal_reno"]["flows"].values():
         monkeypatch.setitem(flow["access"], "jitter_s", 0)

@@ -67,7 +67,7 @@ def shuffled(line):
 
 
 @pytest.mark.parametrize("queue", TRAITS["linux"].queues, ids=lambda queue: queue["kind"])
-def test_names_may_come_in_any_order(lines, run, queue):
+def test_the_guest_reads_names_in_any_order(lines, run, queue):
     ordered = lines(queue)
     results = run(ordered)
     assert results.endswith("\nend\n")
@@ -83,7 +83,7 @@ def test_names_may_come_in_any_order(lines, run, queue):
         *(("opportunities", "at_ms"), ("change", "loss")),
     ],
 )
-def test_an_unknown_and_a_missing_name_are_refused_by_name(lines, run, word, name):
+def test_the_guest_refuses_an_unknown_or_missing_name(lines, run, word, name):
     given = lines(next(q for q in TRAITS["linux"].queues if q["kind"] == "codel"))
     place = next(n for n, line in enumerate(given) if line.startswith(f"{word} "))
     where = f"input, line {place + 1}: {word}: {name}"

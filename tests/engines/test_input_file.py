@@ -47,7 +47,7 @@ def set_value(text, word, name, value):
 
 
 @pytest.mark.parametrize(("word", "name", "value", "said"), FAULTS)
-def test_a_fault_is_refused_in_one_line_and_earlier_results_stay(
+def test_an_invalid_input_file_is_refused_in_one_line_and_earlier_results_stay(
     bench, tmp_path, word, name, value, said
 ):
     scenario = single_link([bench.tcp("t"), cbr("c", 1e5)], duration_s=1)
@@ -81,7 +81,7 @@ def shuffled(text, random):
     return "\n".join(lines) + "\n"
 
 
-def test_the_order_of_names_means_nothing(bench, tmp_path):
+def test_the_order_of_names_in_the_input_does_not_change_results(bench, tmp_path):
     flows = [bench.tcp("t"), cbr("c", 1e5)]
     results = []
     for number, queue in enumerate(bench.traits.queues):

@@ -257,7 +257,7 @@ COURSE = [Experiment("vegas", cbr_mbps=load, duration_s=10) for load in range(1,
 
 
 @pytest.mark.parametrize("experiment", DEFAULTS + COURSE)
-def test_an_agent_does_what_it_does_by_default(run_both, experiment):
+def test_each_agent_behaves_as_in_a_plain_script(run_both, experiment):
     both = run_both(experiment)
     check_equal(both)
     check_values(both)
@@ -271,7 +271,7 @@ def test_an_agent_does_what_it_does_by_default(run_both, experiment):
 
 
 @pytest.mark.parametrize("keys", [{row[0]} for row in BY_KEY], ids=str)
-def test_a_key_left_out_changes_what_the_readme_says(run_both, keys):
+def test_leaving_out_a_key_changes_the_values_that_the_readme_lists(run_both, keys):
     at_start = {"queue": RED, "values_at_s": 1.000001, "duration_s": 1.1}
     bare = Experiment("vegas", DEFAULT_WINDOW, delayed=True, left_out=tuple(keys), **at_start)
     both = run_both(bare)
@@ -295,7 +295,7 @@ def test_the_template_has_the_defaults_of_ns2(tmp_path):
     assert flow_keys - explained <= {key for key, *_ in rows}
 
 
-def test_a_linux_agent_has_a_first_window_of_data(run_both):
+def test_an_agent_with_linux_code_sends_a_first_window_of_data(run_both):
     both = run_both(Experiment("cubic", values_at_s=0.5))
     # ns-2's SYN does not wait for an answer: it replaces a segment.
     assert both.plain["tcp +"][:2] == [(1, 0, 40), (1, 1, 1040)]
@@ -318,7 +318,7 @@ FULL = [
 
 
 @pytest.mark.parametrize(("queue", "packets"), FULL)
-def test_a_full_queue_holds_as_many(run_both, queue, packets):
+def test_a_full_queue_holds_as_many_packets_as_in_a_plain_script(run_both, queue, packets):
     both = run_both(Experiment("tahoe", queue=queue, cbr_mbps=12, duration_s=3))
     check_equal(both)
     assert packets in (None, max(both.result.queue("n2_n3:ab")))

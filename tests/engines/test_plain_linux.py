@@ -163,18 +163,18 @@ QUEUES = [
 
 
 @pytest.mark.parametrize("control", CONTROLS)
-def test_every_congestion_control_is_as_typed_by_hand(linux, machine, control):
+def test_every_congestion_control_behaves_as_in_hand_typed_commands(linux, machine, control):
     ours = as_scenario(linux, CONTROLS[control], pfifo(50))
     assert is_same(ours, by_hand(machine, control, "pfifo limit 50", burst=1500))
 
 
-def test_delayed_acknowledgements_are_as_typed_by_hand(linux, machine):
+def test_delayed_acknowledgements_behave_as_in_hand_typed_commands(linux, machine):
     ours = as_scenario(linux, "linuxreno", pfifo(50), **DELAYED)
     assert is_same(ours, by_hand(machine, "reno", "pfifo limit 50", burst=1500, routes=""))
 
 
 @pytest.mark.parametrize(("queue", "typed"), QUEUES)
-def test_every_queue_is_as_typed_by_hand(linux, machine, queue, typed):
+def test_every_queue_behaves_as_in_hand_typed_commands(linux, machine, queue, typed):
     burst = 1 if queue["kind"] == "droptail" else 1500
     assert is_same(as_scenario(linux, "linuxreno", queue), by_hand(machine, "reno", typed, burst))
 
@@ -186,7 +186,7 @@ def readme_rows():
     return {name: own for names, own in rows for name in re.findall(r"`([^`]+)`", names)}
 
 
-def test_the_readme_names_whatever_the_guest_sets():
+def test_the_readme_names_everything_that_the_guest_sets():
     code = {path.name: path.read_text() for path in (ENGINE / "guest").glob("*.c")}
     found = set(re.findall(r"/proc/sys/([\w/]+)", "".join(code.values())))
     links = r"\b(?:RTAX|IFLA_GSO)_\w+|IFF_NOARP|IFLA_(?:MTU|ADDRESS)"
@@ -198,7 +198,7 @@ def test_the_readme_names_whatever_the_guest_sets():
     assert found == set(readme_rows())
 
 
-def test_the_readme_states_sysctls_as_they_are(machine):
+def test_the_readme_states_the_sysctls_of_the_guest(machine):
     own = {name: value for name, value in readme_rows().items() if name.startswith("net/")}
     text = machine(["ip netns add x", *(f"show x /proc/sys/{name}" for name in own)])
     shown = dict(re.findall(r"^shown /proc/sys/(\S+) (.*)$", text, re.MULTILINE))

@@ -130,7 +130,7 @@ def check_equal(ours, plain):
 
 
 @pytest.mark.parametrize("control", CONTROLS)
-def test_every_congestion_control_is_as_in_a_plain_program(ns3, run_plain, control):
+def test_every_congestion_control_behaves_as_in_a_plain_program(ns3, run_plain, control):
     check_equal(run_scenario(ns3, control, droptail(50)), run_plain(control, {}))
 
 
@@ -140,7 +140,7 @@ def test_every_congestion_control_is_as_in_a_plain_program(ns3, run_plain, contr
     ("control", "queue"),
     [(c, q) for c in ("newreno", "cubic") for q in QUEUES if (c, q) != ("cubic", "red")],
 )
-def test_every_queue_is_as_in_a_plain_program(ns3, run_plain, control, queue):
+def test_every_queue_behaves_as_in_a_plain_program(ns3, run_plain, control, queue):
     ours, disc, settings = QUEUES[queue]
     settings = {f"{disc}::MaxSize": f"{ours['limit_packets']}p"} | settings
     check_equal(run_scenario(ns3, control, ours), run_plain(control, settings, "1p", disc))
@@ -167,7 +167,7 @@ LOST = (51, 53, 54)
     ],
     ids=["defaults", "no sack", "classic", "bare", "window", "ssthresh", "rto"],
 )
-def test_every_setting_is_as_in_a_plain_program(ns3, run_plain, settings, changes):
+def test_every_setting_behaves_as_in_a_plain_program(ns3, run_plain, settings, changes):
     ours = run_scenario(ns3, "newreno", droptail(1000), loss=listed(*LOST), **changes)
     lost = ",".join(str(number + 1) for number in LOST)
     check_equal(ours, run_plain("newreno", settings, "1000p", losses=lost))
@@ -190,7 +190,7 @@ def source_text():
     return " ".join(" ".join(p.read_text().split()) for p in (SOURCES / "src").glob("*.?pp"))
 
 
-def test_the_readme_states_changed_defaults_as_they_are(plain_program):
+def test_the_readme_states_the_changed_defaults_of_ns3(plain_program):
     rows = re.findall(r"^\| `(\w+::\w+)` \|(.*)\|$", readme_section(), re.MULTILINE)
     assert len(rows) >= 9
     types = sorted({f"ns3::{name.partition('::')[0]}" for name, _ in rows})
@@ -205,7 +205,7 @@ def test_the_readme_states_changed_defaults_as_they_are(plain_program):
             assert re.search(rf"\b{here}\b", digits), name
 
 
-def test_the_readme_lists_whatever_else_our_sources_set(plain_program):
+def test_the_readme_lists_every_other_attribute_that_our_sources_set(plain_program):
     section, sources = readme_section(), source_text()
     value = r'"([A-Z]\w*)", (?:ns3::)?(?:\w+Value|Packets|Duration)\('
     assert set(re.findall(value, sources)) <= set(re.findall(r"\w+", section))

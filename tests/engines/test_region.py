@@ -39,7 +39,7 @@ def reno():
     return Region.model_validate(document)
 
 
-def test_reno_fills_its_link_from_about_one_product_on(machine):
+def test_reno_fills_its_link_from_a_buffer_of_about_one_bdp_on(machine):
     space = Space(reno(), load_study(ROOT, "kapadia"), "ns3")
     sampler, settings = Sampler(space, machine), load_settings(ROOT)
     found = Exploration("law", space.panels, sampler, settings, SPENDING, budget_s=20.0)
@@ -54,7 +54,7 @@ def test_reno_fills_its_link_from_about_one_product_on(machine):
     assert surface.shares().undecided < 0.4 and len(found.validation) > 3
 
 
-def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tmp_path):
+def test_a_region_of_the_quick_tier_is_written_and_resumed_from_stored_runs(machine, tmp_path):
     runs = []
 
     def counted(scenarios):
@@ -72,7 +72,7 @@ def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tm
     assert first["left_out"] == [["cubic"], ["vegas"], ["bbr"]]
 
 
-def test_a_study_is_judged_on_the_kernel(linux_program, tmp_path):
+def test_a_study_is_judged_on_the_modern_kernel(linux_program, tmp_path):
     store = str(tmp_path / "store")
     machine = Machine.open(ROOT, Launch("native", "linux", str(linux_program), store=store))
     paths = [

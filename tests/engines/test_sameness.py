@@ -23,7 +23,7 @@ UNEXECUTED = ("ns2/program/agents.py", "ns2 has no congestion control", "ns2 lac
 OTHER = ("ns2/program/orders.py", "flow.stop_ns - 1)", "flow.stop_ns - 10**9)")
 
 
-def test_a_program_writes_what_its_generation_lists(bench):
+def test_an_engines_program_gives_the_results_of_its_recorded_generation(bench):
     engine = ENGINES[bench.name]
     scenarios = canonical_scenarios(ROOT, engine)[::4]
     listed = load_generation(ROOT, bench.name).canonical
@@ -66,7 +66,7 @@ def plant(root, change):
     model._digest.cache_clear()
 
 
-def test_a_change_that_moves_no_result_outdates_no_run(project):
+def test_a_source_change_without_effect_on_results_keeps_all_runs_valid(project):
     fingerprint, key = NS2.fingerprint(project), NS2.build_key(project)
     plant(project, EQUAL)
     assert NS2.build_key(project) == NS2.fingerprint(project) != fingerprint
@@ -84,14 +84,14 @@ def test_a_change_that_moves_no_result_outdates_no_run(project):
         (OTHER, "canonical scenario .* has other results"),
     ],
 )
-def test_a_change_that_could_move_a_result_outdates_all_runs(project, change, message):
+def test_a_source_change_that_could_change_results_outdates_all_runs(project, change, message):
     plant(project, change)
     with pytest.raises(InputError, match=message):
         sameness(project).extended(load_generation(project, "ns2"))
     assert NS2.fingerprint(project) == NS2.build_key(project)
 
 
-def test_a_change_that_only_runs_of_studies_show_outdates_all_runs(project):
+def test_a_source_change_seen_only_in_runs_of_studies_outdates_all_runs(project):
     before = load_generation(project, "ns2")
     plant(project, OTHER)
     unnoticed = sameness(project).new_generation().model_copy(update={"runs": before.runs})

@@ -45,7 +45,7 @@ def changed(draw, document):
 @pytest.mark.parametrize(
     ("model", "document"), [(Scenario, minimal_scenario()), (Study, study_document())]
 )
-def test_a_bad_document_is_refused_in_a_line_or_means_the_same_when_read_again(model, document):
+def test_a_damaged_document_is_refused_in_one_line_or_read_back_unchanged(model, document):
     @settings(deadline=None, max_examples=400, suppress_health_check=list(HealthCheck))
     @given(changed(document))
     def run(bad):
@@ -72,7 +72,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_bad_simulator_is_an_error_and_leaves_no_result(fault, tmp_path):
+def test_a_faulty_simulator_is_an_error_and_leaves_no_result(fault, tmp_path):
     script, when, said = FAULTS[fault]
     bad = make_job(tmp_path, **{when: script}, limits=Limits(2**30, 1.0))
     first = min(bad.scenarios)

@@ -87,7 +87,7 @@ def kill(project, kind, moment_s):
 
 
 @pytest.mark.parametrize("kind", ["everything", "snakemake", "batch", "simulator"])
-def test_a_killed_run_resumes_to_the_same_bytes(kind, victim, undisturbed):
+def test_a_killed_run_resumes_and_gives_the_same_bytes(kind, victim, undisturbed):
     whole, took_s = undisturbed
     rng = random.Random(kind)
     # A batch or a simulator is there in the first half of the run.

@@ -93,7 +93,7 @@ def counts(pairs, kind):
     return len(own), len(agree), sum(agree)
 
 
-def test_agreement_is_that_counted_by_hand(project):
+def test_agreement_of_engines_matches_a_count_by_hand(project):
     pairs = pairs_of(project[1], "synthetic")
     # An engine that refuses everything is left out.
     assert {pair.engines for pair in pairs} == {("ns3", "ns2")}
@@ -107,7 +107,7 @@ def test_agreement_is_that_counted_by_hand(project):
     assert unequal == {"ns3": 6, "ns2": 4, "linux": 0}
 
 
-def test_a_verdict_of_the_audit_is_not_compared(project):
+def test_impossible_numbers_are_left_out_of_the_agreement(project):
     _, data = project
     folder = data / "evaluation" / "synthetic"
     rows = [
@@ -123,7 +123,7 @@ def test_a_verdict_of_the_audit_is_not_compared(project):
     # Half-widths of 3 and 4 make 5 together, in quadrature.
     [(16.1, 24.1, "no"), (17.1, 25.1, "yes"), (math.nan, math.nan, "not known")],
 )
-def test_noise_is_both_half_widths_in_quadrature(low, high, word):
+def test_run_to_run_variation_adds_both_half_widths_in_quadrature(low, high, word):
     mean = 20.1 if math.isnan(low) else (low + high) / 2
     before = Judged(("1", "a", "b"), "reproduced", value=15.2, low=12.2, high=18.2)
     after = Judged(("1", "a", "b"), "reproduced", value=mean, low=low, high=high)
@@ -146,7 +146,7 @@ def write(project, **difference):
     return {path.stem: list(csv.DictReader(path.open())) for path in data.glob("agreement*.csv")}
 
 
-def test_a_disagreement_comes_with_measurements(project):
+def test_each_disagreement_lists_the_difference_of_its_metrics(project):
     tables = write(project)
     assert len(tables["agreement_pairs"]) == 9
     rows = tables["agreement_contrasts"]
@@ -170,13 +170,13 @@ def test_a_disagreement_comes_with_measurements(project):
         ({"engines": {"ns3": "fine", "ns2": "fine", "linux": "finer"}}, False),
     ],
 )
-def test_a_known_difference_is_offered_only_for_runs_that_it_concerns(project, change, found):
+def test_a_known_difference_is_offered_only_for_its_algorithms_and_queues(project, change, found):
     rows = write(project, **change)["agreement_pairs"]
     assert {row["causes"] for row in rows} == ({"", "timer"} if found else {""})
     assert all(row["agree"] == "false" for row in rows if row["causes"])
 
 
-def test_causes_are_found_where_an_engine_runs_another_value(world, tmp_path):
+def test_known_differences_are_offered_despite_a_substituted_parameter(world, tmp_path):
     reason = "It merges no packets."
     other = {"engine": "ns2", "set": {"segment_bytes": 1000}, "reason": reason}
     document = example(world).model_dump(mode="json", exclude_none=True)
@@ -215,7 +215,7 @@ def moved(results):
     return [item for item in compare_results(*results) if item.has_moved]
 
 
-def test_the_same_results_have_not_moved(results, tmp_path):
+def test_identical_results_have_no_differences(results, tmp_path):
     assert compare_results(*results) and not moved(results)
     counted = write_differences(compare_results(*results), tmp_path / "out.csv")
     assert all("0 changed in value" in one for one in counted)
@@ -223,7 +223,7 @@ def test_the_same_results_have_not_moved(results, tmp_path):
 
 
 @pytest.mark.parametrize(("share", "word"), [(0.1, WITHIN), (5, BEYOND)])
-def test_a_change_is_held_against_both_intervals(results, share, word):
+def test_a_change_is_compared_with_both_confidence_intervals(results, share, word):
     low, mean, high = names = ("reproduced_low", "reproduced_mean", "reproduced_high")
     found = change(results[1] / "cells.csv", lambda row: row[low] and row[low] != row[mean])
     shift = share * (float(found[high]) - float(found[low]))
@@ -234,7 +234,7 @@ def test_a_change_is_held_against_both_intervals(results, share, word):
     assert not item.verdict_moved
 
 
-def test_a_verdict_that_moved_is_in_the_table(results, tmp_path):
+def test_a_changed_verdict_is_in_the_table_of_differences(results, tmp_path):
     reproduced = lambda row: row["verdict"] == "reproduced"  # noqa: E731
     was = change(results[1] / "claims.csv", reproduced, verdict=lambda row: "not reproduced")
     (item,) = moved(results)
@@ -261,6 +261,6 @@ def test_what_one_side_lacks_has_not_changed_and_other_tiers_are_said(results, t
     assert "paper and quick" in said
 
 
-def test_what_has_no_results_is_named(tmp_path):
+def test_a_folder_without_results_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"nowhere: is no folder with cells\.csv"):
         results_in(tmp_path / "nowhere")

@@ -137,7 +137,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_no_sentence_of_any_page_is_wrong_by_its_numbers(either, kind):
+def test_counts_on_every_page_agree_with_their_nouns_and_verbs(either, kind):
     found = [
         f"{page}: {text[max(0, m.start() - 50) : m.end() + 30]}"
         for page, text in sentences(either)
@@ -146,7 +146,7 @@ def test_no_sentence_of_any_page_is_wrong_by_its_numbers(either, kind):
     assert not found, "\n".join(dict.fromkeys(found))
 
 
-def test_the_rules_find_what_they_forbid():
+def test_each_rule_of_grammar_matches_a_wrong_sentence():
     wrong = (
         *("We rebuilt 1 papers.", "0 of 1 claims hold", "There are 2 claim here.", "1 of 3 hold."),
         *("0 claims and numbers do not match", "of flow flow2", "It is −0.00 % off", "It holds ."),
@@ -155,7 +155,7 @@ def test_the_rules_find_what_they_forbid():
         assert re.search(rule, text), text
 
 
-def test_no_page_has_words_that_are_true_of_our_studies_alone(either):
+def test_pages_of_another_collection_do_not_mention_our_studies(either):
     ours = r"\b[Ff]ive\b|kapadia|nishitha|saxena|dzivhani|liang|raw samples|Linux kernel|testbed"
     ours += r"|both set-ups|simulators\b"
     pages = ("index.html", "quill_shares.html", "quill_buffer.html", "ponder_office.html")
@@ -163,7 +163,7 @@ def test_no_page_has_words_that_are_true_of_our_studies_alone(either):
     assert not [one for one in found if one[0] in pages]
 
 
-def test_title_and_introduction_are_computed(two, one):
+def test_title_and_introduction_count_the_papers(two, one):
     assert two.page("index").title.get_text().startswith("2 TCP papers, rebuilt")
     assert one.page("index").title.get_text().startswith("1 TCP paper, rebuilt: what it claims")
     assert "the experiments of 2 papers from their texts, on ns-2." in text_of(two, "index")
@@ -192,7 +192,7 @@ def test_the_first_page_links_no_course_where_there_are_no_lectures(two):
     assert not two.page("index").select("a[href*='lectures']")
 
 
-def test_two_studies_of_one_surname_stay_two(two):
+def test_two_studies_by_one_author_are_told_apart_by_year(two):
     for page in ("index", "quill_shares", "method", "engines"):
         menu = [a.get_text() for a in two.page(page).select("header nav a")]
         assert menu[:2] == ["Quill 2021", "Quill 2019"]
@@ -200,7 +200,7 @@ def test_two_studies_of_one_surname_stay_two(two):
     assert "Quill 2021: Table 1" in described and "Quill 2019: " in described
 
 
-def test_two_tables_with_equal_columns_stay_two(two):
+def test_two_tables_with_equal_columns_are_not_merged(two):
     described = two.page("method").select_one("#numbers-description").get_text()
     assert len(re.findall(r"(?:\d of \d|number) match(?:es)?", described)) == 3
     for name, specification in charts(two, "quill_shares").items():
@@ -215,7 +215,7 @@ def values(rows, name):
     return column["of"] if isinstance(column, dict) else column
 
 
-def test_charts_draw_what_tables_measure_in_the_studys_order(two):
+def test_charts_and_tables_keep_the_studys_order(two):
     page = two.page("quill_shares")
     first = page.select_one("figure.chart figcaption").get_text()
     assert "Jain’s index" in first or "Jain's index" in first
@@ -228,7 +228,7 @@ def test_charts_draw_what_tables_measure_in_the_studys_order(two):
     assert described.index("10 Mbit/s") < described.index("50 Mbit/s")
 
 
-def test_an_index_is_drawn_without_a_unit_and_a_rate_with_its_unit(two):
+def test_axes_name_the_unit_of_a_rate_and_none_for_an_index(two):
     for name, specification in charts(two, "quill_shares").items():
         text = json.dumps({key: one for key, one in specification.items() if key != "datasets"})
         titles = re.findall(r'"title": "([^"]*)"', text)
@@ -248,7 +248,7 @@ def test_a_lone_number_and_claim_are_worded_alone(one):
     assert "The one printed number is reproduced." in short and "The one claim holds." in short
 
 
-def test_only_values_that_fail_are_called_too_high_or_low(two, one):
+def test_only_numbers_outside_their_tolerance_are_called_too_high_or_low(two, one):
     short = text_of(two, "quill_shares", ".in-short")
     # Seven of eight lie a rounding error below what is published.
     assert "6 of 8 printed numbers are reproduced" in short
@@ -256,24 +256,24 @@ def test_only_values_that_fail_are_called_too_high_or_low(two, one):
     assert "too low" not in short and "too low" not in text_of(one, "quill_buffer")
 
 
-def test_nothing_surprises_where_all_matches(two, one):
+def test_no_surprise_is_listed_if_everything_matches(two, one):
     assert "surprises" in text_of(two, "index")
     assert "surprises" not in text_of(one, "index").lower()
     assert "Everything that can be tested matches" in text_of(one, "quill_buffer")
     assert "1 printed number and 1 claim do not match" in text_of(two, "quill_shares")
 
 
-def test_the_answer_is_said_once_on_the_page_of_a_single_experiment(one):
+def test_a_page_of_one_experiment_states_its_result_once(one):
     assert text_of(one, "quill_buffer").count("printed number") == 1
 
 
-def test_what_the_authors_answered_is_on_the_page_of_their_study(two):
+def test_an_answer_of_the_authors_is_on_the_page_of_their_study(two):
     said = "The authors were asked on 2026-11-22: The buffer had 20 packets."
     assert said in text_of(two, "quill_shares")
     assert "were asked" not in text_of(two, "quill_buffer")
 
 
-def test_what_is_shown_as_published_is_what_is_printed(two):
+def test_published_numbers_are_shown_as_printed_with_their_factor(two):
     """Printed 60.0 and 7.00 Mbit/s stand with their factor wherever they stand."""
     row = two.page("quill_shares~evidence").find(id="cell=rates~cubic~50")
     assert "60.0 × 0.9926" in row.get_text()
@@ -295,7 +295,7 @@ def test_what_is_shown_as_published_is_what_is_printed(two):
                 assert "60.0 × 0.9926" in values(rows, "printed")
 
 
-def test_tables_open_in_a_spreadsheet(two):
+def test_downloads_contain_no_spreadsheet_formulas_and_only_ascii_minus_signs(two):
     """No text is a formula there, and a minus sign is one that every program reads."""
     for path in two.out.rglob("*.csv"):
         with path.open(encoding="utf-8", newline="") as file:
@@ -312,13 +312,13 @@ def test_none_is_said_where_nothing_matches(none):
     assert text_of(none, "index", "h1 + p") == f"None do: with the documented defaults {matches}"
 
 
-def test_the_error_is_of_numbers_that_can_be_compared(none):
+def test_the_median_error_leaves_out_numbers_that_cannot_be_tested(none):
     """The rates are 30 and 40 % too high, the counts of something else 300 and 1,900 %."""
     short = text_of(none, "ponder_office", ".in-short")
     assert "2 more cannot be tested" in short and "median error is 35 %" in short
 
 
-def test_changes_that_followed_results_of_other_studies_are_not_this_reports(none):
+def test_changes_after_results_of_other_studies_are_not_counted(none):
     assert "after results were seen" not in text_of(none, "index")
     assert "Nothing was changed" in text_of(none, "method", "section:has(#changes)")
     said = text_of(none, "changes", ".answer")
@@ -326,12 +326,12 @@ def test_changes_that_followed_results_of_other_studies_are_not_this_reports(non
     assert "The changes below followed results of other studies." in said
 
 
-def test_a_column_whose_name_is_its_unit_names_it_once(none):
+def test_a_unit_is_not_repeated_if_the_column_has_its_name(none):
     for page in ("ponder_office", "ponder_office~evidence"):
         assert "packets (packets)" not in text_of(none, page)
 
 
-def test_the_evidence_of_one_setting_varies_nothing(none):
+def test_an_experiment_of_one_point_lists_nothing_as_varied(none):
     page = text_of(none, "ponder_office~evidence")
     assert "Section 1. WAN link: 1 Mbit/s." in page
     assert "Varied" not in page and "(varied)" not in page
@@ -339,7 +339,7 @@ def test_the_evidence_of_one_setting_varies_nothing(none):
     assert "Repetitions: One run. " in page
 
 
-def test_flows_are_listed_unless_their_ends_are_numbered_alike(none):
+def test_flows_are_listed_one_by_one_unless_their_ends_have_equal_numbers(none):
     page = text_of(none, "ponder_office~evidence")
     assert "Reno: c1 to d1, c2 to d2, c3 to d2, c4 to d1" in page and "c1 … c4 (4)" in page
 

@@ -11,7 +11,7 @@ from replication.study.table import BBR_SHARE_COLUMNS, grouped, read_rows, write
 from tests.unit.conftest import ROOT
 
 
-def test_the_table_has_every_run_and_the_law_of_its_scenario():
+def test_the_committed_table_has_every_run_and_the_share_by_the_law():
     rows = read_rows(ROOT / BBR_SHARES, BBR_SHARE_COLUMNS)
     cases = grouped(rows, "rival", "buffer_bdp")
     assert set(cases) == {(rival, str(buffer)) for rival in RIVALS for buffer in BUFFERS_BDP}
@@ -25,7 +25,7 @@ def test_the_table_has_every_run_and_the_law_of_its_scenario():
             assert 0 < float(row["bbr_share"]) < 1 and 0 < float(row["queue_share"]) <= 1
 
 
-def test_the_words_are_computed_from_the_table(tmp_path):
+def test_the_summary_is_computed_from_the_table(tmp_path):
     assert law_runs(tmp_path) is None
     same = {"rival": "cubic", "law": "0.500", "generation": "g", "scenario": "s"}
     rows = [

@@ -97,7 +97,7 @@ def labels(figure, key):
 
 
 @pytest.mark.parametrize(("study", "experiment"), EXPERIMENTS)
-def test_figures_are_small_described_without_hosts_and_say_units(study, experiment):
+def test_every_figure_is_small_described_and_names_its_units(study, experiment):
     found = figures(study, experiment)
     assert len({figure.id for figure in found}) == len(found) > 0
     for figure in found:
@@ -128,7 +128,7 @@ def test_figures_are_small_described_without_hosts_and_say_units(study, experime
                 assert wanted in {**encoding, **mark}, figure.id
 
 
-def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(world):
+def test_a_fairness_study_draws_each_flow_in_the_time_window_of_its_claims(world):
     (experiment,) = study_document()["experiments"]
     experiment["type"] = "bdp_jain"
     asked = {"experiment": "sweep", "metric": "throughput_bps", "window_s": [5, 10]}
@@ -159,7 +159,7 @@ def test_flows_of_a_fairness_study_are_apart_and_in_the_window_of_its_claims(wor
     assert printed[0].published == {("1", "slow", "tcp1")}
 
 
-def test_metrics_of_claims_have_charts_where_the_type_defines_none(world):
+def test_claimed_metrics_are_drawn_if_the_experiment_type_defines_no_chart(world):
     (experiment,) = study_document()["experiments"]
     names = ["loss_rate", "goodput_bps", "delay_mean_s", "loss_rate", "timeouts", "packets_sent"]
     tests = [
@@ -174,7 +174,7 @@ def test_metrics_of_claims_have_charts_where_the_type_defines_none(world):
         assert metrics == ["loss_rate", "goodput_bps", "delay_mean_s", "timeouts"]
 
 
-def test_names_are_in_the_order_of_the_file_and_long_ones_take_lines(world):
+def test_axis_labels_keep_the_order_of_the_file_and_long_ones_wrap(world):
     (experiment,) = study_document()["experiments"]
     experiment["type"] = "cbr_sweep"
     for level in experiment["factors"][1]["levels"]:
@@ -217,7 +217,7 @@ def test_published_values_are_hollow_diamonds_with_the_papers_numbers(
     assert {round(v / scale, 9) for v in wanted} <= {round(v, 9) for v in found if v is not None}
 
 
-def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
+def test_the_scatter_draws_every_number_once_at_its_ratio_within_the_axis():
     studies = {name: load_study(ROOT, name) for name in RELEASED_STUDIES}
     printed = {"nishitha": "ns2", "saxena": "ns3"}
     cells = pd.concat(read_judged(DATA, name, "cells") for name in printed)
@@ -237,7 +237,7 @@ def test_every_number_is_drawn_once_at_its_ratio_and_none_off_the_axis():
     assert data["shown"].between(1 / 16, 16).all()
 
 
-def test_ratios_beyond_the_axis_are_arrows_and_the_furthest_of_a_row_has_its_value():
+def test_ratios_beyond_the_axis_are_arrows_and_the_most_extreme_has_its_value():
     cells = read_judged(DATA, "saxena", "cells").query("engine == 'ns3' and table == 'II'")
     published = cells["published"].tolist()
     measured = [40 * published[0], 20 * published[1], published[2] / 27, 0.0, *published[4:]]
@@ -256,7 +256,7 @@ def test_ratios_beyond_the_axis_are_arrows_and_the_furthest_of_a_row_has_its_val
     assert "4 marks lie beyond a factor of 16" in figure.description
 
 
-def test_tolerance_in_the_chart_is_that_of_the_verdict():
+def test_the_chart_draws_the_tolerance_that_decides_the_verdict():
     table = next(table for table in load_study(ROOT, "saxena").tables if table.id == "II")
     cells = read_judged(DATA, "saxena", "cells").query("engine == 'ns3'")
     study = load_study(ROOT, "saxena")
@@ -266,12 +266,12 @@ def test_tolerance_in_the_chart_is_that_of_the_verdict():
     assert len(judged) and (within == (judged["verdict"] == "reproduced")).all()
 
 
-def test_ids_in_labels_have_their_capitals_and_other_words_do_not():
+def test_algorithm_names_in_labels_are_capitalised_and_other_words_are_not():
     assert proper("flow bbr beside newreno over codel") == "flow BBR beside NewReno over CoDel"
     assert proper("reduced, cubical, Reno") == "reduced, cubical, Reno"
 
 
-def test_axes_say_display_units_and_are_logarithmic_only_over_wide_ranges():
+def test_axes_name_display_units_and_are_logarithmic_only_over_wide_ranges():
     assert Display("Rate", "KB (as printed)", 1.0).title == "Rate (KB, as printed)"
     assert axis_x("x (1)", (1.0, 100.0)).to_dict()["scale"]["type"] == "log"
     assert "type" not in axis_x("x (1)", (1.0, 10.0)).to_dict()["scale"]
@@ -301,21 +301,21 @@ parts = st.lists(st.text("ab1_-.~+ 𝒯", max_size=4), min_size=1, max_size=4)
 
 
 @given(parts, parts)
-def test_other_parts_give_another_name_that_is_safe_in_files_and_pages(one, other):
+def test_figure_names_are_unique_and_safe_in_files_and_pages(one, other):
     assert (name_of(*one) == name_of(*other)) == (one == other)
     assert re.fullmatch(r"[A-Za-z0-9_.,=~+-]*", name_of(*one))
     long = [file_of(name_of("s" * 64, "e" * 64, *["k" * 99] * 2, *more)) for more in (one, other)]
     assert (long[0] == long[1]) == (one == other) and len(long[0]) <= 240
 
 
-def test_a_static_picture_keeps_every_digit_of_its_ticks():
+def test_static_charts_keep_every_digit_of_their_tick_labels():
     data = pd.DataFrame({"x": [0.0, 0.04], "y": [1.0, 2.0]})
     spec = alt.Chart(data).mark_point().encode(x="x:Q", y="y:Q").to_dict()
     words = [text.get_text() for text in BeautifulSoup(svg_of(spec, "a"), "html.parser")("text")]
     assert {"0.005", "0.035"} <= set(words)
 
 
-def test_a_static_picture_has_the_opacities_of_the_theme_and_whole_pixels():
+def test_static_charts_keep_the_opacity_of_the_theme_and_use_whole_pixels():
     text = svg_of(figures("liang_shen", "sweep")[0].specification, "a")
     assert 'stroke-opacity="0.12"' in text
     # The first line is of an axis or a series; symbols have fractions.
@@ -323,7 +323,7 @@ def test_a_static_picture_has_the_opacities_of_the_theme_and_whole_pixels():
     assert "L" in line and "." not in line
 
 
-def test_a_picture_is_the_same_bytes_each_time():
+def test_a_png_of_a_chart_has_the_same_bytes_each_time():
     specification = figures("liang_shen", "sweep")[0].specification
     small = to_png(specification)
     assert small.startswith(b"\x89PNG") and to_png(specification) == small
@@ -336,7 +336,7 @@ def scenarios(study):
     return json.loads((DATA / f"design/scenarios/{study}.json").read_text())
 
 
-def test_a_network_has_the_scenarios_links_queues_and_flows():
+def test_the_network_diagram_names_rate_delay_and_queue_of_the_bottleneck():
     scenario = next(iter(scenarios("nishitha").values()))
     lines = topology_lines(scenario)
     (watched,) = [line for line in lines if "══" in line]
@@ -348,7 +348,7 @@ def test_a_network_has_the_scenarios_links_queues_and_flows():
     assert "══ 0.064 Mbit/s, 20 µs, CoDel 1,000 packets ══" in watched
 
 
-def test_like_hosts_share_a_line_and_unlike_ones_do_not():
+def test_only_hosts_with_equal_links_share_a_line_of_the_network_diagram():
     scenario = max(scenarios("saxena").values(), key=lambda one: len(one["nodes"]))
     assert len(topology_lines(scenario)) == 4  # senders, bottleneck, receivers, flows
     scenario["links"][0]["delay_s"] *= 2
@@ -370,7 +370,7 @@ def section(source):
     return view, BeautifulSoup(template.module.trace_section(view), "html.parser")
 
 
-def test_every_number_of_the_table_is_on_the_page(source):
+def test_the_section_of_traces_shows_every_number_of_the_table(source):
     view, page = section(source)
     table = pd.read_csv(source.data / COMPARISON, dtype=str, keep_default_na=False)
     shown = {cell["data-value"] for cell in page.select("td[data-value]")}
@@ -385,7 +385,7 @@ def test_every_number_of_the_table_is_on_the_page(source):
     } == homes
 
 
-def test_the_page_says_what_was_not_there(source):
+def test_the_section_of_traces_names_a_missing_raw_trace(source):
     path = source.data / COMPARISON
     raw = pd.read_csv(path).assign(evidence="raw trace")
     for trace, is_said in (("", False), ("bbr", True)):
@@ -394,7 +394,7 @@ def test_the_page_says_what_was_not_there(source):
         assert ("The raw trace bbr was not there" in section(source)[1].text) == is_said
 
 
-def test_without_a_comparison_there_is_no_section(source):
+def test_without_a_comparison_there_is_no_section_of_traces(source):
     study, other = (load_study(ROOT, name) for name in ("kapadia", "saxena"))
     assert trace_section(source, other) is None and not figures_of_traces(source, other)
     for name in (COMPARISON, NEARNESS, WINDOWS):
@@ -413,7 +413,7 @@ def windows(sources, samples=220):
     return pd.DataFrame(rows, columns=names)
 
 
-def test_all_flows_of_a_trace_are_drawn_published_next_to_one_engine():
+def test_all_flows_of_a_trace_are_drawn_with_published_and_measured_panels():
     found = windows(["published", "linux", "ns3"])
     (figure,) = trace_figures(found, ["reno"], "ns3", {"reno": 23.3})
     assert [panel["title"] for panel in figure.specification["concat"]] == [
@@ -430,7 +430,7 @@ def test_all_flows_of_a_trace_are_drawn_published_next_to_one_engine():
     assert "equal" not in drawn(without)
 
 
-def test_flows_of_a_trace_share_path_and_queue_equally(source):
+def test_the_line_of_equal_shares_is_path_plus_queue_over_the_number_of_flows(source):
     found = figures_of_traces(source, load_study(ROOT, "kapadia"))
     shares = {name: set(drawn(figure)["equal"].dropna()) for name, (figure,) in found.items()}
     # 104,857 bytes of queue hold 69.9 packets, for three flows and for two.
@@ -456,7 +456,7 @@ def line_points(**values):
 NOTHING = line_points(any=[1.0]).iloc[:0]
 
 
-def test_lines_are_named_where_they_end_from_top_to_bottom():
+def test_labels_at_line_ends_are_ordered_from_top_to_bottom():
     frame = line_points(low=[1.0, 2.0], high=[3.0, 9.0])
     names = [(end.name, end.is_ours) for end in line_ends(frame, ["low", "high"], NOTHING, X)]
     assert names == [("high", True), ("low", True)]
@@ -465,7 +465,7 @@ def test_lines_are_named_where_they_end_from_top_to_bottom():
     assert [end.name for end in ends if not end.is_ours] == ["low,\npublished", "high,\npublished"]
 
 
-def test_lines_that_meet_have_names_that_do_not_cover_each_other():
+def test_labels_of_lines_that_meet_do_not_overlap():
     frame = line_points(a=[5.0, 1.0], b=[4.0, 1.0], c=[3.0, 1.0])
     ends = line_ends(frame, ["c", "b", "a"], NOTHING, X)
     assert [end.name for end in ends] == ["a", "b", "c"]
@@ -492,7 +492,7 @@ def test_spread_labels_keep_their_order_and_stay_in_the_plot(labels):
         line_points(a=[1.0, 2.0], b=[1.0]),
     ],
 )
-def test_lines_have_a_legend_where_their_names_do_not_fit(frame):
+def test_lines_have_a_legend_if_their_labels_do_not_fit(frame):
     order = list(dict.fromkeys(frame["series"]))
     assert not line_ends(frame, order, NOTHING, X)
     chart = lines_panel(frame, order, X, Display("Rate", "Mbit/s", 1.0), NOTHING)
@@ -501,14 +501,14 @@ def test_lines_have_a_legend_where_their_names_do_not_fit(frame):
     assert all(legend["orient"] == "top" for legend in legends)
 
 
-def test_dashes_of_lines_do_not_break_the_symbols_of_their_legend():
+def test_dashes_of_lines_have_a_scale_of_their_own_in_the_legend():
     frame = line_points(a=[1.0, 2.0], b=[2.0, 2.0])
     size, scale = (200, 100), y_scale(frame, NOTHING, X)
     chart = lines_panel(frame, ["a", "b"], X, Display("Rate", "", 1.0), NOTHING, size, 200, scale)
     assert chart.to_dict(validate=False)["resolve"]["scale"]["strokeDash"] == "independent"
 
 
-def test_rates_over_decades_are_drawn_as_shares_of_the_link_in_one_plot():
+def test_rates_over_several_decades_are_drawn_as_shares_of_the_link():
     (figure, *_) = figures("saxena", "bandwidth")
     assert "divided by half the link's rate" in figure.title
     assert "layer" in figure.specification and "concat" not in figure.specification
@@ -522,11 +522,11 @@ def test_rates_over_decades_are_drawn_as_shares_of_the_link_in_one_plot():
     assert len(figure.published) == 27
 
 
-def test_rates_of_one_link_keep_their_unit():
+def test_rates_at_a_single_link_rate_keep_their_unit():
     assert all("divided" not in figure.title for figure in figures("saxena", "delay"))
 
 
-def test_flows_of_every_pair_are_in_one_order_with_their_values():
+def test_every_pair_of_flows_has_the_same_order_and_shows_its_values():
     figure = next(one for one in figures("kapadia", "pairs") if one.id.endswith("~shares"))
     rows = drawn(figure).dropna(subset="words")
     by_pair = {pair: list(own["series"]) for pair, own in rows.groupby("condition")}
@@ -543,7 +543,7 @@ def test_flows_of_every_pair_are_in_one_order_with_their_values():
 # -- tables with the same rows -------------------------------------------------------------------
 
 
-def test_tables_with_the_same_rows_have_a_panel_for_each_row_and_the_least_delay():
+def test_tables_with_the_same_rows_share_panels_and_draw_the_least_possible_delay():
     figure = next(one for one in figures("nishitha", "homogeneous") if "delay" in one.id)
     panels = figure.specification["concat"]
     assert [panel["title"] for panel in panels] == [
@@ -569,7 +569,7 @@ def test_distinct_words_are_those_that_titles_do_not_share():
     assert distinct_words(["Same", "Same"]) == ["", ""]
 
 
-def test_the_legend_of_the_least_delay_has_a_channel_whose_text_is_next_to_its_symbol():
+def test_the_legend_of_the_least_possible_delay_uses_the_opacity_channel():
     figure = next(one for one in figures("nishitha", "homogeneous") if "delay" in one.id)
     encodings = [part["encoding"] for part in marks(figure.specification, "encoding")]
     channels = set()
@@ -591,7 +591,7 @@ def sweep_of_type(world, kind):
     return study, world.results(study, series=lambda **_: [sample])
 
 
-def test_what_a_type_of_experiment_draws_is_collected(world, monkeypatch):
+def test_metrics_that_an_experiment_type_draws_are_collected(world, monkeypatch):
     study, results = sweep_of_type(world, "cbr_sweep")
     assert PEAK not in {wanted.metric for wanted in wanted_quantities(study)}
     monkeypatch.setitem(DRAWN, "cbr_sweep", (PEAK,))
@@ -599,7 +599,7 @@ def test_what_a_type_of_experiment_draws_is_collected(world, monkeypatch):
     assert [figure.id for figure in figures_of(results, pd.DataFrame(), study, "sweep")]
 
 
-def test_a_chart_of_what_is_not_collected_says_where_to_declare_it(world):
+def test_a_chart_of_a_metric_that_is_not_collected_says_where_to_declare_it(world):
     study, results = sweep_of_type(world, "cbr_sweep")
     collected = wanted_quantities(study)
     charts = ExperimentCharts(results, study.experiment("sweep"), collected=collected)
@@ -607,7 +607,7 @@ def test_a_chart_of_what_is_not_collected_says_where_to_declare_it(world):
         list(charts._of_metrics([PEAK]))
 
 
-def test_results_without_a_quantity_say_what_names_quantities():
+def test_a_missing_quantity_says_which_documents_name_quantities():
     results, *_ = study_parts("nishitha")
     wanted = Quantity(experiment="homogeneous", metric="rise_curvature")
     with pytest.raises(InputError, match="name it in one of these if none does"):

@@ -153,7 +153,7 @@ def _shaken(row, kind, variant, replicate, access, **_):
     return 300.0 - rate if replicate == 0 else rate
 
 
-def test_the_reason_counts_the_runs(world):
+def test_the_reason_states_how_many_runs_pass(world):
     def noisy(variant, replicate, **_):
         return {"throughput_bps": 120.0 if variant == "vegas" and replicate else 100.0}
 
@@ -166,7 +166,7 @@ def test_the_reason_counts_the_runs(world):
 # -- matching of points ---------------------------------------------------------------------------
 
 
-def test_a_list_on_one_side_narrows_both(world):
+def test_levels_listed_on_one_side_restrict_both_sides(world):
     test = ratio({"at_least": 2.0}, reduce="minimum")
     test["left"] = quantity(variant="vegas", access=["slow", "mid"])
     row = judge(world, test, throughputs(vegas=[200.0, 200.0, 1.0]))
@@ -190,7 +190,7 @@ def test_zero_over_zero_is_equal_and_a_number_over_zero_infinite(world):
     assert judge(world, test, throughputs(vegas=1.0, reno=0.0)).observed == math.inf
 
 
-def test_a_trend_of_two_points_is_whole_and_of_three_almost_in_order_is_not(world):
+def test_two_points_make_a_full_trend_and_three_out_of_order_do_not(world):
     falls = over("trend") | {"expect": {"at_most": -1.0}}
     two = falls | {"of": quantity(access=["slow", "fast"])}
     row = judge(world, two, throughputs(*[[2.0, 3.0, 1.0]] * 3))
@@ -198,13 +198,13 @@ def test_a_trend_of_two_points_is_whole_and_of_three_almost_in_order_is_not(worl
     assert judge(world, falls, throughputs(*[[2.0, 3.0, 1.0]] * 3)).verdict != REPRODUCED
 
 
-def test_a_crossover_may_be_from_the_left_side(world):
+def test_either_side_of_a_crossover_may_be_ahead_first(world):
     left = {**KINDS["crossover"][0], "before": "left"}
     assert judge(world, left, throughputs(reno=[90.0, 110.0, 110.0])).verdict == REPRODUCED
 
 
 @pytest.mark.parametrize(("worst", "correlation"), [(False, 5 / 6), (True, 1 / 2)])
-def test_the_mean_over_curves_is_not_the_worst(world, worst, correlation):
+def test_a_trend_over_curves_is_their_mean_unless_the_worst_is_asked_for(world, worst, correlation):
     test, _, uneven, _ = KINDS["trend"]
     assert judge(world, {**test, "worst": worst}, uneven).observed == pytest.approx(correlation)
 
@@ -217,7 +217,7 @@ def test_the_mean_over_curves_is_not_the_worst(world, worst, correlation):
         ("share", {"relation": "below"}, throughputs(vegas=99.6)),
     ],
 )
-def test_tied_values_have_no_order(world, kind, relation, row):
+def test_values_closer_than_the_tie_have_no_order(world, kind, relation, row):
     test = {**KINDS[kind][0], **relation}
     for tie in (0.0, 0.003):
         assert judge(world, {**test, "tie": tie}, row).verdict == REPRODUCED
@@ -227,7 +227,7 @@ def test_tied_values_have_no_order(world, kind, relation, row):
 @pytest.mark.parametrize(
     ("starts", "first"), [((0.0, 1.0), 200.0), ((1.0, 0.0), 50.0), ((0.0, 0.0), 200.0)]
 )
-def test_flows_are_taken_in_the_order_of_their_starts(world, starts, first):
+def test_flows_are_numbered_by_their_start_times(world, starts, first):
     """A shuffled order of starts is noticed; at one time the order of the list counts."""
     rates = {"tcp1": 200.0, "tcp2": 50.0}
     experiments = study_document()["experiments"]
@@ -241,7 +241,7 @@ def test_flows_are_taken_in_the_order_of_their_starts(world, starts, first):
 
 
 @given(st.floats(0.01, 0.99), st.integers(0, 5), st.floats(0.1, 1e3))
-def test_a_line_crosses_where_it_is_zero(fraction, whole, slope):
+def test_the_crossing_of_a_line_is_at_its_zero(fraction, whole, slope):
     x = np.arange(8.0)
     zero = whole + fraction
     assert crossing(x, slope * (zero - x)) == pytest.approx(zero)
@@ -276,7 +276,7 @@ def test_a_share_is_worded_as_a_number_of_points(world):
     assert words.condition(Condition(at_least=0.5), 4) == "at least 50 % of the points"
 
 
-def test_a_value_has_the_unit_that_people_read(world):
+def test_a_value_is_worded_in_its_display_unit(world):
     words = wording(world.study(), ValueTest.model_validate(value_of(RENO, {"at_least": 7e5})))
     assert words.value(19641049.01) == "19.64 Mbit/s"
     assert words.condition(Condition(at_least=7e5, at_most=8e5)) == "0.7 to 0.8 Mbit/s"
@@ -292,12 +292,12 @@ def test_a_value_has_the_unit_that_people_read(world):
     [(0.0, "0"), (1.0, "1"), (-0.95, "−0.95"), (1964.13, "1,964"), (1e-7, "1.000e−07"),
      (12345678.0, "12,345,678"), (math.inf, "infinite")],
 )  # fmt: skip
-def test_figures_have_four_digits_and_no_exponent(number, shown):
+def test_numbers_are_worded_with_four_significant_digits(number, shown):
     assert figure(number) == shown
     assert Wording("Any").value(math.nan) == "undefined"
 
 
-def test_a_trend_needs_numbers_on_its_axis(world):
+def test_a_trend_over_a_factor_without_numbers_is_refused(world):
     trend, *_ = KINDS["trend"]
     with pytest.raises(InputError, match="level 'cubic' of factor 'variant' has no value"):
         check_quantities(world.claim({**trend, "over": "variant"}))

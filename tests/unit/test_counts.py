@@ -44,7 +44,7 @@ CLAIMS = [
 ]
 
 
-def test_printed_numbers_traces_and_claims_have_counts_of_their_own():
+def test_printed_numbers_traces_and_claims_are_counted_separately():
     counts = tallies(CELLS, CLAIMS)
     assert [(what, t.total, t.tested) for what, t in counts.items()] == [
         ("printed", 3, 2),
@@ -55,14 +55,14 @@ def test_printed_numbers_traces_and_claims_have_counts_of_their_own():
     assert (counts["trace"].tables, counts["trace"].rows) == (1, 1)
 
 
-def test_numbers_outside_the_spread_are_a_share_of_the_compared():
+def test_numbers_outside_the_spread_are_counted_among_those_compared():
     verdicts = {"reproduced": True, "not testable": True, "impossible": None}
     rows = [cell("a", "ns3", "trace", *verdict) for verdict in verdicts.items()] + CELLS[-1:] * 18
     traces = tallies(rows, [])["trace"]
     assert traces.outside == Share(18, 20) and traces.outside_by_chance == pytest.approx(1)
 
 
-def test_each_set_up_has_counts_of_its_own():
+def test_defaults_and_textbook_are_counted_separately():
     textbook = [claim("a", "ns2", "reproduced", setup=Setup.TEXTBOOK)]
     numbers = [cell("a", "ns2", "printed", "not reproduced", setup=Setup.TEXTBOOK)]
     rows = list(count_rows(CELLS + numbers, CLAIMS + textbook, {"a": "ns2", "b": "ns3"}))
@@ -77,7 +77,7 @@ def test_each_set_up_has_counts_of_its_own():
     assert not [key for key in counted if key[0] == "b" and key[2] == "textbook"]
 
 
-def test_all_studies_are_counted_on_their_primary_engines():
+def test_totals_count_each_study_on_its_primary_engine():
     rows = list(count_rows(CELLS, CLAIMS, {"a": "ns2", "b": "ns3"}))
     counted = {(r.study, r.engine, r.what): (r.total, r.tested) for r in rows}
     # An impossible number is so on every engine.
@@ -92,7 +92,7 @@ def shares(page):
     return [(int(n), int(d)) for n, d in SHARE.findall(" ".join(page.get_text(" ").split()))]
 
 
-def test_no_share_on_a_page_of_the_release_exceeds_its_whole():
+def test_no_count_on_a_released_page_exceeds_its_total():
     pages = sorted((ROOT / "reports/release").rglob("*.html"))
     assert len(pages) > 8
     by_page = {path.name: shares(soup(path)) for path in pages}

@@ -85,7 +85,7 @@ def project(tmp_path):
         ("if live:\n    assert first == 3", None),
     ],
 )
-def test_the_answer_is_what_a_solution_asserts(source, expected):
+def test_the_answer_to_check_is_the_value_that_a_solution_asserts(source, expected):
     found = answer_of(source)
     if found is not None:
         found = found._replace(tolerance=round(found.tolerance, 6))
@@ -103,7 +103,7 @@ def test_the_answer_is_what_a_solution_asserts(source, expected):
         (Answer("kind", "Value", 0.0, ""), ("value", " VALUE "), ("trend", 1)),
     ],
 )
-def test_a_seal_knows_right_from_wrong_and_does_not_name_the_answer(answer, right, wrong):
+def test_a_sealed_answer_accepts_only_right_values_and_hides_them(answer, right, wrong):
     kept = seal(answer, "salt")
     assert [is_right(kept, value) for value in right] == [True] * len(right)
     assert [is_right(kept, value) for value in wrong] == [False] * len(wrong)
@@ -122,7 +122,7 @@ def test_a_seal_knows_right_from_wrong_and_does_not_name_the_answer(answer, righ
         (Answer("kind", "value", 0.0, ""), "trend", ""),
     ],
 )
-def test_a_wrong_unit_is_named(answer, value, said):
+def test_the_hint_names_a_wrong_unit(answer, value, said):
     kept = seal(answer, "salt")
     assert not is_right(kept, value)
     found = unit_hint(kept, value)
@@ -168,7 +168,7 @@ def test_the_lecturers_page_has_the_syllabus_its_section_and_all_answers(project
     assert (project / COURSE / LECTURER).is_file()
 
 
-def test_pages_fold_solutions(project):
+def test_pages_of_notebooks_fold_solutions(project):
     to_html(project / "notebooks/lecture.ipynb", project / "page.html", "A run")
     page = (project / "page.html").read_text()
     before, *folded = page.split('<details class="solution"><summary>Solution</summary>')
@@ -176,7 +176,7 @@ def test_pages_fold_solutions(project):
     assert "first_loss" in folded[0] and "Losses start at 43." in folded[0]
 
 
-def test_the_projects_own_course_is_whole(tmp_path):
+def test_the_course_of_the_project_has_two_checked_exercises_a_lecture(tmp_path):
     for name in ("notebooks", "configs/studies"):
         shutil.copytree(ROOT / name, tmp_path / name)
     # Each lecture and seminar has two exercises that a student can check.

@@ -103,7 +103,7 @@ def test_changes_without_gain_or_failing_two_conditions_are_not_reported(change)
     assert result == NONE_FOUND and reasons
 
 
-def test_a_level_takes_the_bits_to_name_it():
+def test_a_level_costs_the_bits_that_name_it():
     queue = {"low": 1, "high": 64, "log": True, "whole": True, "steps": 16, "tried": [2, 8]}
     document = {"id": "a", "title": "t", "reason": "r", "source": "s", "range": queue, **ORIGIN}
     one = Cause.model_validate(document | {"set": {"parameters": {"queue": "$value"}}})
@@ -113,7 +113,7 @@ def test_a_level_takes_the_bits_to_name_it():
     assert one.range.values()[0] == 1 and one.range.values()[-1] == 64
 
 
-def test_readings_are_taken_together():
+def test_two_interpretations_are_combined_into_one():
     both = combined([Interpretation(aggregate="sum", factor=2.0), Interpretation(factor=1.024)])
     assert both == Interpretation(aggregate="sum", factor=2.048)
     assert both.printed(2048.0, 0.0) == 1000.0
@@ -134,7 +134,7 @@ def read_as(judge, pairs):
         yield Choice({cell.table: own for cell in family.cells})
 
 
-def test_a_reading_decides_which_printed_numbers_are_impossible():
+def test_an_interpretation_can_make_impossible_delays_possible():
     judge = judge_of("nishitha")
 
     def read(*pairs):
@@ -152,7 +152,7 @@ def test_a_reading_decides_which_printed_numbers_are_impossible():
         ((("buffer", "10"), ("bytes_everywhere", "x8")), "mebibytes"),
     ],
 )
-def test_a_number_above_the_link_of_its_explanation_is_impossible_under_it(configuration, unit):
+def test_a_number_above_the_link_rate_of_an_explanation_is_impossible_under_it(configuration, unit):
     judge = judge_of("saxena")
     readings = tuple(read_as(judge, [("aggregate", "sum_over_two"), ("unit", unit)]))
     trial = Trial(configuration, 0.0, 0.0, readings)
@@ -162,7 +162,7 @@ def test_a_number_above_the_link_of_its_explanation_is_impossible_under_it(confi
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_an_exception_for_one_table_must_bring_a_number_inside(inside):
+def test_an_interpretation_of_one_table_alone_must_gain_a_match(inside):
     judge = judge_of("nishitha")
     (family,) = (f for f in judge.families if f.cells[0].column == "throughput")
     score = FamilyScore(judge.runner.explanations, family, judge.cells)
@@ -176,7 +176,7 @@ def test_an_exception_for_one_table_must_bring_a_number_inside(inside):
     assert bool(score.best(errors, found).pairs) is inside
 
 
-def test_a_number_that_a_searched_row_prints_is_not_held_out():
+def test_a_number_repeated_in_a_searched_row_is_not_held_out():
     judge = judge_of("nishitha")
     stages, whole = judge.parts()
     parts = [*parts_of(whole.cells, stages[-1].cells).values()]
@@ -184,7 +184,7 @@ def test_a_number_that_a_searched_row_prints_is_not_held_out():
 
 
 @pytest.mark.parametrize("name", ["dzivhani", "liang_shen"])
-def test_no_stage_of_a_search_scores_a_held_out_claim_by_its_repeat(name):
+def test_no_stage_of_a_search_scores_a_held_out_claim_or_its_repetition(name):
     study, causes = load_study(ROOT, name), load_explanations(ROOT, name)
     stages, whole = ClaimJudge(TrialRunner(study, causes, None)).parts()
     seen = {claim.id for stage in stages for claim in stage.claims}
@@ -196,7 +196,7 @@ def test_no_stage_of_a_search_scores_a_held_out_claim_by_its_repeat(name):
     assert all(claim.quantities() for claim in whole.claims)
 
 
-def test_a_start_that_the_specification_gave_counts_as_its_own_suggestion():
+def test_a_start_given_by_the_specification_is_attributed_to_it():
     causes = load_explanations(ROOT, "saxena")
     coupled = {"bytes_everywhere": "x8", "buffer": "10"}
     given = "specification of the search"
@@ -208,7 +208,7 @@ def test_a_start_that_the_specification_gave_counts_as_its_own_suggestion():
     assert causes.origin("unit", "megabytes", {})[0].results == "before"
 
 
-def test_a_claim_of_the_printed_numbers_that_runs_fail_is_broken_where_they_differ_most():
+def test_a_broken_claim_names_the_point_where_runs_and_print_differ_most():
     study, cells = load_study(ROOT, "saxena"), judge_of("saxena").cells
     printed = printed_numbers(study, cells)
 
@@ -278,7 +278,7 @@ def test_a_cause_without_gain_is_not_in_the_best_explanation(worth, found):
     assert all(t.total - best.total >= 2.0 for t in search.waterfall(best))
 
 
-def test_what_came_near_on_the_first_stage_is_compared_on_all_that_may_be_seen():
+def test_runners_up_of_the_first_stage_are_compared_on_all_searched_data():
     def saved(has, stage, b_on_all=57.0):
         if stage == "first":
             return max(30.0 * ("a" in has), 25.0 * ("b" in has))
@@ -295,7 +295,7 @@ def test_what_came_near_on_the_first_stage_is_compared_on_all_that_may_be_seen()
     assert names(best) == "a" and not search.rivals(best)
 
 
-def test_coupled_causes_are_found_and_reported_beside_the_best_without_them():
+def test_coupled_causes_are_reported_next_to_the_best_explanation_without_them():
     def saved(has, stage):
         joined = {"x", "y", "z"} <= has
         return (
@@ -311,7 +311,7 @@ def test_coupled_causes_are_found_and_reported_beside_the_best_without_them():
     assert [names(one) for one in planted(saved, "axyzbc").run()] == ["a"]
 
 
-def test_the_worked_example_is_what_the_code_computes():
+def test_the_worked_example_in_the_text_matches_the_code():
     """The page on the mathematics works through one delay of nishitha."""
     page = " ".join((ROOT / "workflow/replication/explore/README.md").read_text().split())
     study, causes = load_study(ROOT, "nishitha"), load_explanations(ROOT, "nishitha")

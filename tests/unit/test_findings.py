@@ -97,7 +97,7 @@ def test_a_finding_has_the_numbers_of_the_results_and_of_the_paper(project):
     assert 0 < statements[1].runs < runs
 
 
-def test_each_set_up_has_its_statement_with_its_own_numbers(project):
+def test_each_setup_has_its_statement_with_its_own_numbers(project):
     second = {"text": "Then {rate}.", "facts": {"rate": {"ours": value(1e6)}}}
     both = FIRST | {"textbook": second}
     found = said(project, both, textbook=1.5)
@@ -127,14 +127,14 @@ def test_the_chart_of_a_finding_has_its_headline_as_title(project):
         assert said(project, finding, textbook=1.5).titled(figure) == figure
 
 
-def test_a_level_that_was_not_run_leaves_a_statement_out(project):
+def test_a_statement_about_a_level_that_was_not_run_is_left_out(project):
     wide = {**RATES, "where": {"access": ["slow", "gone"]}}
     named = {"text": "{rate}", "facts": {"rate": {"ours": value(1) | {"of": wide}}}}
     found = said(project, FIRST, named)
     assert len(texts(found)) == 1 and found.without_runs == 1
 
 
-def test_what_does_not_hold_is_not_concluded_and_what_was_not_run_is_left_out(project):
+def test_statements_that_fail_or_lack_runs_are_counted_and_not_shown(project):
     wrong = FIRST | {"facts": FIRST["facts"] | {"more": {"ours": value(9e5)}}}
     border = {"region": "any", "engine": "ns3", "at": 0.2, "gives": "to"}
     unmapped = {"text": "Up to {n} BDP.", "facts": {"n": border}}
@@ -184,7 +184,7 @@ def write_region(project, claim_holds_to):
         ({"chart": None}, "must rest on the defaults alone and name a chart"),
     ],
 )
-def test_a_wrong_finding_is_named(tmp_path, change, named):
+def test_an_invalid_finding_is_refused_by_its_field(tmp_path, change, named):
     path = tmp_path / "configs/studies/s/findings.yaml"
     write_text(path, yaml.safe_dump({"findings": [FIRST | change]}))
     with pytest.raises(InputError, match=named):

@@ -73,7 +73,7 @@ def test_every_large_difference_of_the_table_has_an_entry_that_concerns_it():
             assert not controls or control in controls, (one, name)
 
 
-def test_an_old_generation_is_named_and_must_go_with_the_release():
+def test_rows_of_an_old_engine_version_do_not_outlive_a_release():
     for old in outdated(ROOT, read_rows(ROOT / DIFFERENCES, DIFFERENCE_COLUMNS)):
         # The release's results and the table are of one generation, unless the engine is newer.
         assert released_generation(ROOT, old.engine) != old.current, str(old)
@@ -92,7 +92,9 @@ def test_an_old_generation_is_named_and_must_go_with_the_release():
         ("retransmissions", 90, 200, 200 / 90 - 1),
     ],
 )
-def test_excess_is_relative_and_counts_have_their_chance(metric, value, other, expected):
+def test_the_excess_is_relative_and_allows_counts_their_standard_error(
+    metric, value, other, expected
+):
     assert excess(metric, value, other) == pytest.approx(expected)
     assert excess(metric, other, value) == pytest.approx(expected)
 
@@ -140,7 +142,7 @@ def generations(root, current, released):
     (release / "provenance.json").write_text(json.dumps({"engines": engines}))
 
 
-def test_rows_of_another_generation_are_counted_by_engine(tmp_path):
+def test_rows_of_an_old_engine_version_are_counted_by_engine(tmp_path):
     generations(tmp_path, "aaaaaaaa", "bbbbbbbb")
     rows = [row("ns3", 1, generation=name) for name in ("aaaaaaaa", "bbbbbbbb", "")]
     assert current_generation(tmp_path, "ns3") == "aaaaaaaa"
@@ -151,6 +153,6 @@ def test_rows_of_another_generation_are_counted_by_engine(tmp_path):
     assert outdated(tmp_path, rows[:1]) == []
 
 
-def test_a_metric_that_the_table_does_not_know_is_named():
+def test_a_metric_unknown_to_the_table_is_refused():
     with pytest.raises(InputError, match="metric"):
         excess("speed", 1, 2)

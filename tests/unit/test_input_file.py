@@ -82,7 +82,7 @@ def test_an_input_file_has_every_default_and_every_route(tmp_path):
 
 
 @pytest.mark.parametrize(("engine", "beta", "hystart"), [(NS2, 0.8, False), (LINUX, 0.7, True)])
-def test_what_is_left_to_an_engine_is_in_its_input(engine, beta, hystart, tmp_path):
+def test_defaults_that_depend_on_the_engine_are_in_its_input(engine, beta, hystart, tmp_path):
     flow = LINUX_TCP if engine == LINUX else TCP
     left, stated = (
         scenario(flows=[flow | said], links=minimal_scenario()["links"], monitors=[])
@@ -94,7 +94,7 @@ def test_what_is_left_to_an_engine_is_in_its_input(engine, beta, hystart, tmp_pa
     assert chosen.cubic_beta == 0.25
 
 
-def test_what_a_program_reads_is_what_was_given(tmp_path):
+def test_a_program_reads_back_the_scenario_from_its_input(tmp_path):
     result = read(input_text(scenario(), NS2), "ns2", tmp_path)
     assert result.sha256 == scenario().sha256
     assert result.links[0].losses == (DATA.ListedLoss(1, [3, 9]), None)
@@ -114,7 +114,7 @@ def shuffled(value, random):
     return {key: shuffled(value[key], random) for key in keys}
 
 
-def test_the_order_of_keys_means_nothing_and_an_unknown_or_missing_one_is_refused(tmp_path):
+def test_the_order_of_keys_is_free_and_unknown_or_missing_keys_are_refused(tmp_path):
     text = input_text(scenario(), NS2)
     document = json.loads(text)
     again = json.dumps(shuffled(document, Random(7)))
@@ -156,14 +156,14 @@ def chain(hops, **changes):
         (chain(1, duration_s=1e-3, sampling_interval_s=1e-10), "sampling_interval_s: 1e-10"),
     ],
 )
-def test_what_no_engine_can_run_is_an_error(given, message, tmp_path):
+def test_a_scenario_that_no_engine_can_run_is_refused(given, message, tmp_path):
     with pytest.raises(InputError, match=message):
         write_inputs(tmp_path / "run", given, NS3)
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(("engine", "most"), [(NS3, 250), (NS2, 250), (LINUX, 60)])
-def test_a_path_has_as_many_hops_as_its_packets_live(engine, most, tmp_path):
+def test_a_path_longer_than_the_time_to_live_of_packets_is_refused(engine, most, tmp_path):
     text = input_text(chain(most), engine)
     routes = text.count("\nroute ") if engine == NS3 else len(json.loads(text)["routes"])
     assert routes == 2 * most
@@ -220,13 +220,13 @@ DEFAULT = Host().model_dump()
 
 
 @pytest.mark.parametrize("same", [{"host": {}}, {"host": DEFAULT}, {"duration_s": 1}])
-def test_a_default_is_as_if_not_said_and_a_whole_number_a_float(same):
+def test_stating_a_default_or_a_whole_number_for_a_float_keeps_the_id(same):
     given = scenario(**same)
     assert (given, given.id) == (scenario(), scenario().id)
     assert NS3.refusal(given) == NS2.refusal(given) == ""
 
 
-def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
+def test_a_changed_host_changes_the_id_and_is_refused_by_simulators():
     bound = {"host": {"segmentation_offload": 8192}, "flows": [LINUX_TCP]}
     bound |= {"links": minimal_scenario()["links"], "monitors": []}
     host = json.loads(input_text(scenario(**bound), LINUX))["host"]
@@ -240,7 +240,7 @@ def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
         assert engine.refusal(given) == f"{engine.name} has no host setting 'segmentation_offload'"
 
 
-def test_a_study_sets_the_host_by_its_assumptions():
+def test_assumed_parameters_of_a_study_set_the_host():
     # A merged packet is no segment of a size in memory.
     changes = {"segmentation_offload": True, "segment_memory_bytes": None, **FAST}
     runs = designed("kapadia", "linux", **changes)

@@ -59,7 +59,7 @@ def test_every_stated_intervention_exists_and_holds():
     assert not named & failing, "call these causes untested, or correct their sentences"
 
 
-def test_enough_experiments_hold():
+def test_at_least_twelve_interventions_hold():
     holding = [row["intervention"] for row in read_interventions(ROOT) if row["holds"] == "true"]
     assert len(holding) >= LEAST_HOLDING
 
@@ -100,7 +100,7 @@ def test_what_was_not_run_with_the_present_engine_is_named():
         ("Vegas yields.", False),
     ],
 )
-def test_a_text_that_gives_a_cause_must_name_it(text, is_causal):
+def test_a_text_that_states_a_cause_must_list_it(text, is_causal):
     if is_causal:
         with pytest.raises(InputError, match="gives a cause"):
             check_stated(text, [], ("text",))
@@ -114,7 +114,7 @@ def threats(*values):
     return Notes.model_validate(notes).threats
 
 
-def test_a_cause_rests_on_exactly_one_thing():
+def test_a_cause_names_exactly_one_of_intervention_source_and_guess():
     for keys in ({}, {"source": "s", "untested": "u"}):
         with pytest.raises(ValueError, match="exactly one of intervention, source and untested"):
             StatedCause(**keys)
@@ -188,7 +188,7 @@ class Machine:
     ("with_cause", "without_cause", "holds"),
     [(5e5, 3e6, True), (5e5, 5e5, False), (3e6, 3e6, False), (3e6, 5e5, False)],
 )
-def test_the_effect_must_be_there_with_the_cause_and_gone_without(
+def test_an_intervention_holds_if_the_effect_appears_only_with_the_cause(
     world, monkeypatch, with_cause, without_cause, holds
 ):
     study = world.study()
@@ -235,7 +235,7 @@ def test_a_cause_is_stated_only_if_its_experiment_holds(tmp_path, rows, words):
     assert shown.intervention == ("window" if rows else "")
 
 
-def test_sources_and_guesses_in_words(tmp_path):
+def test_sources_are_cited_and_guesses_are_called_unknown(tmp_path):
     causes = [StatedCause(source="RFC 9293"), StatedCause(untested="the timer is coarse")]
     shown = Causes(project(tmp_path)).shown(causes)
     assert [cause.words for cause in shown] == [
@@ -244,17 +244,17 @@ def test_sources_and_guesses_in_words(tmp_path):
     ]
 
 
-def test_an_unknown_intervention_is_named(tmp_path):
+def test_an_unknown_intervention_is_refused_by_name(tmp_path):
     with pytest.raises(InputError, match="'windows' is unknown; there are window"):
         check_named(project(tmp_path), "x", {"threat 1": [StatedCause(intervention="windows")]})
 
 
-def test_causes_of_all_studies_are_known():
+def test_every_cause_that_a_study_states_is_known():
     for name in study_ids(ROOT):
         check_causes(ROOT, load_study(ROOT, name))
 
 
-def test_rows_of_engines_that_did_not_run_stay(tmp_path):
+def test_rows_of_engines_that_were_not_run_are_kept(tmp_path):
     root = project(tmp_path, row_of("window", "true"), row_of("removed", "true"))
     (tmp_path / "ns3").mkdir()
     merge_interventions(root, [tmp_path / "ns3"], tmp_path / "merged.csv")

@@ -38,7 +38,7 @@ def python(*lines, cwd=ROOT):
     return done.stdout
 
 
-def test_import_of_the_lab_loads_nothing_heavy():
+def test_importing_the_lab_loads_no_large_library():
     loaded = python("import sys", "from replication import lab", "print(*sys.modules)").split()
     assert not {"pandas", "numpy", "altair", "scipy", "sklearn", "pydantic"} & set(loaded)
     opened = python(
@@ -51,7 +51,7 @@ def test_import_of_the_lab_loads_nothing_heavy():
     assert not [name for name in opened if name.startswith("replication.explore.regions")]
 
 
-def test_every_name_of_the_lab_is_there():
+def test_every_exported_name_of_the_lab_exists():
     for name in dir(lab):
         assert getattr(lab, name) is not None
     with pytest.raises(AttributeError, match=r"lab has no 'dumbell'; it has .*dumbbell"):
@@ -81,7 +81,7 @@ def test_a_study_in_brief_names_its_experiments_and_lists(collection):
     assert "experiment trios" in words and "replication.parameters('kapadia')" in words
 
 
-def test_parameters_and_levels_are_what_a_design_takes(collection):
+def test_listed_parameters_and_levels_can_be_used_in_a_design(collection):
     parameters = collection.parameters("saxena").set_index("parameter")
     assert parameters.loc["access_delay_s", "unit"] == "s"
     assumed = parameters[~parameters["stated"]]
@@ -160,12 +160,12 @@ def scenario_of(replication):
         ),
     ],
 )
-def test_an_unknown_name_is_met_by_the_nearest_one_and_where_all_are(collection, call, message):
+def test_an_unknown_name_is_refused_with_the_nearest_known_one(collection, call, message):
     with pytest.raises(InputError, match=message):
         call(collection)
 
 
-def test_a_root_without_a_project_is_refused_and_none_is_needed(tmp_path, monkeypatch):
+def test_a_root_without_a_project_is_refused_and_the_default_is_this_project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert find_project().samefile(ROOT)
     with pytest.raises(InputError, match=r"root: no configs/studies in .*; set `root`"):
@@ -173,7 +173,7 @@ def test_a_root_without_a_project_is_refused_and_none_is_needed(tmp_path, monkey
 
 
 @pytest.mark.parametrize("kind", DEFAULTS)
-def test_a_queue_kind_is_a_whole_queue(kind):
+def test_naming_a_kind_gives_a_complete_queue(kind):
     designed = lab.dumbbell(queue=kind, buffer_bdp=0.5).scenario.links[0]
     queue = designed.queue_ab
     assert queue.kind == kind
@@ -200,7 +200,7 @@ def test_a_queue_of_a_study_keeps_its_limit_when_its_kind_changes(collection):
     assert new.device_queue_packets == old.device_queue_packets == 100
 
 
-def test_a_dumbbell_is_what_it_says():
+def test_a_dumbbell_has_the_given_flows_rate_round_trips_and_queue():
     designed = lab.dumbbell(
         ["cubic", "bbr", {"congestion_control": "cubic", "start_s": 5}],
         rtt_ms=[20, 80, 50],
@@ -228,7 +228,7 @@ def test_a_dumbbell_is_what_it_says():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_todays_defaults_suit_each_engine(engine):
+def test_defaults_of_a_dumbbell_run_on_each_engine(engine):
     for control in sorted(ENGINES[engine].congestion_controls):
         ecn = {"ecn": True} if control == "dctcp" else {}
         scenario = lab.dumbbell([control], engine=engine, **ecn).scenario
@@ -248,7 +248,7 @@ def run():
     return LiveRun(flows, series, scenario, "ns3", ROOT)
 
 
-def test_the_picture_of_a_run_has_four_panels_on_one_time_axis(run):
+def test_the_plot_of_a_run_has_four_panels_on_one_time_axis(run):
     picture = run.plot()
     panels = picture.chart.to_dict()["vconcat"]
     titles = [panel["encoding"]["y"]["title"].split()[0] for panel in panels]
@@ -259,7 +259,7 @@ def test_the_picture_of_a_run_has_four_panels_on_one_time_axis(run):
     assert picture.alt.endswith("Mean rates: cubic 6 Mbit/s, vegas 3.5 Mbit/s.")
 
 
-def test_known_differences_are_those_of_the_variants_and_the_engine(run):
+def test_known_differences_are_those_of_the_runs_algorithms_and_engine(run):
     known = {one.id for one in run.differences}
     assert {"vegas_base", "cubic_hystart"} <= known
     # Of another variant, or of a queue that the run does not have.
@@ -277,7 +277,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_long_run_says_how_long_and_leaves_nothing(monkeypatch):
+def test_progress_is_shown_only_for_long_runs_on_a_terminal_and_then_erased(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stdout", screen)
     monkeypatch.setattr(live, "PATIENCE_S", 0.05)
@@ -297,7 +297,7 @@ def test_a_long_run_says_how_long_and_leaves_nothing(monkeypatch):
     assert not quick.getvalue() and not sys.stdout.getvalue()
 
 
-def test_a_stored_scenario_runs_as_it_is(collection):
+def test_a_stored_scenario_can_be_simulated(collection):
     """`scenario` returns a JSON document, which `simulate` takes."""
     program = ROOT / ENGINES["ns3"].program(ROOT, live.BUILT)
     if not program.is_file():

@@ -56,13 +56,13 @@ def test_a_change_has_its_texts_and_the_verdicts_before_and_after(world):
         ({"claims": {"c01": {}}, "why": None}, "c01 has no 'why'"),
     ],
 )
-def test_a_wrong_change_is_named(world, wrong, message):
+def test_an_invalid_change_is_refused_by_its_field(world, wrong, message):
     with pytest.raises(ValidationError) as caught:
         world.study(claims=[CLAIM], tables=[TABLE], changes=[CHANGE | wrong])
     assert message in describe(caught.value)
 
 
-def test_an_unjudged_sentence_has_no_test_but_changes(world):
+def test_an_unjudged_sentence_may_have_changes_but_no_test(world):
     other = {key: CLAIM[key] for key in ("quote", "place", "reading")}
     other |= {"id": "c02", "nature": "background"}
     change = CHANGE | {"claims": {"c02": {"before": {"ns2": "direction only"}}}}
@@ -74,7 +74,7 @@ def test_an_unjudged_sentence_has_no_test_but_changes(world):
             world.study(claims=[CLAIM], unjudged=[other | wrong])
 
 
-def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key():
+def test_the_committed_schema_matches_the_models_and_describes_every_key():
     path = ROOT / "configs/schemas/study.schema.json"
     assert path.read_text(encoding="utf-8") == schema_text(Study), "run `replicate schemas`"
     page = (ROOT / REFERENCE).read_text(encoding="utf-8")

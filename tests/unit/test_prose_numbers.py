@@ -29,7 +29,7 @@ def published():
     return printed, flows, statistics
 
 
-def test_the_readme_counts_what_was_published():
+def test_the_readme_states_the_counts_of_published_numbers():
     printed, flows, statistics = published()
     further = [name for name in printed if load_study(ROOT, name).group != PAPERS]
     added = sum(printed[name] for name in further)
@@ -73,5 +73,5 @@ def test_the_dictionary_of_downloads_has_each_reason_code():
         ("configs/README.md", f"fewer than {Rules().least_runs} runs for a number of one"),
     ],
 )
-def test_a_rule_is_worded_with_its_number(page, words):
+def test_rules_in_prose_state_the_numbers_of_the_code(page, words):
     assert words in " ".join((ROOT / page).read_text().split())

@@ -74,13 +74,13 @@ def test_a_reading_is_judged_by_its_own_runs(world, tmp_path, monkeypatch):
     assert {row["runs"] for row in rows} == {"5"}
 
 
-def test_a_reading_of_what_is_printed_is_refused():
+def test_a_reading_of_a_published_parameter_is_refused():
     study = Study.model_validate(study_document(claims=[]) | {"claims": []})
     with pytest.raises(InputError, match="assumption: 'bottleneck_bps' is unknown"):
         check_readings(study, settings())
 
 
-def test_titles_of_readings_differ():
+def test_two_readings_with_the_same_title_are_refused():
     with pytest.raises((InputError, ValidationError), match="duplicate reading"):
         settings([NAMED[0], NAMED[0]])
 

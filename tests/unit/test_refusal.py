@@ -119,7 +119,7 @@ def wire(**changes):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_an_engine_has_is_not_refused(engine):
+def test_supported_queues_and_links_are_accepted(engine):
     queues = [droptail(20), BYTES, pfifo(20)]
     queues += [linux_red(5, 15) if engine == "linux" else red(5, 15)]
     queues += [] if engine == "ns2" else [codel(), FQ_CODEL, pie()]
@@ -143,7 +143,7 @@ def test_what_an_engine_has_is_not_refused(engine):
         ("linux", [{"congestion_control": "cubic"} | own for own in ({}, {"cubic_beta": 0.7})]),
     ],
 )
-def test_what_an_engine_has_may_be_asked_for(engine, flows):
+def test_supported_settings_of_flows_are_accepted(engine, flows):
     named = [flow(engine, f"f{i}") | one for i, one in enumerate(flows)]
     assert refusal(engine, single_link(named)) == ""
 
@@ -192,7 +192,7 @@ def test_a_link_that_an_engine_lacks_is_refused(engine, queue, changes, words):
 @pytest.mark.parametrize(
     ("control", "changes"), [("vegas", {"vegas_alpha_packets": 1}), ("cubic", {"cubic_beta": 0.5})]
 )
-def test_flows_that_want_different_kernels_are_refused(control, changes):
+def test_flows_that_need_different_kernel_settings_are_refused(control, changes):
     flows = [flow("linux", "a", control), flow("linux", "b", control, **changes)]
     assert next(iter(changes)) in refusal("linux", single_link(flows))
     assert refusal("linux", single_link([flows[0], flow("linux", "b", "bic", **changes)])) == ""
@@ -212,7 +212,7 @@ def tuned(window):
         ([cbr(f"c{i}", 1e3) for i in range(5001)], {}, "5001 flows"),
     ],
 )
-def test_what_is_too_much_for_the_kernel_is_refused(flows, changes, words):
+def test_scenarios_beyond_the_limits_of_the_kernel_are_refused(flows, changes, words):
     assert words in refusal("linux", single_link(flows, **changes))
 
 
@@ -223,13 +223,13 @@ def test_what_is_too_much_for_the_kernel_is_refused(flows, changes, words):
         ({"loss": listed(3)}, "listed losses with segmentation offload"),
     ],
 )
-def test_what_counts_packets_is_refused_with_merged_ones(changes, words):
+def test_settings_that_count_packets_are_refused_with_segmentation_offload(changes, words):
     document = single_link([flow("linux")], **changes)
     assert refusal("linux", document) == ""
     assert words in refusal("linux", document | {"host": {"segmentation_offload": True}})
 
 
-def test_memory_of_single_segments_is_refused_with_merged_packets():
+def test_memory_per_segment_is_refused_with_segmentation_offload():
     document = single_link([flow("linux")])
     host = {"device_queue": True, "segment_memory_bytes": 4352}
     assert refusal("linux", document | {"host": host}) == ""
@@ -264,7 +264,7 @@ def test_memory_of_single_segments_is_refused_with_merged_packets():
         (["sampling_interval_s"], 1e-9, "rows of series"),
     ],
 )
-def test_a_bad_value_is_refused_by_its_field(place, value, word):
+def test_an_invalid_value_is_refused_by_its_field(place, value, word):
     document = single_link([tcp("t", "newreno"), cbr("c", 1e5)])
     target = document
     for step in place[:-1]:
@@ -275,7 +275,7 @@ def test_a_bad_value_is_refused_by_its_field(place, value, word):
     assert word in str(caught.value)
 
 
-def test_a_packet_that_no_opportunity_carries_is_refused():
+def test_a_packet_larger_than_an_opportunity_is_refused():
     document = single_link([tcp("t", "newreno", segment_bytes=1461)])
     document["links"][0]["opportunities_ab"] = [1]
     with pytest.raises(ValidationError, match="t: segment_bytes gives packets of 1501 bytes"):

@@ -32,7 +32,7 @@ def sentences(result):
     return border_sentences(result, result.panels[0])
 
 
-def test_a_row_is_told_from_edge_to_edge_with_the_size_of_what_fails():
+def test_a_row_is_described_from_edge_to_edge_with_the_size_of_failures():
     result = found([HELD] * CELLS)
     row = row_at(result, result.panels[0], 0.4)
     assert [one.state for one in row.stretches] == ["fails", "holds", "fails", "undecided"]
@@ -50,7 +50,7 @@ def test_a_row_is_told_from_edge_to_edge_with_the_size_of_what_fails():
     ]
 
 
-def test_where_borders_move_with_y_the_papers_row_comes_first_then_both_ends():
+def test_if_boundaries_depend_on_y_the_papers_row_comes_first_then_both_ends():
     everywhere = {"quantity": [1.0] * CELLS, "probability": [1.0] * CELLS}
     nowhere = {"quantity": [2.0, 3.0, 4.0, 5.0], "probability": [0.0] * CELLS}
     told = sentences(found([everywhere, HELD, nowhere, nowhere], paper=(1.0, 0.15)))
@@ -68,7 +68,7 @@ def test_where_borders_move_with_y_the_papers_row_comes_first_then_both_ends():
     assert told_rows(result, result.panels[0])[0].y == pytest.approx(0.25)
 
 
-def test_a_size_is_shown_in_the_unit_of_its_value():
+def test_sizes_of_failures_have_a_display_unit():
     row = {"quantity": [8.4e5, 9.4e5, 9.9e5, 9.9e5], "probability": [0.0, 0.0, 1.0, 1.0]}
     measure = Measure("value", factor=1e-6, unit="Mbit/s")
     assert sentences(found([row] * CELLS, measure=measure)) == [
@@ -83,12 +83,12 @@ def test_a_size_is_shown_in_the_unit_of_its_value():
         ([0.0, 0.5, 0.0, 0.5], "it fails wherever it is known; the rest is undecided."),
     ],
 )
-def test_what_is_undecided_is_said_to_be(probability, words):
+def test_undecided_stretches_are_described_as_undecided(probability, words):
     row = {"quantity": [1.0] * 4, "probability": probability}
     assert sentences(found([row] * CELLS)) == [f"Every delay: {words}"]
 
 
-def test_cells_in_which_alternatives_cannot_differ_are_told_apart():
+def test_cells_where_alternatives_cannot_differ_are_described_separately():
     result = found([HELD] * CELLS, alike=[[1, 0, 0, 0]] * CELLS)
     row = row_at(result, result.panels[0], 0.1)
     assert row.stretches[0].state == State.CANNOT_DIFFER
@@ -116,17 +116,17 @@ def test_cells_in_which_alternatives_cannot_differ_are_told_apart():
         ((None, 0.1), "The paper’s own point lies outside of this area: it has no buffer."),
     ],
 )
-def test_the_distance_of_the_papers_point_is_computed(paper, words):
+def test_a_paper_point_outside_the_area_is_described_with_its_distance(paper, words):
     assert away(found([HELD] * CELLS, paper=paper)) == words
 
 
-def test_a_law_is_told_at_a_point_outside():
+def test_the_law_is_stated_at_a_paper_point_outside_the_area():
     law = [LawAtPaper("the law of Ware", share=0.4996)]
     told = away(found([HELD] * CELLS, paper=(5e4, 0.1), laws_at_paper=law))
     assert told.endswith("50 times less). There the law of Ware gives 0.5 of the link.")
 
 
-def test_axes_are_said_to_be_logarithmic():
+def test_logarithmic_axes_are_named():
     assert scale_words([BUFFER, BUFFER]) == "on logarithmic axes"
     assert scale_words([BUFFER, DELAY]) == "with buffer on a logarithmic axis"
     assert scale_words([DELAY, DELAY]) == "on linear axes"

@@ -111,7 +111,7 @@ def test_a_smooth_surface_is_recovered_within_its_band():
     assert near > 1.5 * (np.abs(truths(slope)) < 0.1).mean()
 
 
-def test_a_cliff_beside_a_noisy_plateau_is_recovered_and_the_plateau_stays_undecided():
+def test_a_cliff_next_to_a_noisy_plateau_is_recovered_and_the_plateau_stays_undecided():
     truth = truths(cliff)
     found = [explored(cliff, noise=0.2, seed=seed) for seed in range(3)]
     for one in found:
@@ -132,7 +132,7 @@ def test_a_cliff_beside_a_noisy_plateau_is_recovered_and_the_plateau_stays_undec
         (lambda x, y: 0.0, 0.0, Bounds(-0.2, 0.2), "holds"),
     ],
 )
-def test_a_region_without_a_contour_has_none(truth, noise, bounds, side):
+def test_a_claim_that_holds_or_fails_everywhere_has_no_contour(truth, noise, bounds, side):
     found = explored(truth, noise, bounds, budget_s=100.0)
     (surface,) = found.surfaces.values()
     assert getattr(surface.shares(), side) == 1
@@ -145,7 +145,7 @@ def test_a_region_without_a_contour_has_none(truth, noise, bounds, side):
     assert len(found.results) == 2 * TIER["first_points"]
 
 
-def test_ties_beside_a_slope_fail_as_a_plateau():
+def test_ties_next_to_a_slope_fail_as_a_plateau():
     found = explored(lambda x, y: max(0.0, 0.5 * (x - 0.6)))
     known = found.surfaces[()].probability()
     assert (known[:, : CELLS // 2] < 0.05).mean() > 0.9 and (known[:, -3:] > 0.95).mean() > 0.8
@@ -172,7 +172,7 @@ def test_nothing_more_is_run_where_alternatives_cannot_differ():
     assert found.shares() == Shares(holds=0, fails=0, undecided=1, cannot_differ=1)
 
 
-def test_a_budget_that_ends_leaves_more_undecided_and_panels_out():
+def test_a_small_budget_leaves_more_undecided_and_skips_panels():
     short, long = (explored(slope, 0.2, budget_s=budget_s) for budget_s in (60.0, 300.0))
     assert short.sampler.costs.spent_s <= 62 and long.sampler.costs.spent_s <= 302
     assert long.shares().undecided < short.shares().undecided
@@ -196,7 +196,7 @@ def side(variant):
     return Quantity(experiment="e", metric="throughput_bps", where={"variant": variant})
 
 
-def test_a_clause_is_a_ratio_between_bounds():
+def test_tests_of_a_share_or_equivalence_become_a_ratio_with_bounds():
     sides = {"left": side("a"), "right": side(["b", "c"])}
     above = ShareTest(kind="share", relation="above", factor=1.02, expect={"at_least": 1}, **sides)
     test, bounds = as_clause(above)
@@ -210,7 +210,7 @@ def test_a_clause_is_a_ratio_between_bounds():
         as_clause(TrendTest(kind="trend", of=side("a"), over="x", expect={"at_least": 0.9}))
 
 
-def test_a_claims_quantity_is_read_from_runs(world):
+def test_the_quantity_of_a_claim_is_the_logarithm_of_its_ratio(world):
     def read(test):
         study = world.claim(test)
         return Compared(study.claims[0]).values(study, world.results(study, flows=flows))
@@ -261,7 +261,7 @@ def test_the_papers_own_point_is_read_from_the_study(region, expected):
         assert value == (wanted if wanted is None else pytest.approx(wanted, rel=1e-4))
 
 
-def test_the_law_of_bbr_is_read_at_the_papers_own_point():
+def test_the_law_of_bbr_is_evaluated_at_the_papers_own_point():
     study = load_study(ROOT, "kapadia")
     region = load_region(ROOT, "kapadia_bbr_beside_reno")
     (law,) = laws_at_paper(Space(region, study, "linux"))
@@ -292,7 +292,7 @@ def path(**changes):
     return TcpPath(**base | {"queue_packets": 100.0, "loss": 0.01, "active_s": 100.0} | changes)
 
 
-def test_laws_are_those_of_their_sources():
+def test_laws_match_the_formulas_of_their_sources():
     # 1448 * 8 * C / (0.1 * sqrt(0.01)) of 10 Mbit/s.
     assert path().share(reno_window(0.01, 1.2)) == pytest.approx(1448 * 8 * 1.2 / 0.01 / 1e7)
     assert reno_window(0.04) == pytest.approx(reno_window(0.01) / 2)

@@ -142,7 +142,7 @@ def test_the_crate_of_a_release_made_again_has_the_same_bytes(made):
     assert path.read_bytes() == before
 
 
-def test_refreshed_notebooks_are_the_only_new_lines_of_the_manifest(made):
+def test_refreshing_the_manifest_accepts_changed_notebooks_only(made):
     for text in ("first", "second"):
         write_text(made / "reports/release/notebooks/start_here.html", text)
         refresh_manifest(made)
@@ -175,7 +175,7 @@ def test_a_release_that_is_too_large_is_refused_and_the_old_one_stays(made, monk
         ),
     ],
 )
-def test_a_full_check_makes_verdicts_and_pages_again(made, monkeypatch, name, old, new, said):
+def test_a_full_check_recomputes_verdicts_and_pages(made, monkeypatch, name, old, new, said):
     """The manifest was changed together with them, so the files alone are in order."""
     done = replicate(made, monkeypatch, "release", "--check", "--full")
     assert "again gives the same" in done.output
@@ -188,7 +188,7 @@ def test_a_full_check_makes_verdicts_and_pages_again(made, monkeypatch, name, ol
     assert said in str(done.exception)
 
 
-def test_restored_results_are_compared_before_they_are_used(made):
+def test_altered_restored_results_are_restored_again(made):
     cells = released_results(made) / "cells.csv"
     kept = cells.read_bytes()
     write_text(cells, "study\n")
@@ -208,7 +208,7 @@ def test_a_command_of_a_released_page_finds_its_scenario(made, monkeypatch):
         find_scenario(Path(DATA), "unknown")
 
 
-def test_the_release_is_read_though_a_study_has_changed_since(made):
+def test_the_release_can_be_read_after_a_study_has_changed(made):
     kept = contents(released_results(made))
     path = made / "configs/studies/synthetic/study.yaml"
     document = json.loads(path.read_text())
@@ -218,14 +218,14 @@ def test_the_release_is_read_though_a_study_has_changed_since(made):
     assert contents(released_results(made)) == kept
 
 
-def test_code_that_designs_other_scenarios_is_said(made, monkeypatch):
+def test_a_release_whose_scenarios_the_code_no_longer_designs_is_refused(made, monkeypatch):
     shutil.rmtree(made / release.CACHE, ignore_errors=True)
     monkeypatch.setattr(release, "design_study", lambda *given, **options: [])
     with pytest.raises(InputError, match=r"study synthetic does not design 27 of its 27 scenarios"):
         released_results(made)
 
 
-def test_series_are_packed_for_another_place_and_fetched_from_it(made):
+def test_series_are_fetched_from_an_address_and_checked(made):
     (packed,) = (made / "data").glob("series-*.zip")
     kept = packed.rename(made / "elsewhere.zip")
     with pytest.raises(InputError, match=r"archive.yaml: has no address"):
@@ -287,7 +287,7 @@ def paths_below(root):
         "results.zip",
     ],
 )
-def test_an_archive_is_a_file_of_the_folder_of_archives(tmp_path, file):
+def test_an_archive_outside_the_folder_of_archives_is_refused(tmp_path, file):
     root = tmp_path / "a" / "b"
     write_archive(root, zipped("saxena/a.parquet"), file=file)
     before = paths_below(tmp_path)
@@ -320,7 +320,7 @@ SERIES = zipped("saxena/a.parquet")
         ),
     ],
 )
-def test_another_file_than_an_archive_of_series_is_refused(tmp_path, content, changes, said):
+def test_a_file_that_is_no_archive_of_series_is_refused(tmp_path, content, changes, said):
     root = tmp_path / "a" / "b"
     write_archive(root, content, **changes)
     with pytest.raises(InputError, match=said) as caught:
@@ -369,7 +369,7 @@ def test_the_released_report_links_the_lectures(made, tmp_path):
     assert [name for name, _ in linked] == ["cwnd traces", "trace comparison"]
 
 
-def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_their_place(
+def test_every_page_names_its_results_and_a_release_is_rendered_to_another_folder(
     made, monkeypatch
 ):
     assert replicate(made, monkeypatch, "render").exit_code == 0

@@ -41,7 +41,7 @@ def poisoned(value, counter, key=""):
     return value
 
 
-def test_every_text_is_shown_and_none_is_markup(project):
+def test_every_text_is_shown_and_escaped(project):
     counter = itertools.count()
     plain = example(project.world).model_dump(mode="json", exclude_none=True)
     plain["notes"] |= {"threats": ["t"], "differences": ["d"]}
@@ -98,7 +98,7 @@ def test_every_link_leads_somewhere_and_none_to_a_host(project):
     assert str(project.root) not in "".join(p.read_text() for p in out.glob("*.html"))
 
 
-def test_every_number_of_the_tables_is_that_of_the_file(on_two_engines):
+def test_numbers_in_tables_match_the_csv_file(on_two_engines):
     project, out = on_two_engines, on_two_engines.out
     shown = project.page("synthetic~evidence").select("tr[data-column]")
     cells = project.rows("cells.csv")
@@ -125,7 +125,7 @@ def test_every_number_of_the_tables_is_that_of_the_file(on_two_engines):
         assert (out / "data" / name).read_text(encoding="utf-8") == original
 
 
-def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
+def test_a_claim_shows_quote_reading_statistic_and_verdict(rendered):
     page, project = rendered.page("synthetic~evidence"), rendered
     short = rendered.page("synthetic")
     for row in project.rows("claims.csv"):
@@ -157,7 +157,7 @@ def test_several_engines_are_shown_side_by_side(on_two_engines):
     assert [o["value"] for o in options] == ["ns2", "ns3", ""] and options[0].has_attr("selected")
 
 
-def test_the_engines_page_shows_what_each_engine_must_show_first(project):
+def test_the_engines_page_shows_the_table_of_conformance(project):
     project.add(example(project.world))
     (project.root / CONFORMANCE).parent.mkdir(exist_ok=True)
     shutil.copy(ROOT / CONFORMANCE, project.root / CONFORMANCE)
@@ -178,7 +178,7 @@ def test_the_engines_page_shows_what_each_engine_must_show_first(project):
     assert len(page.select("table.conformance .badge")) == len(rows)
 
 
-def test_the_engines_page_names_why_one_flow_gets_something_else(project):
+def test_the_engines_page_links_measured_differences_to_their_causes(project):
     project.add(example(project.world))
     listed = {"digest": "aaaaaaaa", "added": "2026-11-28", "reason": "first"}
     generation = {"version": "1", "canonical": {}, "runs": {}, "unexecuted": "0"}
@@ -233,7 +233,7 @@ def test_a_substitute_engine_is_marked_on_every_page(rendered):
         assert mark["data-engine"] == "ns3" and "the paper ran ns-2" in mark.get_text()
 
 
-def test_only_the_chosen_studies_are_shown_and_a_quick_tier_says_so(project):
+def test_only_chosen_studies_are_shown_and_the_quick_tier_is_marked(project):
     project.add(example(project.world))
     # One study has only claims, one only numbers.
     claims = example(project.world).model_dump()["claims"]
@@ -253,7 +253,7 @@ def test_only_the_chosen_studies_are_shown_and_a_quick_tier_says_so(project):
     assert again == "make report TIER=quick ENGINES=ns3 STUDIES=other"
 
 
-def test_a_further_work_has_one_line_on_the_first_page_and_is_not_counted_in_its_answer(project):
+def test_a_further_work_has_a_line_on_the_first_page_and_is_not_counted(project):
     project.add(example(project.world))
     project.add(project.world.study(id="another", group="further works", tables=[TABLE]))
     out = project.render("another", "synthetic")
@@ -290,7 +290,7 @@ def test_notebooks_of_the_studys_type_and_engines_are_converted_and_linked(proje
     assert notebooks_of(project.render("s.1"), "s.1") == {"any study"}
 
 
-def test_a_lecture_of_no_single_study_is_converted_and_linked_where_its_studies_are(project):
+def test_a_lecture_across_studies_is_linked_if_one_of_its_studies_is_shown(project):
     project.add(example(project.world, id="s.1"))
     lecture = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A lecture")])
     for name in LECTURES:
@@ -301,7 +301,7 @@ def test_a_lecture_of_no_single_study_is_converted_and_linked_where_its_studies_
     assert [link["href"] for link in links] == ["notebooks/ecn.html"]
 
 
-def test_no_study_can_take_a_page_of_the_reports_own(project):
+def test_a_study_named_like_a_page_of_the_report_is_refused(project):
     templates = (PACKAGE / "templates").glob("*.html")
     own = {path.stem for path in templates if '{% extends "base.html" %}' in path.read_text()}
     assert own - {"study", "evidence", "point", "region_study"} < RESERVED
@@ -359,7 +359,7 @@ def test_pages_are_built_for_assistive_technology(rendered):
         (numbers.percent, ("-1e-11",), "0.00 %"),
     ],
 )
-def test_numbers_as_a_reader_sees_them(show, fields, shown):
+def test_numbers_are_shown_in_display_units_with_their_digits(show, fields, shown):
     assert show(*fields).shown == shown
 
 

@@ -118,7 +118,7 @@ def test_sentences_are_made_from_what_was_found(shown, words):
     assert words in BeautifulSoup(" ".join(str(shown).split()), "html.parser").get_text()
 
 
-def test_a_picture_has_what_was_found_where_it_was_found():
+def test_the_picture_of_a_region_draws_shades_points_and_contour_in_place():
     shown = regions.picture(result(), PANEL)
     # Rows go up, each cell 300 half units wide: at the bottom half of the threshold and twice it,
     # above it 5 % less and 8 times.
@@ -136,7 +136,7 @@ def test_a_picture_has_what_was_found_where_it_was_found():
     assert [label for _, label in ticks] == ["0.1", "0.3", "1", "3", "10"]
 
 
-def test_a_path_goes_on_from_where_it_is_whichever_way_a_segment_is_given():
+def test_connected_segments_of_a_contour_are_drawn_as_one_line():
     contour = [(0, 0, 0.5, 0.5), (1, 0.5, 0.5, 0.5), (0, 1, 0, 0.5)]
     panel = replace(PANEL, contour=contour)
     assert regions.picture(result(), panel)["contour"] == "m0 600l300-300l300 0m-600-300l0 300"
@@ -151,7 +151,7 @@ def test_a_path_goes_on_from_where_it_is_whichever_way_a_segment_is_given():
         ((0.8, 1.2), (0.7, 0.79, 1.0, 1.19, 1.3, 4.0), (-2, -1, 2, 1, -1, -4)),
     ],
 )
-def test_a_colour_is_how_far_a_value_is_from_its_threshold(bounds, values, shades):
+def test_a_shade_shows_the_distance_from_the_threshold(bounds, values, shades):
     assert tuple(regions.shade(bounds, value) for value in values) == shades
 
 
@@ -170,7 +170,7 @@ def mapped(project):
     return project
 
 
-def test_the_pages_are_linked_read_without_scripts_and_escape_words(mapped):
+def test_pages_of_regions_are_linked_escaped_and_drawn_without_scripts(mapped):
     out = mapped.render("synthetic")
     page, own = (soup(out / f"{name}.html") for name in ("regions", "regions~synthetic"))
     assert soup(out / "index.html").find("a", href="regions.html") is not None
@@ -190,7 +190,7 @@ def test_the_pages_are_linked_read_without_scripts_and_escape_words(mapped):
     assert page.find("a", href=regions.RUNS) is not None
 
 
-def test_a_result_of_another_version_names_its_file_and_key(mapped):
+def test_a_region_result_without_a_key_is_refused_by_file_and_key(mapped):
     document = asdict(result())
     del document["panels"][0]["quantity"]
     write_json(mapped.data / "regions/m/ns3.json", document)
@@ -202,7 +202,7 @@ def test_a_result_of_another_version_names_its_file_and_key(mapped):
     ("changes", "is_stale"),
     [({"cpu_budget_s": 9.0}, True), ({"title": "A title and a note", "changed": [CHANGED]}, False)],
 )
-def test_a_region_of_other_files_is_said_to_be_but_not_for_words(mapped, changes, is_stale):
+def test_a_region_of_other_settings_is_marked_and_of_other_texts_is_not(mapped, changes, is_stale):
     mapped.write("configs/regions/m.yaml", "# A comment.\n" + yaml.safe_dump(REGION | changes))
     out = mapped.render("synthetic")
     own = soup(out / "regions~synthetic.html")
@@ -221,7 +221,7 @@ MODERN = {
 
 
 @pytest.mark.parametrize("name", load_variation(ROOT, MODERN_KERNEL).studies)
-def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
+def test_the_modern_kernel_runs_every_study_except_for_tahoe(name):
     _, runs = named_variation.plan_variation(ROOT, MODERN_KERNEL, name, "quick")
     reasons = {run.refusal for run in runs}
     assert {""} <= reasons <= {"", "linux has no congestion control 'tahoe'"}
@@ -234,7 +234,7 @@ def test_the_kernel_runs_all_of_each_study_but_tahoe(name):
         ({"set": {"flows": {"*": {"recovery": "none"}}}}, "recovery"),
     ],
 )
-def test_a_wrong_substitution_is_named(tmp_path, change, named):
+def test_an_invalid_substitution_is_refused_by_its_field(tmp_path, change, named):
     for folder in ("configs", "data/published"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     path = tmp_path / "configs/modern_kernel.yaml"
@@ -245,7 +245,7 @@ def test_a_wrong_substitution_is_named(tmp_path, change, named):
         named_variation.plan_variation(tmp_path, MODERN_KERNEL, "nishitha", "quick")
 
 
-def test_a_study_of_this_kernel_is_not_judged_on_it_again(project):
+def test_a_study_measured_on_linux_cannot_be_judged_on_the_modern_kernel(project):
     project.add(example(project.world, original_system={"engine": "linux", "description": "x"}))
     project.write("configs/modern_kernel.yaml", yaml.safe_dump(MODERN))
     with pytest.raises(InputError, match="synthetic already come from linux; remove it"):
@@ -295,7 +295,7 @@ def test_the_page_shows_the_modern_kernel_next_to_the_study(modern):
     assert "Nothing <is> replaced." in text and "2 runs are left out" in text
 
 
-def test_claims_of_other_files_are_left_out(modern):
+def test_verdicts_of_the_modern_kernel_under_other_settings_are_not_shown(modern):
     modern.merge("synthetic")
     assert list(regions.modern_views(Source.load(modern.root, modern.data)))
     modern.write("configs/modern_kernel.yaml", yaml.safe_dump(MODERN | {"engine": "ns3"}))

@@ -20,7 +20,7 @@ from tests.unit.report_project import CELL, EMPTY, RATES, TABLE, VALUE, csv_rows
     ("deviation", "name"),
     [(None, ""), (-0.05, "near"), (0.051, "high-1"), (-0.51, "low-3"), (3.0, "high-3")],
 )
-def test_a_shade_says_which_way_and_how_far(deviation, name):
+def test_the_shade_of_a_cell_shows_direction_and_size_of_its_deviation(deviation, name):
     assert shade(deviation) == name
 
 
@@ -54,7 +54,7 @@ def test_a_table_shows_the_papers_own_number_and_its_factor(project):
     assert (row.get_text(), row["data-value"]) == ("0.80 × 0.5", "400000")
 
 
-def test_claims_of_one_sentence_are_told_apart_by_what_they_test(project):
+def test_claims_with_the_same_quote_show_what_they_test(project):
     largest = {**VALUE, "of": RATES | {"metric": "retransmissions"}, "expect": {"at_least": 0}}
     claims = [claim(VALUE, "rate"), claim(largest, "losses"), claim(VALUE, "alone", quote="Alone")]
     project.add(project.world.study(claims=claims))
@@ -158,7 +158,7 @@ def test_a_test_that_the_papers_own_numbers_fail_is_marked(project):
     assert [line.find_parent("li")["id"] for line in lines] == ["claim-value"]
 
 
-def test_only_results_that_repeat_none_count(project):
+def test_repetitions_and_unjudged_sentences_are_not_counted(project):
     document = example(project.world).model_dump(mode="json", exclude_none=True)
     claims = {one["id"]: one for one in document["claims"]}
     claims["parts"]["repeats"] = "value"
@@ -173,7 +173,7 @@ def test_only_results_that_repeat_none_count(project):
     assert "same finding as value" in page.select_one("#claim-parts .words").get_text()
 
 
-def test_each_change_after_results_is_said_once_and_counted(project):
+def test_each_change_after_results_is_shown_once_and_counted(project):
     both = {"before": {"ns3": "not reproduced"}, "after": {"ns3": "reproduced"}}
     before = {"before": {"ns3": "reproduced"}}
     worse = before | {"after": {"ns3": "impossible"}}

@@ -82,7 +82,7 @@ def section(project, **changes):
     return found, " ".join(found.get_text().split())
 
 
-def test_the_section_says_what_is_broken_met_and_held_out_and_escapes_words(project):
+def test_the_section_shows_the_broken_claim_the_matches_and_the_held_out_numbers(project):
     found, words = section(project)
     first = (
         "It breaks “Both fill the link”: Throughput at 5 ms is 0.87 under it and 1.3 in the paper."
@@ -115,7 +115,7 @@ def first_page(project, **changes):
     return " ".join(page.find(id="explanations").parent.get_text().split())
 
 
-def test_the_first_page_names_no_cause_and_links_the_page_that_names_all(project):
+def test_the_first_page_states_the_result_of_the_search_without_causes(project):
     for result, words in (
         ("explanation", "An explanation is found for"),
         ("best guess", "A best guess, which fails one condition, is found for"),
@@ -127,7 +127,7 @@ def test_the_first_page_names_no_cause_and_links_the_page_that_names_all(project
         assert titles and not any(title in told for title in titles)
 
 
-def test_near_ties_are_named_and_what_a_specification_gave_is_no_evidence(project):
+def test_equally_good_explanations_are_listed_and_causes_from_a_specification_are_marked(project):
     ties = [{"causes": [["window", "9"], ["queue", "3"]], "worse_by_bits": 0.8}]
     found, words = section(project, equally_good=ties)
     (tie,) = found.find("h3", string="What fits equally well").find_next("ul").select("li")
@@ -137,7 +137,7 @@ def test_near_ties_are_named_and_what_a_specification_gave_is_no_evidence(projec
     assert "so that the search ends there is no independent evidence." in words
 
 
-def test_a_claim_that_holds_at_the_defaults_only_is_said_to_be_lost(project):
+def test_a_claim_lost_under_the_explanation_is_shown(project):
     verdicts = {
         "claims_before": {"parts": "reproduced"},
         "claims_after": {"parts": "direction only"},
@@ -150,20 +150,20 @@ def test_a_claim_that_holds_at_the_defaults_only_is_said_to_be_lost(project):
     )
 
 
-def test_nothing_equally_good_is_said_where_nothing_is_or_was_not_compared(project):
+def test_other_explanations_are_mentioned_only_if_found_or_not_compared(project):
     _, words = section(project, equally_good=[])
     assert "equally well" not in words
     _, words = section(project, equally_good=[], not_compared=2)
     assert "The budget did not suffice to compare 2 further combinations." in words
 
 
-def test_the_method_page_lists_explanations_that_turned_out_wrong():
+def test_the_refuted_explanation_of_kapadia_is_recorded():
     (refuted,) = load_explanations(ROOT, "kapadia").refuted
     assert (refuted.published, refuted.refuted) == ("2026-11-25", "2026-11-26")
     assert len(refuted.causes) == 3 and "raw samples" in refuted.by
 
 
-def test_two_explanations_stand_side_by_side_with_what_each_contradicts(project):
+def test_two_explanations_are_compared_with_what_each_contradicts(project):
     other = document(project, gain_bits=14.0, coupled="Rates in bytes")
     other["causes"] = [other["causes"][0] | {"evidence": "It prints Mbps."}]
     found, words = section(project, others=[other])
@@ -190,7 +190,7 @@ def test_claims_that_cannot_be_tested_or_repeat_another_have_no_robustness(proje
     assert [one["claim"] for one in kept] == ["value", "parts"] and apart == ["wrong", "open"]
 
 
-def test_nothing_found_says_what_was_searched(project):
+def test_an_unsuccessful_search_states_what_was_searched(project):
     none = {"result": "none found", "causes": []}
     _, words = section(project, **none, reasons=["Shuffled data fit as well."])
     assert "No explanation is found among 17 configurations of 2 possible causes." in words
@@ -211,7 +211,7 @@ def test_an_explanation_of_other_values_or_another_ns3_is_not_shown(project):
     assert explained(project) is None
 
 
-def test_an_explanation_that_is_older_than_its_study_is_said_to_be(project):
+def test_an_explanation_older_than_its_study_is_marked(project):
     path = project.root / "configs/studies/synthetic/study.yaml"
     study = json.loads(path.read_text())
     study["experiments"][0]["duration_s"] = 7.0
@@ -242,5 +242,5 @@ def test_a_level_is_named_with_its_cause():
         ("kapadia", "access_rate", "1000000000", ""),
     ],
 )
-def test_a_change_says_its_number_with_a_unit_where_its_title_has_none(study, cause, level, said):
+def test_a_changed_value_is_shown_with_its_unit_unless_the_title_has_it(study, cause, level, said):
     assert number_of(load_explanations(ROOT, study).by_id[cause], level) == said

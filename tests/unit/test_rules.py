@@ -98,7 +98,7 @@ def test_the_runs_decide_a_claim(values, verdict):
     assert verdict_on(values) == verdict
 
 
-def test_the_interval_of_a_share_does_not_decide():
+def test_the_confidence_interval_of_a_share_does_not_decide():
     assert verdict_on([3.00, 1.01, 1.01, 1.01, 1.01], kind=ShareTest) == REPRODUCED
 
 
@@ -111,11 +111,11 @@ def test_the_interval_of_a_share_does_not_decide():
         (0.5, AT_MOST_0, AT_MOST_HALF, NOT_REPRODUCED),
     ],
 )
-def test_a_share_has_a_direction_only_on_its_side_of_half(share, expect, direction, verdict):
+def test_a_share_has_the_right_direction_only_beyond_one_half(share, expect, direction, verdict):
     assert verdict_on([share] * 5, expect, direction, words=OF_POINTS) == verdict
 
 
-def test_without_a_direction_the_condition_is_the_direction():
+def test_the_condition_is_the_direction_if_none_is_given():
     assert verdict_on([1.2] * 4 + [0.0] + [1.0] * 3, direction=None) == DIRECTION
     assert verdict_on([0.9, 0.9, 0.9], direction=None) == NOT_REPRODUCED
 
@@ -208,7 +208,7 @@ def test_the_tolerance_decides_a_printed_number(mean, changes, verdict):
     assert math.isnan(row.relative_deviation) == (row.published == 0)
 
 
-def test_the_interval_of_a_printed_number_is_given_and_does_not_decide():
+def test_the_confidence_interval_of_a_printed_number_does_not_decide():
     row = judge_number(Estimate(800e3, 100e3, 1500e3, 3))
     assert row.verdict == REPRODUCED
     assert (row.reproduced_low, row.reproduced_high, row.n) == (100e3, 1500e3, 3)
@@ -290,7 +290,7 @@ def test_one_in_twenty_identically_distributed_runs_lies_outside(count):
     assert outside / len(values) == pytest.approx(0.05, abs=2 / count)
 
 
-def test_a_value_between_two_groups_of_runs_is_named():
+def test_a_value_between_two_groups_of_runs_is_pointed_out():
     groups = [*np.linspace(80, 81, 60), *np.linspace(120, 121, 60)]
     ruling = judge_run(100.0, groups)
     assert ruling.verdict == REPRODUCED
@@ -453,7 +453,7 @@ def test_the_runs_behind_a_claim_decide_its_verdict(world, situation):
     check(world.judge(test, **run), expected)
 
 
-def test_an_engine_that_refuses_a_side_cannot_test(world):
+def test_an_engine_that_refuses_one_side_cannot_test_a_claim(world):
     study = world.claim(ratio({"at_least": 1.1}))
 
     def refusal(engine, levels):
@@ -469,7 +469,7 @@ def test_an_engine_that_refuses_a_side_cannot_test(world):
 
 
 @given(st.lists(st.floats(0.9, 1.1), min_size=10, max_size=40), st.integers(10, 40))
-def test_groups_far_apart_are_told_apart_whatever_their_order(values, count):
+def test_two_distant_groups_of_runs_are_separated_in_any_order(values, count):
     sample = [*values, *np.linspace(9.9, 10.1, count)]
     groups = two_outcomes(np.random.default_rng(1).permutation(sample))
     assert groups is not None
@@ -574,7 +574,7 @@ def test_the_runs_behind_a_number_decide_its_verdict(world, situation):
     check(row, expected)
 
 
-def test_the_interval_of_an_index_of_fairness_ends_at_one(world):
+def test_the_confidence_interval_of_a_fairness_index_ends_at_one(world):
     def uneven(replicate, flow, **_):
         return {"throughput_bps": 4e5 if replicate and flow == "tcp2" else 1e5}
 
@@ -632,7 +632,9 @@ def test_a_printed_standard_deviation_is_compared_with_that_of_the_runs(
         (8e5, False, NOT_TESTABLE),
     ],
 )
-def test_a_printed_standard_deviation_judges_its_own_mean(world, published, printed, verdict):
+def test_a_printed_standard_deviation_gives_the_tolerance_of_its_mean(
+    world, published, printed, verdict
+):
     spread = {"spread": {"column": "deviation", "runs": 5}, "reason": "printed"}
     columns = {
         "throughput": {**RATE, "tolerance": spread},
@@ -652,7 +654,7 @@ def test_a_printed_standard_deviation_judges_its_own_mean(world, published, prin
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(8, REPRODUCED), (1, NOT_REPRODUCED)])
-def test_a_column_in_another_unit_is_judged_in_the_metrics(world, factor, verdict):
+def test_a_column_with_a_factor_is_judged_in_the_unit_of_its_metric(world, factor, verdict):
     exact = {"relative": 0.001, "reason": "r"}
     study = world.table({"throughput": {**RATE, "factor": factor, "tolerance": exact}})
     published = ("slow", "throughput", "bit/s", 1e5, "100.0")  # bytes: 800000 bit/s +- 400
@@ -699,7 +701,7 @@ def test_a_column_can_have_a_tolerance_of_its_own(world):
         world.table(where={}, **shape, tolerances={"vega": tolerance(0.5)})
 
 
-def test_a_replicate_that_drew_a_shorter_run_is_whole():
+def test_the_shortest_drawn_duration_counts_as_a_whole_run():
     # kapadia's flows last 0.14 to 0.83 s longer than 60 s, as the raw samples show, from 0.01 s on.
     trios = Quantity(experiment="trios", metric="throughput_bps")
     assert shortest_duration_s(load_study(ROOT, "kapadia"), trios) == pytest.approx(60.15)
@@ -715,7 +717,7 @@ def test_a_replicate_that_drew_a_shorter_run_is_whole():
         (("slow", "throughput", "s", 1, "1"), "the number is in 's', metric throughput_bps in"),
     ],
 )
-def test_a_number_of_no_quantity_is_named(world, row, message):
+def test_a_number_of_an_unknown_row_or_unit_is_refused(world, row, message):
     with pytest.raises(InputError, match=message):
         world.mapped(world.table(), row)
 
@@ -760,7 +762,7 @@ def test_a_shuffled_flow_order_is_noticed(world):
     assert first.verdict == second.verdict == NOT_REPRODUCED
 
 
-def test_the_same_runs_are_no_replicates_in_every_table(world):
+def test_runs_with_equal_windows_are_not_replicates(world):
     """They send packets and get rates that differ, but their windows do not."""
 
     def same(replicate):
@@ -784,7 +786,9 @@ def test_too_few_runs_decide_nothing(world):
         (2.5, {"at_least": 1.9}, NOT_REPRODUCED),
     ],
 )
-def test_a_claimed_number_of_one_run_is_judged_alike(world, published, direction, verdict):
+def test_a_claimed_number_of_one_run_is_judged_like_a_printed_one(
+    world, published, direction, verdict
+):
     test = ratio({"published": published, "factor": 1.2}, direction=direction)
 
     def row(variant, replicate, **_):
@@ -797,7 +801,7 @@ def test_a_claimed_number_of_one_run_is_judged_alike(world, published, direction
     assert world.judge(test, **run).verdict == verdict
 
 
-def test_a_tolerance_is_of_one_kind(world):
+def test_a_tolerance_of_two_kinds_is_refused(world):
     both = {**OF_ONE_RUN, "tolerance": {**OF_ONE_RUN["tolerance"], "relative": 0.1}}
     with pytest.raises(ValidationError, match="relative, absolute, factor and spread"):
         world.table({"throughput": both})
@@ -910,7 +914,7 @@ def judge_windowed(world, test, segments=TINY, idle=EVERYWHERE, flows=unequal):
 
 
 @pytest.mark.parametrize("kind", ALTERNATIVES)
-def test_alternatives_in_a_window_that_holds_every_flow_are_not_testable(world, kind):
+def test_alternatives_limited_by_their_windows_are_not_testable(world, kind):
     assert judge_windowed(world, ALTERNATIVES[kind], WIDE).verdict == REPRODUCED
     row = judge_windowed(world, ALTERNATIVES[kind], TINY)
     said = "no packet is lost: windows of 2 packets; the queue holds 5"
@@ -1018,7 +1022,7 @@ def test_alternatives_cannot_differ_in_single_replicates(world, kind):
         ([2.0] * 10, 0.0, 1, False),  # a packet was lost
     ],
 )
-def test_a_run_has_no_congestion_if_its_window_holds_it_or_its_queue_is_empty(
+def test_a_run_limited_by_its_window_or_with_an_empty_queue_has_no_congestion(
     world, windows, queue, drops, idle
 ):
     def series(flow, **_):

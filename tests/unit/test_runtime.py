@@ -80,7 +80,7 @@ def podman(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["run", "build"])
-def test_podman_gets_limits_that_the_caller_may_set(podman, command):
+def test_podman_gets_the_limits_of_the_caller(podman, command):
     podman('echo "$@"')
     script = f"ulimit -n 300; ulimit -u 200; {ROOT}/containers/podman {command} --rm image"
     words = subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout.split()
@@ -93,7 +93,7 @@ def test_podman_gets_limits_that_the_caller_may_set(podman, command):
     ]
 
 
-def test_a_failing_crun_is_one_line_with_a_remedy(podman, tmp_path):
+def test_a_failing_crun_is_reported_in_one_line_with_a_remedy(podman, tmp_path):
     podman('[ "$1" = image ] && echo abc && exit; echo "Error: crun: hybrid mode" >&2; exit 126')
     find_image.cache_clear()
     runtime = make_runtime(ROOT, Launch("podman", "ns3"), tmp_path)
@@ -114,7 +114,7 @@ def test_a_failing_crun_is_one_line_with_a_remedy(podman, tmp_path):
         ),
     ],
 )
-def test_images_that_cannot_be_built_are_one_line_with_a_remedy(podman, lines, said):
+def test_an_image_that_cannot_be_built_is_reported_in_one_line_with_a_remedy(podman, lines, said):
     podman(lines)
     command = [f"{ROOT}/containers/build", "podman", "ns3"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -151,7 +151,9 @@ def test_a_run_has_no_network_and_no_privileges(tmp_path):
     assert status["NoNewPrivs"] == "1"
 
 
-def test_a_forked_program_sees_what_a_started_one_would(python_program, tmp_path, monkeypatch):
+def test_a_forked_program_has_the_arguments_environment_and_limits_of_a_started_one(
+    python_program, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SECRET", "of the caller")
     program = python_program(
         "print('lost')\n"
@@ -186,7 +188,7 @@ def test_a_forked_program_sees_what_a_started_one_would(python_program, tmp_path
         ("time.sleep(60)", "time_limit_s"),
     ],
 )
-def test_each_bad_end_of_a_forked_program_is_reported(python_program, tmp_path, lines, said):
+def test_each_failure_of_a_forked_program_is_reported(python_program, tmp_path, lines, said):
     with pytest.raises(RunError) as caught:
         run(python_program(lines), tmp_path / "work", limits=Limits(2**30, 2.0))
     assert said in str(caught.value)

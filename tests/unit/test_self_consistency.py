@@ -36,7 +36,7 @@ def test_a_test_holds_or_fails_on_printed_numbers(world):
     assert consistency(world, {**rises, "direction": {"at_least": 0.4}})[0] == "fails"
 
 
-def test_a_number_serves_whatever_aggregate_the_table_gives_it(world):
+def test_a_printed_number_serves_for_any_aggregate_except_fairness(world):
     of = {**rate(access="slow"), "aggregate": "maximum"}
     test = {"kind": "value", "of": of, "expect": {"at_least": 8e5}}
     assert consistency(world, test)[0] == "holds"
@@ -55,7 +55,7 @@ def test_a_printed_fairness_index_is_no_replicate_of_the_printed_rates(world):
         assert consistency(world, test, (), both, columns=columns)[0] == expected
 
 
-def test_a_number_in_two_columns_is_printed_twice(world):
+def test_a_number_in_two_columns_counts_as_two_printings(world):
     cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
     twice = (*PRINTED, ("slow", "again", "bit/s", 790e3, "790"))
     columns = {"throughput": cell, "again": {**cell, "aggregate": "mean"}}
@@ -72,7 +72,7 @@ def test_a_number_in_two_columns_is_printed_twice(world):
         {**rate(), "where": {"access": "slow"}},  # one of all variants is printed
     ],
 )
-def test_another_quantity_is_not_printed(world, of):
+def test_a_quantity_that_is_not_printed_gives_no_result(world, of):
     assert consistency(world, {"kind": "value", "of": of, "expect": {"at_least": 1}}) == (
         "none",
         "",
@@ -156,7 +156,7 @@ def test_published_runs_of_one_point_are_its_replicates(world):
     assert word == "holds" and ": 25 segments over 1 point" in reason and "of 2 runs" in reason
 
 
-def test_rates_of_a_trace_serve_only_ratios(world):
+def test_rates_of_a_trace_are_used_only_for_ratios(world):
     files = trace(world, ([10], [10]), rates=(600, 300))
     left, right = (
         {**rate(access="slow"), "flows": [flow], "aggregate": "mean"} for flow in ("tcp1", "tcp2")
@@ -169,7 +169,7 @@ def test_rates_of_a_trace_serve_only_ratios(world):
 
 
 @pytest.mark.parametrize("metric", ["timeouts", "queue_mean_packets"])
-def test_what_ss_does_not_sample_is_undefined(world, metric):
+def test_metrics_that_ss_does_not_sample_give_no_result(world, metric):
     of = {**rate(access="slow"), "metric": metric, "aggregate": "mean"}
     test = {"kind": "value", "of": of, "expect": {"at_most": 1e9}}
     assert traced(world, test, trace(world, ([10], [10]), rates=(600, 300))) == ("none", "")

@@ -65,7 +65,7 @@ def studied(**parameters):
     return Study.model_validate(document)
 
 
-def test_whole_numbers_are_drawn_alike_with_both_ends():
+def test_whole_numbers_are_drawn_uniformly_with_both_ends():
     drawn = [axis(2, 1, 4).at(u) for u in np.linspace(0, 0.999, 400)]
     assert all(isinstance(v, int) for v in drawn)
     assert all(95 <= drawn.count(n) <= 105 for n in (1, 2, 3, 4))
@@ -81,7 +81,7 @@ def test_whole_numbers_are_drawn_alike_with_both_ends():
         (axis("a", choices=["a", "b", "c"]), 1.0, "c"),
     ],
 )
-def test_a_value_is_drawn_by_its_position(one, position, value):
+def test_wide_ranges_are_drawn_by_factors_and_narrow_ones_by_differences(one, position, value):
     assert one.at(min(position, 0.999)) == value
 
 
@@ -92,7 +92,7 @@ def test_a_parameter_that_no_template_reads_is_refused():
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))
-def test_a_study_has_no_dead_entries_and_scores_nothing_that_is_held_out(name):
+def test_a_study_has_no_unused_parameter_and_scores_no_held_out_row(name):
     found = load_explanations(ROOT, name)
     check_parameters_used(load_study(ROOT, name))
     for stage in found.stages if found else []:
@@ -116,7 +116,7 @@ def level(**change):
         ),
     ],
 )
-def test_a_cause_that_does_not_fit_is_refused(world, change, message):
+def test_a_cause_that_does_not_match_its_study_is_refused(world, change, message):
     study = world.table()
     cells = world.mapped(study, ("slow", "throughput", "bit/s", 8e5, "0.80"))
     document = {"study": study.id, "score": "cells", "cpu_budget_s": 1.0, "stages": [{"rows": {}}]}
@@ -126,7 +126,7 @@ def test_a_cause_that_does_not_fit_is_refused(world, change, message):
         check_explanations(found, study, cells)
 
 
-def test_runs_are_whole_and_what_the_budget_does_not_allow_are_points():
+def test_a_small_budget_leaves_out_whole_points():
     study = studied(segment_bytes=assumed(960, 500, 1460))
 
     def designed(**budget):
@@ -142,7 +142,7 @@ def test_runs_are_whole_and_what_the_budget_does_not_allow_are_points():
     assert less == everything[: len(less)]
 
 
-def test_design_points_vary_what_they_should():
+def test_design_points_have_their_kinds_seeds_and_values():
     study = studied(segment_bytes=assumed(960, 500, 1460), access_s=assumed(0.01, 0.001, 0.02))
     points = design_points(study, settings(points=8), ENGINES["ns3"])
     kinds = Counter(point.kind for point in points)
@@ -158,7 +158,7 @@ def test_design_points_vary_what_they_should():
         assert {f.segment_bytes for r in point.runs for f in r.scenario.flows} == {size}
 
 
-def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
+def test_a_choice_that_an_engine_refuses_is_tried_alone_only():
     document = study_document()
     document["parameters"]["sack"] = assumed(False, choices=[False, True])
     study = Study.model_validate(document)
@@ -181,7 +181,7 @@ def row_of(holds, alone=(), default="reproduced", seeds=(), tier="reproduced"):
     return claim_row("study", "claim", "ns3", table, tier)
 
 
-def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
+def test_the_share_of_designs_counts_each_verdict():
     words = ["reproduced"] * 64
     assert row_of(words).share == 1.0
     words[:9] = ["not reproduced"] * 7 + ["not testable", "direction only"]
@@ -199,7 +199,7 @@ def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
         (Verdict.NOT_TESTABLE, [(0, 0)]),
     ],
 )
-def test_words_change_at_their_bounds(word, shares):
+def test_words_for_robustness_change_at_their_thresholds(word, shares):
     assert {robustness_word(*share) for share in shares} == {word}
 
 
@@ -207,7 +207,7 @@ def test_words_change_at_their_bounds(word, shares):
     ("default", "flips"),
     [("reproduced", "p1 = 1; p2 = 2"), ("not reproduced", "p0 = 0"), ("not testable", "")],
 )
-def test_flips_are_the_changes_across_holding_and_no_others(default, flips):
+def test_only_changes_between_holding_and_not_holding_are_flips(default, flips):
     alone = ["reproduced", "direction only", "not reproduced", "not testable"]
     assert row_of([], alone, default).flipped_by == flips
 

@@ -22,7 +22,7 @@ def series(root, name, content):
     return SeriesFile(file=name, sha256=digest_of(content))
 
 
-def test_a_program_reads_the_numbers_of_a_file(tmp_path):
+def test_a_file_of_opportunities_gives_the_same_input_as_a_list(tmp_path):
     document, texts = minimal_scenario(), []
     plain, packed = series(tmp_path, "s", TEXT), series(tmp_path, "s.xz", lzma.compress(TEXT))
     for given in (plain, packed, [0, 0, 1, 20]):
@@ -48,14 +48,14 @@ def test_a_program_reads_the_numbers_of_a_file(tmp_path):
         ("s.xz", lzma.compress(bytes(12_000_000)), "s.xz: has more than 11000000 bytes of text"),
     ],
 )
-def test_a_wrong_file_is_named_with_its_line(tmp_path, name, content, words):
+def test_an_invalid_file_of_opportunities_is_refused_by_its_line(tmp_path, name, content, words):
     with pytest.raises(InputError) as caught:
         read_series(series(tmp_path, name, content), tmp_path)
     assert words in str(caught.value)
     assert str(caught.value).isprintable() and len(str(caught.value)) < 300
 
 
-def test_another_file_than_the_named_one_is_refused(tmp_path):
+def test_a_file_with_a_different_hash_is_refused(tmp_path):
     given = series(tmp_path, "s", TEXT)
     (tmp_path / "s").write_bytes(b"1\n")
     with pytest.raises(InputError, match=f"its sha256 is {digest_of(b'1' + bytes([10]))}, not "):

@@ -35,7 +35,7 @@ def slugs(marks):
     return {mark["data-setup"]: mark["class"][-1] for mark in marks}
 
 
-def test_counts_have_a_row_for_each_set_up(both):
+def test_counts_have_a_row_for_each_setup(both):
     rows = both.rows("counts.csv")
     counted = {
         (row["study"], row["setup"], row["what"]): (row["reproduced"], row["tested"])
@@ -50,7 +50,7 @@ def test_counts_have_a_row_for_each_set_up(both):
         assert counted[study, "textbook", "claims"] == ("3", "3")
 
 
-def test_the_first_page_counts_both_side_by_side(both):
+def test_the_first_page_counts_both_setups_side_by_side(both):
     (line,) = both.page("index").select(".matches tr[data-study]")
     shown = {(td["data-what"], td["data-setup"]): td.get_text() for td in line.select("td.num")}
     assert list(shown) == [
@@ -63,7 +63,7 @@ def test_the_first_page_counts_both_side_by_side(both):
     assert shown["claims", "textbook"].startswith("3 of 3")
 
 
-def test_the_first_sentence_answers_the_title_under_both_set_ups(both):
+def test_the_first_page_answers_the_title_for_both_setups(both):
     said = " ".join(both.page("index").select_one("h1 + p").get_text().split())
     assert said.startswith(
         "About half do, under either set-up: with the documented defaults 1 of 3 printed numbers "
@@ -80,7 +80,7 @@ def held_back(claim, code):
     return replace(claim, verdict=Verdict.NOT_TESTABLE, reason_code=code)
 
 
-def test_claims_that_the_defaults_decide_are_counted_with_what_the_second_set_up_says(both):
+def test_claims_forced_by_the_defaults_are_counted_with_their_textbook_verdict(both):
     source = Source.load(both.root, both.data)
     defaults, textbook = (source.on_primary(source.claims, setup) for setup in Setup)
     forced = held_back(defaults[0], ReasonCode.SETUP_FORCES_IT)
@@ -107,7 +107,7 @@ def test_the_page_of_a_study_has_both_verdicts(both):
     assert len(evidence.select("table[data-sortable] tbody tr[data-column]")) == 3
 
 
-def test_a_study_with_one_set_up_has_no_second_column(project):
+def test_a_study_with_one_setup_has_no_second_column(project):
     project.add(example(project.world))
     project.render("synthetic")
     for name in ("index", "synthetic", "synthetic~evidence"):
@@ -116,7 +116,7 @@ def test_a_study_with_one_set_up_has_no_second_column(project):
     assert said.startswith("About half do: with the documented defaults 1 of 3")
 
 
-def test_notebooks_show_the_second_verdict_and_count_the_first(both):
+def test_notebooks_show_both_verdicts_and_count_that_of_the_defaults(both):
     collection = Collection(both.root, both.data)
     claims, cells = collection.claims("synthetic"), collection.cells("synthetic")
     assert list(claims["claim"]) == ["value", "wrong", "parts", "open"]
@@ -141,7 +141,7 @@ def test_points_whose_link_never_fills_are_named(project):
     assert "reno, fast; vegas, fast; cubic, fast" in words
 
 
-def test_a_study_that_fills_its_link_says_nothing(project):
+def test_a_study_that_fills_its_link_has_no_such_warning(project):
     study = example(project.world)
     drops = {"flows": lambda **run: {"packets_dropped": 1.0}}
     project.add(study, textbook="all", **drops)

@@ -42,7 +42,7 @@ def write(folder, *rows, header=HEADER):
         ((ROWS[0], ROWS[0]), "line 3: .*there twice, first in line 2"),
     ],
 )
-def test_an_error_in_a_file_of_numbers_names_its_line(tmp_path, rows, message):
+def test_an_invalid_number_is_refused_by_its_line(tmp_path, rows, message):
     path = write(tmp_path, *rows)
     with pytest.raises(InputError, match=message) as caught:
         read_published(path)
@@ -61,7 +61,7 @@ def test_an_error_in_a_file_of_numbers_names_its_line(tmp_path, rows, message):
         ((*ROWS, ROWS[0].replace("slow", "slower")), "line 5: .*row: 'slower' is unknown"),
     ],
 )
-def test_a_missing_or_surplus_number_is_named(world, tmp_path, rows, message):
+def test_a_missing_or_surplus_number_is_refused_by_its_row(world, tmp_path, rows, message):
     # Prose and set-up need no table.
     prose = [f"{name},router,rate,bit/s,1000000,1,Section 2\n" for name in ("text", "setup")]
     assert len(check_study(world.table(), write(tmp_path, *ROWS, *prose))) == 3
@@ -164,7 +164,7 @@ def test_a_file_that_is_no_document_is_refused_with_its_line(tmp_path, text, mes
     assert "x.yaml, line " in str(caught.value) and str(caught.value).isprintable()
 
 
-def test_a_wrong_field_is_named_with_its_line(tmp_path):
+def test_an_invalid_field_is_refused_by_its_line(tmp_path):
     path = tmp_path / "x.yaml"
     text = json.dumps(study_document(), indent=1).replace('"mid",', '"Mid One",')
     line = text[: text.index("Mid One")].count("\n") + 1
@@ -211,7 +211,7 @@ def printed_value(study, column, printed):
 
 
 @pytest.mark.parametrize("study", study_ids(ROOT))
-def test_value_is_the_printed_number_in_si(study):
+def test_each_published_value_is_the_printed_number_in_si_units(study):
     for row in printed(study).to_dict("records"):
         assert Decimal(row["value"]) == printed_value(study, row["column"], row["printed"]), row
 

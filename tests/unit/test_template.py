@@ -122,12 +122,12 @@ def test_a_flow_stops_no_later_than_the_end_of_the_run():
         ({"rate_bps": -1.0}, r"experiment e: flows\.cbr1\.rate_bps"),
     ],
 )
-def test_a_wrong_time_or_value_is_refused_by_name(changes, message):
+def test_an_invalid_time_or_rate_is_refused_by_its_flow(changes, message):
     with pytest.raises(TemplateError, match=message):
         flows(**changes)
 
 
-def test_an_unknown_key_is_told_with_its_link_or_flow_and_the_nearest_key():
+def test_an_unknown_key_is_refused_by_its_link_or_flow_with_the_nearest_key():
     wire = link("ab", "a", "b", 1e6, 0.01, queue_ab=droptail(9) | {"limits_bytes": 9})
     flow = {"id": "c", "kind": "cbr", "source": "a", "destination": "b", "start_s": 0, "ecn": True}
     slip = "links.ab.queue_ab.limits_bytes: no such key; nearest: limit_bytes; every key: "

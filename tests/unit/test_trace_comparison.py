@@ -88,7 +88,7 @@ def row(table, metric, engine, flow="flow1"):
     return found.iloc[0]
 
 
-def test_figures_of_both_sides_and_their_deviation(project):
+def test_the_table_has_published_and_measured_figures_with_their_deviation(project):
     table = compare(project)
     assert list(table) == list(TRACE_COLUMNS)
     assert set(table["metric"]) == {*FIGURES, "cwnd_distance"}
@@ -120,7 +120,7 @@ def test_distance_is_the_shift_compared_with_that_between_the_papers_flows(proje
         assert found["relative_deviation"] == pytest.approx(shift / 3 - 1)
 
 
-def test_our_window_at_a_first_sample_is_as_old_as_the_published_data(project):
+def test_our_window_at_the_first_sample_is_taken_at_the_same_age_of_the_flow(project):
     def late(**run):
         return [
             one | ({"cwnd_bytes": None} if one["time_s"] <= 10 else {}) for one in series(**run)
@@ -138,7 +138,7 @@ def test_our_window_at_a_first_sample_is_as_old_as_the_published_data(project):
     assert found["our_cwnd_segments"] == pytest.approx(tooth(12) + 1.1)
 
 
-def test_without_a_folder_the_summary_figures_are_compared_alone(project):
+def test_without_raw_traces_only_summary_figures_are_compared(project):
     (project.root / TRACE).unlink()
     table = compare(project)
     assert (table["evidence"] == "summary figure").all()
@@ -149,7 +149,7 @@ def test_without_a_folder_the_summary_figures_are_compared_alone(project):
     assert set(windows["source"]) == {"linux", "ns3"}
 
 
-def test_a_shorter_trace_cuts_both_sides(project):
+def test_a_shorter_trace_shortens_both_sides(project):
     project.write(TRACE, "\n".join(trace_text().splitlines()[: 2 * 26]))
     found = row(compare(project), "cwnd_mean", "linux")
     published = (2 * 290 + sum(tooth(s) for s in range(6))) / 26
@@ -166,7 +166,7 @@ def published(root, folder, content=b"1.0,a:1,,,10\n"):
     (folder / "kapadia" / "reno.sender-ss.csv").write_bytes(content)
 
 
-def test_traces_come_from_a_folder_and_are_those_that_were_published(tmp_path):
+def test_traces_from_a_folder_are_checked_by_their_hashes(tmp_path):
     published(tmp_path, tmp_path / "kept")
     fetch_traces(tmp_path, tmp_path / "kept")
     assert (tmp_path / FOLDER / "kapadia/reno.sender-ss.csv").read_bytes() == b"1.0,a:1,,,10\n"
@@ -179,7 +179,7 @@ def test_traces_come_from_a_folder_and_are_those_that_were_published(tmp_path):
 
 
 @pytest.mark.skipif(not (ROOT.parent / "shared/traces").is_dir(), reason="no traces next to it")
-def test_the_published_traces_are_those_that_were_written_down(tmp_path):
+def test_the_published_traces_have_the_recorded_hashes(tmp_path):
     write_text(tmp_path / SOURCES, (ROOT / SOURCES).read_text())
     assert "8 traces of kapadia" in fetch_traces(tmp_path, ROOT.parent / "shared/traces")
 

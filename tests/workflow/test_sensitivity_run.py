@@ -62,7 +62,7 @@ def table(project, name):
     return pd.read_csv(project.root / "data/reproduced" / name, keep_default_na=False)
 
 
-def test_every_point_was_designed_and_judged(explored):
+def test_every_point_of_the_analysis_is_designed_and_judged(explored):
     points = table(explored, "sensitivity/saxena/points.csv")
     # Each assumption has one end that is not its default, and the window two.
     kinds = {"default": 1, "seed": 2, "one at a time": 3, "space filling": 8}
@@ -71,7 +71,7 @@ def test_every_point_was_designed_and_judged(explored):
     assert judged["point"].nunique() == 14
 
 
-def test_claims_and_cells_on_what_was_run_have_a_share_and_the_others_none(explored):
+def test_only_claims_and_cells_with_runs_have_a_robustness_share(explored):
     claims = table(explored, "sensitivity/saxena/claims.csv").set_index("claim")[
         ["designs", "word"]
     ]
@@ -81,7 +81,7 @@ def test_claims_and_cells_on_what_was_run_have_a_share_and_the_others_none(explo
     assert 0 < (cells["designs"] > 0).sum() < len(cells)
 
 
-def test_the_explanation_is_told_for_each_number_and_its_scenarios_can_be_run(explored):
+def test_the_explanation_lists_each_number_and_its_scenarios_can_be_run(explored):
     (found,) = table(explored, "explanations.csv").to_dict("records")
     assert found["result"] in ("explanation", "best guess", "none found")
     cells, causes = (table(explored, f"{n}.csv") for n in ("explained_cells", "explanation_causes"))
@@ -96,7 +96,7 @@ def test_the_explanation_is_told_for_each_number_and_its_scenarios_can_be_run(ex
     assert find_scenario(explored.root / "data/reproduced", scenario).id == scenario
 
 
-def test_a_second_run_does_nothing_and_a_lost_result_is_made_from_the_store(explored):
+def test_a_second_analysis_does_nothing_and_restores_a_lost_result_from_stored_runs(explored):
     assert explored.jobs("explain", studies="saxena") == {}
     lost = explored.root / FOLDER / "saxena" / "claims.parquet"
     before = lost.read_bytes()
