@@ -51,9 +51,9 @@ def test_every_date_of_a_change_in_a_file_is_in_the_list_of_changes(path):
 @pytest.mark.parametrize("name", study_ids(ROOT))
 def test_every_date_in_a_parameters_reason_is_in_the_list_of_changes(name):
     study = load_study(ROOT, name)
-    for parameter, said in reasons(study):
+    for parameter, reason in reasons(study):
         known = {change.date for change in study.changes_to("parameters", parameter)}
-        assert not days_in(said) - known, f"{parameter}: add it to changes.yaml"
+        assert not days_in(reason) - known, f"{parameter}: add it to changes.yaml"
 
 
 def reasons(study: Study) -> list[tuple[str, str]]:

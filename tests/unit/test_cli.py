@@ -12,7 +12,7 @@ from replication.design.config import load_study, load_tier
 from replication.design.design import design_study
 from typer.testing import CliRunner
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import ROOT, missing_from
 
 
 @pytest.fixture
@@ -36,7 +36,8 @@ def test_every_study_in_the_repository_is_valid(replicate):
     # One count, whatever engines are there.
     for words in (done.out, replicate("plan", "--tier", "paper", "--studies", "saxena").out):
         assert re.search(r"^saxena: .*\b81 points", words, re.MULTILINE)
-        assert "saxena, tier paper: ns3 can judge 81 of 81 numbers and 6 of 6 claims\n" in words
+        judged = re.search(r"^saxena\b.*\bpaper\b.*\bns3\b.*", words, re.MULTILINE)[0]
+        assert not missing_from(judged, "81 of 81 numbers", "6 of 6 claims")
 
 
 @pytest.mark.parametrize(
