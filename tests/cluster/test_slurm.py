@@ -11,10 +11,12 @@ SETTINGS = {"tier": "quick", "studies": "saxena", "engines": "ns3"}
 VERDICTS = [f"data/reproduced/{name}.csv" for name in ("cells", "claims", "audit")]
 SAME = [f"data/reproduced/results/saxena/{t}.parquet" for t in ("flows", "series")] + VERDICTS
 PROFILE = (
-    *("--workflow-profile", "workflow/profiles/slurm"),
+    "--workflow-profile=workflow/profiles/slurm",
     # This cluster keeps no accounts; and a test need not wait.
-    *("--slurm-status-command", "squeue", "--slurm-no-account"),
-    *("--seconds-between-status-checks", "2", "--slurm-init-seconds-before-status-checks", "2"),
+    "--slurm-status-command=squeue",
+    "--slurm-no-account",
+    "--seconds-between-status-checks=2",
+    "--slurm-init-seconds-before-status-checks=2",
 )
 
 

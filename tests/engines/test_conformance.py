@@ -1,5 +1,6 @@
 """Every engine shows what conformance.yaml expects, or deviates for a cause named there."""
 
+import itertools
 import math
 from functools import cache
 
@@ -18,10 +19,8 @@ from replication.study.table import CONFORMANCE_COLUMNS, read_rows
 
 CHECKS = {check["id"]: check for check in DOCUMENT["checks"]}
 RECOVERIES = [
-    f"{variant}.{losses}.{quantity}"
-    for variant in RECOVERY["variants"]
-    for losses in RECOVERY["losses"]
-    for quantity in RECOVERY["quantities"]
+    ".".join(names)
+    for names in itertools.product(RECOVERY["variants"], RECOVERY["losses"], RECOVERY["quantities"])
 ]
 #: Checks that ns-2 cannot run; any other refusal means a lost check.
 REFUSED = {(check, "ns2") for check in ("codel_wait", "two_flows_codel_jain", "prr_depth")}
@@ -37,8 +36,8 @@ def measured(request):
     def rows(part):
         engines = [part] if part in ENGINES else [RECOVERY["subject"], RECOVERY["reference"]]
         benches = [request.getfixturevalue(engine) for engine in engines]
-        found = check_rows(*benches) if part in ENGINES else recovery_rows(*benches)
-        return {row["check"]: row for row in found}
+        rows = check_rows(*benches) if part in ENGINES else recovery_rows(*benches)
+        return {row["check"]: row for row in rows}
 
     return rows
 
@@ -51,11 +50,11 @@ def read(path):
 
 def judge(row):
     """Require the documented outcome: as expected, or a deviation with a named cause."""
-    said = f"{row['value']:g}, expected {row['expected']:g} ({row['low']:g} to {row['high']:g})"
+    values = f"{row['value']:g}, expected {row['expected']:g} ({row['low']:g} to {row['high']:g})"
     if known_deviation(row["check"], row["engine"]):
-        assert row["holds"] == "false", f"a known deviation that is gone: {said}"
+        assert row["holds"] == "false", f"a known deviation that is gone: {values}"
     else:
-        assert row["holds"] == "true", f"a deviation without a name: {said}"
+        assert row["holds"] == "true", f"a deviation without a name: {values}"
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -86,7 +85,7 @@ def test_the_committed_table_of_conformance_matches_the_engines(measured, tmp_pa
 
 
 def test_the_committed_table_has_every_check_and_nothing_else():
-    rows = {(engine, check) for engine in ENGINES for check in CHECKS}
+    rows = set(itertools.product(ENGINES, CHECKS))
     assert set(read(TABLE)) == rows | {(RECOVERY["subject"], check) for check in RECOVERIES}
 
 

@@ -73,9 +73,9 @@ def sample(time_s, segments, ssthresh="", drops=0):
 def test_start_up_ends_with_the_first_threshold_and_includes_its_repair():
     series = [sample(0.1, 10), sample(0.2, 40), sample(0.3, 20, "20000"), sample(0.9, 20, "1", 3)]
     series += [sample(1.2, 90, "1", 4), sample(1.4, 90, "1", 5)]
-    found = start_up(Result(None, {}, series, {}, []), 0.1, 10)
-    assert found["startup_window_segments"] == 40
-    assert (found["startup_drops"], found["startup_retransmissions"]) == (7, 14)
+    figures = start_up(Result(None, {}, series, {}, []), 0.1, 10)
+    assert figures["startup_window_segments"] == 40
+    assert (figures["startup_drops"], figures["startup_retransmissions"]) == (7, 14)
 
 
 def test_only_rows_of_an_old_engine_or_scenario_are_measured_again(tmp_path):

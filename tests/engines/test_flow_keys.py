@@ -55,15 +55,15 @@ def test_a_loss_multiplies_the_window_by_beta(bench, beta):
     result = run_cubic(bench, droptail(30), cubic_beta=beta, cubic_hystart=False)
     rows = [row for row in result.series if row["flow"] == "t" and row["ssthresh_bytes"]]
     # Each new slow start threshold over the window at the sample before.
-    found = [
+    ratios = [
         float(after["ssthresh_bytes"]) / float(before["cwnd_bytes"])
         for before, after in pairwise(rows)
         if float(after["ssthresh_bytes"]) < float(before["cwnd_bytes"])
         and after["ssthresh_bytes"] != before["ssthresh_bytes"]
     ]
-    assert len(found) >= 2
+    assert len(ratios) >= 2
     # Of about 40 segments: one for rounding, and one for a late sample.
-    assert found == pytest.approx([beta] * len(found), abs=2 / 40)
+    assert ratios == pytest.approx([beta] * len(ratios), abs=2 / 40)
 
 
 @WITH_KEYS

@@ -1,5 +1,6 @@
 """The guest of the linux engine reads its input by name, and names what it refuses."""
 
+import itertools
 import random
 import sys
 
@@ -63,7 +64,7 @@ def shuffled(line):
     word, *words = line.split()
     pairs = list(zip(words[::2], words[1::2], strict=True))
     random.Random(1).shuffle(pairs)
-    return " ".join([word, *(part for pair in pairs for part in pair)])
+    return " ".join([word, *itertools.chain(*pairs)])
 
 
 @pytest.mark.parametrize("queue", TRAITS["linux"].queues, ids=lambda queue: queue["kind"])
@@ -77,10 +78,18 @@ def test_the_guest_reads_names_in_any_order(lines, run, queue):
 @pytest.mark.parametrize(
     ("word", "name"),
     [
-        *(("run", "mtu"), ("parameter", "value"), ("link", "taps"), ("route", "quick_ack")),
-        *(("tcp", "sack"), ("cbr", "payload_bytes"), ("monitor", "direction")),
-        *(("queue", "delay_ns"), ("queue", "target_us"), ("listed", "data_packets")),
-        *(("opportunities", "at_ms"), ("change", "loss")),
+        ("run", "mtu"),
+        ("parameter", "value"),
+        ("link", "taps"),
+        ("route", "quick_ack"),
+        ("tcp", "sack"),
+        ("cbr", "payload_bytes"),
+        ("monitor", "direction"),
+        ("queue", "delay_ns"),
+        ("queue", "target_us"),
+        ("listed", "data_packets"),
+        ("opportunities", "at_ms"),
+        ("change", "loss"),
     ],
 )
 def test_the_guest_refuses_an_unknown_or_missing_name(lines, run, word, name):
@@ -90,4 +99,4 @@ def test_the_guest_refuses_an_unknown_or_missing_name(lines, run, word, name):
     broken = given[place].replace(f" {name} ", f" {name}x ")
     assert run([*given[:place], broken, *given[place + 1 :]]) == f"{where}: missing"
     broken = f"{given[place]} {name}x 1"
-    assert run([*given[:place], broken, *given[place + 1 :]]) == f"{where}x: unknown or repeated"
+    assert run([*given[:place], broken, *given[place + 1 :]]).startswith(f"{where}x: unknown")

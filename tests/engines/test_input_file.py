@@ -48,7 +48,7 @@ def set_value(text, word, name, value):
 
 @pytest.mark.parametrize(("word", "name", "value", "said"), FAULTS)
 def test_an_invalid_input_file_is_refused_in_one_line_and_earlier_results_stay(
-    bench, tmp_path, word, name, value, said
+    bench, tmp_path, word, name, value, fact
 ):
     scenario = single_link([bench.tcp("t"), cbr("c", 1e5)], duration_s=1)
     given, output = write_input(tmp_path, bench.name, scenario), tmp_path / "out"
@@ -57,7 +57,7 @@ def test_an_invalid_input_file_is_refused_in_one_line_and_earlier_results_stay(
     given.write_text(set_value(given.read_text(), word, name, value))
     done = bench.invoke("--input", given, "--output", output)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done
-    assert said in done.stderr
+    assert fact in done.stderr
     assert [path.read_text() for path in output.iterdir()] == ["earlier"]
 
 

@@ -27,7 +27,9 @@ from tests.engines.engine_bench import TRACED, TRAITS
 
 PACKET_BITS = 8 * (SEGMENT + TCP_IP_HEADER_BYTES)
 #: Every queue of every engine; on Linux with merged segments too, which RED's shaper would cut.
-QUEUES = [(name, queue, None) for name, traits in TRAITS.items() for queue in traits.queues]
+QUEUES = []
+for _engine, _traits in TRAITS.items():
+    QUEUES += [(_engine, queue, None) for queue in _traits.queues]
 MERGED = [queue for queue in TRAITS["linux"].queues if queue["kind"] != "red"]
 QUEUES += [("linux", queue, {"segmentation_offload": True}) for queue in MERGED]
 
@@ -96,7 +98,10 @@ def test_every_congestion_control_fills_the_link_but_never_exceeds_it(bench, con
 @pytest.mark.parametrize(
     ("bench", "control", "over"),
     # ns-2's agents count whole segments: what is over in the cap can never be filled.
-    [*((name, "", 0) for name in TRAITS), *(("ns2", own, 999) for own in ("vegas", "cubic"))],
+    [
+        *((name, "", 0) for name in TRAITS),
+        *(("ns2", control, 999) for control in ("vegas", "cubic")),
+    ],
     indirect=["bench"],
 )
 def test_window_cap_gives_window_over_rtt(bench, control, over):
@@ -200,7 +205,7 @@ def test_routes_take_the_fewest_hops_and_the_earlier_link_with_its_delay(bench):
         link("last", "b", "d0", 1.5e6, 0.0071),
     ]
     scenario = document(["s0", "a", "b", "d0"], links, [cbr("c", 1e5)], duration_s=2)
-    scenario["monitors"] = [{"link": one["id"]} for one in links]
+    scenario["monitors"] = [{"link": entry["id"]} for entry in links]
     result = bench.run(scenario)
     expected = 0.0271 + bench.serialisation_s(1000, 1e6) + bench.serialisation_s(1000, 1.5e6)
     for column in ("delay_mean_s", "delay_p95_s"):

@@ -108,25 +108,25 @@ def run_scenario(ns3, control, queue, loss=None, **changes):
     flow = tcp("t", control, **SCENARIO | changes)
     link = {"rate_bps": 1e7, "delay_s": 0.02, "duration_s": DURATION_S}
     result = ns3.run(single_link([flow], queue=queue, loss=loss, **link), trace=True)
-    events = [
-        Event(round(e.time_s * 1e9), kind, e.sequence, e.cwnd, e.ssthresh)
-        for e in result.events("send", "retransmit", "ack")
-        for kind in ["ack" if e.event == "ack" else "send"]
-    ]
+    events = []
+    for event in result.events("send", "retransmit", "ack"):
+        kind = "ack" if event.event == "ack" else "send"
+        time_ns = round(event.time_s * 1e9)
+        events.append(Event(time_ns, kind, event.sequence, event.cwnd, event.ssthresh))
     _, received, dropped, _ = result.packets("t")
     return events, {"received": received, "dropped": dropped}
 
 
-def check_equal(ours, plain):
+def check_equal(scenario, plain):
     """Require the same segments and acknowledgements at the same times."""
-    (ours, our_counts), (theirs, counts) = ours, plain
-    # BulkSend writes when connected, a nanosecond before the data go: ours are ready before.
-    first = min(e.time_ns for e in theirs if e.kind == "send")
-    theirs = [e._replace(time_ns=first - 1) if e.time_ns == first else e for e in theirs]
-    for one, other in zip(ours, theirs, strict=False):
-        assert one == other
-    assert len(ours) == len(theirs)
-    assert our_counts == {name: counts[name] for name in our_counts}
+    (events, counts), (plain_events, plain_counts) = scenario, plain
+    # BulkSend writes when connected, a nanosecond before the data go: the scenario's are ready.
+    first = min(e.time_ns for e in plain_events if e.kind == "send")
+    expected = [e._replace(time_ns=first - 1) if e.time_ns == first else e for e in plain_events]
+    for event, wanted in zip(events, expected, strict=False):
+        assert event == wanted
+    assert len(events) == len(expected)
+    assert counts == {name: plain_counts[name] for name in counts}
 
 
 @pytest.mark.parametrize("control", CONTROLS)
@@ -138,12 +138,12 @@ def test_every_congestion_control_behaves_as_in_a_plain_program(ns3, run_plain, 
 # our source is earlier may shift a drop by one packet. It does not with NewReno here.
 @pytest.mark.parametrize(
     ("control", "queue"),
-    [(c, q) for c in ("newreno", "cubic") for q in QUEUES if (c, q) != ("cubic", "red")],
+    [("newreno", name) for name in QUEUES] + [("cubic", name) for name in QUEUES if name != "red"],
 )
 def test_every_queue_behaves_as_in_a_plain_program(ns3, run_plain, control, queue):
-    ours, disc, settings = QUEUES[queue]
-    settings = {f"{disc}::MaxSize": f"{ours['limit_packets']}p"} | settings
-    check_equal(run_scenario(ns3, control, ours), run_plain(control, settings, "1p", disc))
+    of_scenario, disc, settings = QUEUES[queue]
+    settings = {f"{disc}::MaxSize": f"{of_scenario['limit_packets']}p"} | settings
+    check_equal(run_scenario(ns3, control, of_scenario), run_plain(control, settings, "1p", disc))
 
 
 #: Packets of the flow that are lost. SYN and the handshake's acknowledgement come before its data.
@@ -168,9 +168,9 @@ LOST = (51, 53, 54)
     ids=["defaults", "no sack", "classic", "bare", "window", "ssthresh", "rto"],
 )
 def test_every_setting_behaves_as_in_a_plain_program(ns3, run_plain, settings, changes):
-    ours = run_scenario(ns3, "newreno", droptail(1000), loss=listed(*LOST), **changes)
+    scenario = run_scenario(ns3, "newreno", droptail(1000), loss=listed(*LOST), **changes)
     lost = ",".join(str(number + 1) for number in LOST)
-    check_equal(ours, run_plain("newreno", settings, "1000p", losses=lost))
+    check_equal(scenario, run_plain("newreno", settings, "1000p", losses=lost))
 
 
 def readme_section():

@@ -9,6 +9,7 @@ start no second fast retransmit, so two losses time out. (Timeouts of our Reno, 
 Tahoe and Reno do, are compared in conformance.yaml.)
 """
 
+import itertools
 from functools import cache
 from itertools import pairwise
 
@@ -34,7 +35,7 @@ RESENT = {
     ("tahoe", FOUR): [27, 29, 30, 31, 32, 33, 34, 35, 36],
 }
 LINUX = ("cubic", "linuxreno", "westwood_plus", "bic", "htcp")
-EVERYWHERE = [(engine, variant) for engine in TRACED for variant in VARIANTS]
+EVERYWHERE = [*itertools.product(TRACED, VARIANTS)]
 EVERYWHERE += [("ns2", variant) for variant in LINUX]
 
 
@@ -44,9 +45,9 @@ def recover(bench):
 
     @cache
     def run(variant, *lost, duration_s=5, **changes):
-        own = {"initial_ssthresh_bytes": 12_000} | changes
-        own |= {"sack": True} if variant == "sack" else {}
-        flow = bench.tcp("t", variant.replace("sack", "newreno"), **own)
+        settings = {"initial_ssthresh_bytes": 12_000} | changes
+        settings |= {"sack": True} if variant == "sack" else {}
+        flow = bench.tcp("t", variant.replace("sack", "newreno"), **settings)
         path = {"rate_bps": 8e6, "delay_s": RTT_S / 2, "duration_s": duration_s}
         return bench.run(single_link([flow], **path, loss=listed(*lost)), trace=True)
 

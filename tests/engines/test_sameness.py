@@ -1,5 +1,6 @@
 """Changed sources of an engine join its generation only if no result can differ."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -28,9 +29,9 @@ def test_an_engines_program_gives_the_results_of_its_recorded_generation(bench):
     scenarios = canonical_scenarios(ROOT, engine)[::4]
     listed = load_generation(ROOT, bench.name).canonical
     expected = {scenario.id: listed[scenario.id] for scenario in scenarios}
-    own = engine.own_program(ROOT)
+    program = engine.own_program(ROOT)
     same = digests_of_runs(engine, bench.program, scenarios) == expected
-    assert same == (own is None or own.as_pinned)
+    assert same == (program is None or program.as_pinned)
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_a_source_change_without_effect_on_results_keeps_all_runs_valid(project)
     write_generation(project, "ns2", extended)
     assert NS2.fingerprint(project) == fingerprint
     assert NS2.build_key(project) != key
-    assert "1 canonical scenarios and 5 runs of studies" in extended.sources[-1].reason
+    assert re.findall(r"\d+", extended.sources[-1].reason)[:2] == ["1", "5"]
 
 
 @pytest.mark.parametrize(
@@ -95,5 +96,5 @@ def test_a_source_change_seen_only_in_runs_of_studies_outdates_all_runs(project)
     before = load_generation(project, "ns2")
     plant(project, OTHER)
     unnoticed = sameness(project).new_generation().model_copy(update={"runs": before.runs})
-    with pytest.raises(InputError, match=r"scenario .* \(nishitha, homogeneous, .*\) has other"):
+    with pytest.raises(InputError, match=r"scenario .*\(nishitha, homogeneous,"):
         sameness(project).extended(unnoticed)

@@ -305,6 +305,14 @@ def project(world, tmp_path):
 
 
 @pytest.fixture(scope="module")
+def shared_project(tmp_path_factory):
+    """The same for tests of a module that only read the report."""
+    from tests.unit.report_project import Project
+
+    return Project(World(tmp_path_factory.mktemp("world")), tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
 def rendered(tmp_path_factory):
     """A project of the example on one engine, rendered once, to be read."""
     return render_example(tmp_path_factory)

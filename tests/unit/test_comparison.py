@@ -1,4 +1,4 @@
-"""Kinds of test: a changed result or threshold flips a verdict; matched points; words."""
+"""Kinds of test: a changed result or threshold flips a verdict; matched points."""
 
 import math
 
@@ -7,14 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from replication.design.study_check import check_quantities
-from replication.study.claim_model import Condition, PublishedRun, ShareTest, ValueTest
 from replication.study.errors import InputError
 from replication.study.verdict import Verdict
 from replication.verdicts.comparison import crossing
-from replication.verdicts.wording import Wording, figure, wording
 
 from tests.unit.conftest import (
-    RENO,
     VEGAS,
     at_least,
     quantity,
@@ -158,9 +155,9 @@ def test_the_reason_states_how_many_runs_pass(world):
         return {"throughput_bps": 120.0 if variant == "vegas" and replicate else 100.0}
 
     row = judge(world, ratio({"at_least": 1.1}), noisy)
-    assert row.runs_passing == "2 of 3" and "passes in 2 of 3 runs" in row.reason
+    assert row.runs_passing == "2 of 3" and "2 of 3 runs" in row.reason
     few = judge(world, sides("ratio", **at_least(1.3, 1.0)), throughputs(vegas=120.0))
-    assert "The direction rests on 3 runs only." in few.reason
+    assert few.verdict == DIRECTION and "3 runs only" in few.reason
 
 
 # -- matching of points ---------------------------------------------------------------------------
@@ -263,44 +260,10 @@ def test_two_curves_cross_where_their_difference_turns_negative(difference, cros
     assert place == pytest.approx(crosses_at, nan_ok=True)
 
 
-# -- words ----------------------------------------------------------------------------------------
-
-
-def test_a_share_is_worded_as_a_number_of_points(world):
-    test = ShareTest.model_validate(sides("share", relation="above", expect={"at_least": 1.0}))
-    words = wording(world.study(), test)
-    assert words.value(0.75, 4) == "3 of 4 points"
-    assert words.value(0.7, 4) == "70 % of the points", "a mean over replicates"
-    assert words.condition(test.expect) == "all points"
-    assert words.condition(test.expect, 4) == "4 of 4"
-    assert words.condition(Condition(at_least=0.5), 4) == "at least 50 % of the points"
-
-
-def test_a_value_is_worded_in_its_display_unit(world):
-    words = wording(world.study(), ValueTest.model_validate(value_of(RENO, {"at_least": 7e5})))
-    assert words.value(19641049.01) == "19.64 Mbit/s"
-    assert words.condition(Condition(at_least=7e5, at_most=8e5)) == "0.7 to 0.8 Mbit/s"
-    published = PublishedRun(published=7e5, factor=1.5)
-    said = "the published 0.7 Mbit/s within the spread of our runs"
-    assert words.condition(published).startswith(said)
-    losses = ValueTest.model_validate(value_of(quantity("loss_rate"), {"at_most": 0.1}))
-    assert wording(world.study(), losses).value(0.015) == "1.5 %"
-
-
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [(0.0, "0"), (1.0, "1"), (-0.95, "−0.95"), (1964.13, "1,964"), (1e-7, "1.000e−07"),
-     (12345678.0, "12,345,678"), (math.inf, "infinite")],
-)  # fmt: skip
-def test_numbers_are_worded_with_four_significant_digits(number, shown):
-    assert figure(number) == shown
-    assert Wording("Any").value(math.nan) == "undefined"
-
-
 def test_a_trend_over_a_factor_without_numbers_is_refused(world):
     trend, *_ = KINDS["trend"]
-    with pytest.raises(InputError, match="level 'cubic' of factor 'variant' has no value"):
+    with pytest.raises(InputError, match=r"'cubic' .*'variant'"):
         check_quantities(world.claim({**trend, "over": "variant"}))
-    with pytest.raises(InputError, match="over: 'colour' is unknown; there are "):
+    with pytest.raises(InputError, match="over: 'colour'"):
         check_quantities(world.claim({**trend, "over": "colour"}))
     check_quantities(world.claim(trend))

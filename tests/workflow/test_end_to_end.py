@@ -39,8 +39,8 @@ def test_every_designed_run_has_its_results_and_every_packet_is_accounted_for(wh
     design = pd.read_csv(whole.root / DATA / f"design/{study}.csv")
     flows = pd.read_parquet(whole.root / DATA / f"results/{study}/flows.parquet")
     keys = ["engine", "scenario"]
-    asked, found = design.loc[design["supported"], keys], flows[keys]
-    assert set(asked.itertuples(index=False)) == set(found.itertuples(index=False))
+    asked, measured = design.loc[design["supported"], keys], flows[keys]
+    assert set(asked.itertuples(index=False)) == set(measured.itertuples(index=False))
     ends = flows["packets_received"] + flows["packets_dropped"] + flows["packets_in_flight"]
     assert (flows["packets_sent"] == ends).all()
     assert (flows["packets_in_flight"] >= 0).all()
@@ -192,10 +192,10 @@ def test_a_single_scenario_can_be_run_again_with_the_same_bytes(whole, tmp_path,
     stored = whole.stores[engine].tables(scenario)
     # By its id, and by its file.
     for given, folder in ((scenario, tmp_path / "1"), (tmp_path / "1/scenario.json", tmp_path)):
-        said = whole.replicate("run", given, "--engine", engine, "--output", folder)
+        output = whole.replicate("run", given, "--engine", engine, "--output", folder)
         assert {name: (folder / name).read_bytes() for name in stored} == stored
         flows = pd.read_csv(folder / "flows.csv")["flow"]
-        assert [line.split()[0] for line in said.splitlines()[1:-1]] == list(flows)
+        assert [line.split()[0] for line in output.splitlines()[1:-1]] == list(flows)
 
 
 def test_a_further_paper_takes_only_a_document_and_its_numbers(whole, tmp_path):

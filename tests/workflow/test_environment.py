@@ -23,15 +23,39 @@ from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 STRANGERS = (
-    *("IPYTHONDIR", "JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "NBCONVERT_X", "PYDEVD_X", "MPLBACKEND"),
-    *("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONUSERBASE", "PIP_TARGET"),
-    *("CPATH", "LIBRARY_PATH", "CXXFLAGS", "CXX", "LD_PRELOAD", "TCLLIBPATH", "OMP_NUM_THREADS"),
-    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_GLOBAL", "BASH_ENV", "ENV"),
-    *("SNAKEMAKE_PROFILE", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME"),
+    "IPYTHONDIR",
+    "JUPYTER_PATH",
+    "JUPYTER_CONFIG_DIR",
+    "NBCONVERT_X",
+    "PYDEVD_X",
+    "MPLBACKEND",
+    "PYTHONSTARTUP",
+    "PYTHONOPTIMIZE",
+    "PYTHONWARNINGS",
+    "PYTHONUSERBASE",
+    "PIP_TARGET",
+    "CPATH",
+    "LIBRARY_PATH",
+    "CXXFLAGS",
+    "CXX",
+    "LD_PRELOAD",
+    "TCLLIBPATH",
+    "OMP_NUM_THREADS",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_CONFIG_GLOBAL",
+    "BASH_ENV",
+    "ENV",
+    "SNAKEMAKE_PROFILE",
+    "XDG_CONFIG_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_DATA_HOME",
 )
 WANTED = ("LC_ALL", "PIP_INDEX_URL", "https_proxy", "DOCKER_HOST", "SLURM_CONF", "DISPLAY", "CI")
 #: A workflow whose only job records its environment.
 SNAKEFILE = 'rule all:\n    output: "made"\n    shell: "env > made"\n'
+INTERRUPTED = "interrupted; run the same command again"
 ODD = " $'\"#[];&\\:(*?|<!`,%"
 
 
@@ -178,9 +202,9 @@ def last_lines(errors):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_with_one_line_and_can_be_repeated(number, started, folder):
     os.killpg(started.pid, number)
-    said, errors = started.communicate(timeout=60)
+    output, errors = started.communicate(timeout=60)
     assert started.returncode == -number
-    assert (said, last_lines(errors)) == ("", ["interrupted; run the same command again"])
+    assert (output, last_lines(errors)) == ("", [INTERRUPTED])
     (folder / "Snakefile").write_text(SNAKEFILE)
     assert make(folder, "report").returncode == 0
 
@@ -223,41 +247,41 @@ def git(root, *words):
 def test_the_recorded_commit_is_that_of_the_projects_repository_or_none(
     committed, tmp_path, monkeypatch
 ):
-    own, head = committed
+    repository, head = committed
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
-    assert commit_of(own) == head != ""
-    assert commit_of(own / "configs") is None
+    assert commit_of(repository) == head != ""
+    assert commit_of(repository / "configs") is None
     assert commit_of(tmp_path) is None
 
 
 def test_the_recorded_commit_marks_ignored_studies_and_hidden_changes(committed):
-    own, head = committed
-    study, name = own / "configs/studies/a/study.yaml", "configs/studies/a/study.yaml"
-    (own / ".git/info/exclude").write_text("build/\n")
-    ignored = own / "configs/studies/build/study.yaml"
+    repository, head = committed
+    study, name = repository / "configs/studies/a/study.yaml", "configs/studies/a/study.yaml"
+    (repository / ".git/info/exclude").write_text("build/\n")
+    ignored = repository / "configs/studies/build/study.yaml"
     ignored.parent.mkdir()
     ignored.touch()
-    said = ", not committed: configs/studies/build/study.yaml"
-    assert commit_of(own) == head + said
+    uncommitted = ", not committed: configs/studies/build/study.yaml"
+    assert commit_of(repository) == head + uncommitted
     for flag in ("assume-unchanged", "skip-worktree"):
-        git(own, "update-index", f"--{flag}", name)
+        git(repository, "update-index", f"--{flag}", name)
         study.write_text("id: b\n")
-        assert commit_of(own) == f"{head}, changed: {name}{said}"
+        assert commit_of(repository) == f"{head}, changed: {name}{uncommitted}"
         study.write_text("id: a\n")
     study.unlink()
     for number in range(500):
         ignored.with_name(f"{number}.yaml").touch()
-    assert commit_of(own).startswith(f"{head}, changed: {name}, not committed: ")
-    assert commit_of(own).endswith(" and 496 more")
+    assert commit_of(repository).startswith(f"{head}, changed: {name}, not committed: ")
+    assert commit_of(repository).endswith(" and 496 more")
 
 
 def test_reading_the_commit_executes_no_program_of_the_repository(committed, tmp_path):
-    own, head = committed
+    repository, head = committed
     program = f"touch {tmp_path / 'ran'}; cat"
     for key in ("core.fsmonitor", "filter.a.clean", "filter.a.process"):
-        git(own, "config", key, program)
-    (own / ".git/info/attributes").write_text("* filter=a\n")
-    (own / "configs/studies/a/study.yaml").write_text("id: b\n")
-    assert commit_of(own).startswith(f"{head}, changed: ")
+        git(repository, "config", key, program)
+    (repository / ".git/info/attributes").write_text("* filter=a\n")
+    (repository / "configs/studies/a/study.yaml").write_text("id: b\n")
+    assert commit_of(repository).startswith(f"{head}, changed: ")
     assert not (tmp_path / "ran").exists()
