@@ -45,7 +45,7 @@ def test_a_run_sees_no_network_checkout_compiler_or_variables(podman, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("script", "limits", "said"),
+    ("script", "limits", "fact"),
     [
         ("sleep 60", Limits(2**30, 0.5), r"time_limit_s = 0\.5"),
         ("x=a; while :; do x=$x$x; done", Limits(2**27, 20.0), "failed"),

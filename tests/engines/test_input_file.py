@@ -46,7 +46,7 @@ def set_value(text, word, name, value):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize(("word", "name", "value", "said"), FAULTS)
+@pytest.mark.parametrize(("word", "name", "value", "fact"), FAULTS)
 def test_an_invalid_input_file_is_refused_in_one_line_and_earlier_results_stay(
     bench, tmp_path, word, name, value, fact
 ):
