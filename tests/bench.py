@@ -64,8 +64,8 @@ def loop(engine, program, scenarios, folder):
     """Run a program in a shell loop over folders that hold its input."""
     shutil.rmtree(folder, ignore_errors=True)
     folders = [folder / str(number) for number in range(len(scenarios))]
-    for own, scenario in zip(folders, scenarios, strict=True):
-        write_inputs(own, scenario, ENGINES[engine])
+    for run_folder, scenario in zip(folders, scenarios, strict=True):
+        write_inputs(run_folder, scenario, ENGINES[engine])
     command = f"{shlex.quote(str(program))} --input {INPUT_FILE} --output ."
     script = f'for folder in "$@"; do cd "$folder" && {command} || exit 1; done'
     return timed(["bash", "-c", script, "bash", *folders], folder)

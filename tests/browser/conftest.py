@@ -19,22 +19,22 @@ def pages(report):
 
 def some_runs(report):
     """Return the page of one point of each experiment."""
-    found = {}
+    by_point = {}
     for path in sorted(report.glob("runs/*.html")):
-        found.setdefault(path.stem.rsplit("~", 1)[0], f"runs/{path.name}")
-    return list(found.values())
+        by_point.setdefault(path.stem.rsplit("~", 1)[0], f"runs/{path.name}")
+    return list(by_point.values())
 
 
-def assert_drawn(one, name):
+def assert_drawn(view, name):
     """Check that every chart of an open page is drawn, without an error or a request."""
-    drawn = one.wait_for_charts()
-    assert drawn == (one.report / name).read_text().count(" data-script=")
-    marks = one.page.evaluate(
+    drawn = view.wait_for_charts()
+    assert drawn == (view.report / name).read_text().count(" data-script=")
+    marks = view.page.evaluate(
         "[...document.querySelectorAll('.plot svg.marks')].map("
         "(svg) => svg.querySelectorAll('path, text, line').length)"
     )
     assert len(marks) == drawn and all(count > 3 for count in marks), name
-    assert not one.errors and not one.outside(), name
+    assert not view.errors and not view.outside(), name
 
 
 def a_page_with(report, text):
@@ -130,5 +130,5 @@ def tab(chromium, report):
         return tabs[-1]
 
     yield make
-    for one in tabs:
-        one.context.close()
+    for opened in tabs:
+        opened.context.close()

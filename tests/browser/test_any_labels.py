@@ -37,27 +37,27 @@ def long(tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_plot_has_three_fifths_of_its_column_whatever_its_labels(chromium, long, width):
-    one = Tab(chromium, long, width=width)
+def test_a_plot_takes_three_fifths_of_its_column_with_any_labels(chromium, long, width):
+    view = Tab(chromium, long, width=width)
     for name in ("quill_buffer", "quill_shares", "quill_shares~evidence", "method"):
-        page = one.open(f"{name}.html")
-        one.wait_for_charts()
-        found = page.evaluate(PLOTS)
-        assert found, name
-        for figure, column, plots in found:
+        page = view.open(f"{name}.html")
+        view.wait_for_charts()
+        shown = page.evaluate(PLOTS)
+        assert shown, name
+        for figure, column, plots in shown:
             assert column > 300 and plots >= 0.6 * column, (name, figure, column, plots)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert not one.errors
-    one.context.close()
+    assert not view.errors
+    view.context.close()
 
 
-def test_paper_has_every_column(chromium, long, example):
+def test_printed_pages_have_every_column(chromium, long, example):
     # The width of A4 less the margins.
     for folder in (long, example):
-        one = Tab(chromium, folder, width=718)
+        view = Tab(chromium, folder, width=718)
         for name in pages(folder):
-            page = one.open(name)
+            page = view.open(name)
             page.emulate_media(media="print")
-            one.unfold()
+            view.unfold()
             assert not page.evaluate(CUT), name
-        one.context.close()
+        view.context.close()

@@ -78,16 +78,16 @@ def height(page):
 
 
 @pytest.mark.parametrize(("drawn", "wider"), [(360, 768), (1280, 1920)])
-def test_pages_are_drawn_without_errors_and_nothing_is_clipped(tab, report, example, drawn, wider):
+def test_pages_load_without_errors_and_clip_no_text(tab, report, example, drawn, wider):
     """Charts are drawn for the first width, and the window is widened to the second."""
-    ours, released = tab(report), tab(example)
-    shown = [(ours, name) for name in [*pages(report), *some_runs(report)]]
+    current, released = tab(report), tab(example)
+    shown = [(current, name) for name in [*pages(report), *some_runs(report)]]
     shown += [(released, name) for name in pages(example) if name.startswith("regions")]
-    for one, name in shown:
-        one.page.set_viewport_size({"width": drawn, "height": 900})
-        page = one.open(name)
-        one.unfold()
-        assert_drawn(one, name)
+    for view, name in shown:
+        view.page.set_viewport_size({"width": drawn, "height": 900})
+        page = view.open(name)
+        view.unfold()
+        assert_drawn(view, name)
         for width in (drawn, wider):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
@@ -95,18 +95,18 @@ def test_pages_are_drawn_without_errors_and_nothing_is_clipped(tab, report, exam
             assert width < 1280 or not page.evaluate(UNSEEN), (name, width)
 
 
-def test_axe_finds_nothing_serious_in_light_and_dark(tab, example):
-    axe, one = Axe(), tab(example)
+def test_axe_finds_no_serious_violation_in_light_and_dark(tab, example):
+    axe, view = Axe(), tab(example)
     for name in [*pages(example), *some_runs(example)[:2]]:
-        one.page.emulate_media(color_scheme="light")
-        page = one.open(name)
-        assert_drawn(one, name)
+        view.page.emulate_media(color_scheme="light")
+        page = view.open(name)
+        assert_drawn(view, name)
         assert name not in shortest(example) or height(page) <= 6000, name
         page.evaluate(TWO_OF_A_KIND)
-        found = serious(axe.run(page, options=ONLY_VIOLATIONS))
+        violations = serious(axe.run(page, options=ONLY_VIOLATIONS))
         page.emulate_media(color_scheme="dark")
-        found += serious(axe.run(page, options=ONLY_VIOLATIONS | ONLY_CONTRAST))
-        assert not found, f"{name}: " + "\n".join(found)
+        violations += serious(axe.run(page, options=ONLY_VIOLATIONS | ONLY_CONTRAST))
+        assert not violations, f"{name}: " + "\n".join(violations)
 
 
 def serious(results):
@@ -117,11 +117,11 @@ def serious(results):
     ]
 
 
-def test_a_study_leads_with_its_chart_then_the_table_then_the_claims(tab, report):
+def test_the_page_of_a_study_shows_chart_table_and_claims_in_this_order(tab, report):
     top = "(e) => e.getBoundingClientRect().top"
-    one = tab(height=800)
+    view = tab(height=800)
     for name in studies(report):
-        page = one.open(name)
+        page = view.open(name)
         charts = page.locator("figure.chart .plot:visible")
         assert charts.first.evaluate(top) <= 1.5 * 800, page.url
         table = page.locator("main table:visible").first
@@ -136,10 +136,10 @@ def test_a_study_leads_with_its_chart_then_the_table_then_the_claims(tab, report
 
 
 def test_the_first_page_and_those_of_studies_are_short_on_a_phone(tab, example):
-    one = tab(example, width=390)
+    view = tab(example, width=390)
     for name in shortest(example):
-        page = one.open(name)
-        one.wait_for_charts()
+        page = view.open(name)
+        view.wait_for_charts()
         assert height(page) <= 9000, name
 
 
@@ -149,20 +149,20 @@ def test_pages_of_regions_are_short_and_show_every_picture_without_scripts(
 ):
     names = [path.name for path in sorted(example.glob("regions*.html"))]
     assert len(names) == 6
-    one = tab(example, width=width, scripts=False)
+    view = tab(example, width=width, scripts=False)
     for name in names:
-        page = one.open(name)
+        page = view.open(name)
         assert height(page) <= most, name
         for figure in page.locator("figure.region > svg").all():
             assert figure.bounding_box()["width"] > 200, name
 
 
-def test_engines_and_evidence_are_short_until_they_are_unfolded(tab, example):
-    one = tab(example)
+def test_pages_of_engines_and_evidence_are_short_while_folded(tab, example):
+    view = tab(example)
     for name in ["engines.html", "kapadia~evidence.html"]:
-        page = one.open(name)
+        page = view.open(name)
         folded = height(page)
-        one.unfold()
+        view.unfold()
         assert folded <= 8500 < height(page), name
         assert page.locator("nav.contents a").count() > 5
 
@@ -171,17 +171,17 @@ GROUND = "getComputedStyle(document.documentElement).backgroundColor"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_have_the_readers_scheme_or_the_one_that_was_chosen(tab, report, scheme):
+def test_pages_use_the_readers_colour_scheme_or_the_chosen_one(tab, report, scheme):
     def is_dark(page):
         return int(re.match(r"rgba?\((\d+)", page.evaluate(GROUND))[1]) < 60
 
-    one = tab(scheme=scheme)
+    view = tab(scheme=scheme)
     for name in [some_runs(report)[0], studies(report)[0], "index.html"]:
-        assert is_dark(one.open(name)) == (scheme == "dark"), name
-    one.page.click("#theme")
-    one.page.reload()
-    assert is_dark(one.page) == (scheme == "light") and not one.errors
-    assert one.page.inner_text("#theme").lower() == scheme
+        assert is_dark(view.open(name)) == (scheme == "dark"), name
+    view.page.click("#theme")
+    view.page.reload()
+    assert is_dark(view.page) == (scheme == "light") and not view.errors
+    assert view.page.inner_text("#theme").lower() == scheme
 
 
 def test_tables_sort_in_both_directions_with_empty_cells_last(tab, report):
@@ -191,10 +191,10 @@ def test_tables_sort_in_both_directions_with_empty_cells_last(tab, report):
         cells = table.locator(f"tbody tr:not([hidden]) > :nth-child({number})")
         return cells.evaluate_all("(all) => all.map((cell) => cell.getAttribute('data-value'))")
 
-    one = tab()
+    view = tab()
     for name in [name for name in pages(report) if name.endswith("~evidence.html")]:
-        page = one.open(name)
-        one.unfold()
+        page = view.open(name)
+        view.unfold()
         for choice in page.locator(".cells select[name=engine]").all():
             choice.select_option("")
         for table in page.locator("table[id^=table-]").all():
@@ -214,9 +214,9 @@ def test_tables_sort_in_both_directions_with_empty_cells_last(tab, report):
 
 
 def test_tables_filter_by_verdict(tab, report):
-    one = tab()
-    page = one.open(a_page_with(report, 'class="cells all"'))
-    one.unfold()
+    view = tab()
+    page = view.open(a_page_with(report, 'class="cells all"'))
+    view.unfold()
     form = page.locator(".cells form.filter").first
     table = "#" + form.get_attribute("data-filter")
     if form.locator("select[name=engine]").count():
@@ -230,7 +230,7 @@ def test_tables_filter_by_verdict(tab, report):
         assert form.locator("output").inner_text().startswith(f"{shown.count()} of ")
 
 
-def test_the_keyboard_reaches_content_and_tables(tab, report):
+def test_content_and_tables_can_be_reached_by_keyboard(tab, report):
     page = tab().open(a_page_with(report, 'class="cells"'))
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -243,9 +243,9 @@ def test_the_keyboard_reaches_content_and_tables(tab, report):
 
 
 def test_pages_can_be_read_without_scripts(tab, report):
-    one = tab(scripts=False)
+    view = tab(scripts=False)
     for name in [*pages(report), *some_runs(report)[:2]]:
-        page = one.open(name)
+        page = view.open(name)
         assert page.inner_text("h1") and page.inner_text("main")
         for figure in page.locator("figure.chart:visible").all():
             picture = figure.locator("svg.static")
@@ -253,10 +253,10 @@ def test_pages_can_be_read_without_scripts(tab, report):
     assert page.locator("form.filter:visible").count() == 0
 
 
-def test_pages_print_light_in_full_and_without_the_controls(tab, report):
-    one = tab(scheme="dark")
-    page = one.open(a_page_with(report, 'class="claim '))
-    one.wait_for_charts()
+def test_printed_pages_are_light_complete_and_without_controls(tab, report):
+    view = tab(scheme="dark")
+    page = view.open(a_page_with(report, 'class="claim '))
+    view.wait_for_charts()
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 32, 36)"
@@ -270,9 +270,9 @@ def test_pages_print_light_in_full_and_without_the_controls(tab, report):
 def test_notebooks_open_without_errors_or_requests(tab, report):
     names = [f"notebooks/{path.name}" for path in sorted(report.glob("notebooks/*.html"))]
     assert names
-    one = tab(width=390)
+    view = tab(width=390)
     for name in names:
-        page = one.open(name)
+        page = view.open(name)
         assert page.inner_text("body").strip()
-        assert not one.errors and not one.outside(), name
+        assert not view.errors and not view.outside(), name
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name

@@ -9,11 +9,11 @@ import pytest
 from tests.browser.conftest import a_page_with
 
 
-def test_a_number_leads_to_its_run_and_back(tab, report):
-    one = tab()
-    page = one.open(a_page_with(report, 'class="grid"'))
+def test_a_number_links_to_its_runs_and_back(tab, report):
+    view = tab()
+    page = view.open(a_page_with(report, 'class="grid"'))
     # Leaving a page aborts its pending requests.
-    one.wait_for_charts()
+    view.wait_for_charts()
     cell = page.locator(".grid td[id]:visible a").first
     name = cell.locator("xpath=ancestor::td").get_attribute("id")
     cell.click()
@@ -23,18 +23,18 @@ def test_a_number_leads_to_its_run_and_back(tab, report):
         row.locator("td.runs a").first.click()
     page.wait_for_url("**/runs/**")
     assert re.match(r"replicate run [0-9a-f]{16} --engine \w+$", page.inner_text("code.command"))
-    one.wait_for_charts()
+    view.wait_for_charts()
     if page.locator("[aria-labelledby=numbers] summary").count():
         page.locator("[aria-labelledby=numbers] summary").click()
     page.locator(f"a[href$='#{name}']").click()
     page.locator(f"tr[id='{name}']").wait_for(state="visible")
-    assert not one.errors and not one.outside()
+    assert not view.errors and not view.outside()
 
 
-def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
-    one = tab()
-    page = one.open("method.html")
-    one.wait_for_charts()
+def test_a_mark_of_the_scatter_links_to_its_number(tab, report):
+    view = tab()
+    page = view.open("method.html")
+    view.wait_for_charts()
     page.locator("#numbers .mark-symbol path[aria-label]").first.click(force=True)
     page.wait_for_url(re.compile(r"~evidence\.html#cell="))
     name = page.url.partition("#")[2]
@@ -43,11 +43,11 @@ def test_a_mark_of_the_scatter_leads_to_its_number(tab, report):
 
 @pytest.mark.parametrize("kind", ["csv", "json", "svg", "png"])
 def test_charts_can_be_saved(tab, report, kind):
-    one = tab(scheme="dark")
+    view = tab(scheme="dark")
     for name in [a_page_with(report, 'class="cells"'), "index.html"]:
-        page = one.open(name)
-        one.wait_for_charts()
-        one.unfold()
+        page = view.open(name)
+        view.wait_for_charts()
+        view.unfold()
         with page.expect_download() as download:
             page.locator(f"[data-save={kind}]").first.click()
         content = download.value.path().read_bytes()
@@ -62,4 +62,4 @@ def test_charts_can_be_saved(tab, report, kind):
         else:
             tables = json.loads(content)["datasets"].values()
             assert any(len(rows) > 1 and isinstance(rows[0], dict) for rows in tables)
-        assert not one.errors and not one.outside()
+        assert not view.errors and not view.outside()

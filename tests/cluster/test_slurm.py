@@ -11,14 +11,16 @@ SETTINGS = {"tier": "quick", "studies": "saxena", "engines": "ns3"}
 VERDICTS = [f"data/reproduced/{name}.csv" for name in ("cells", "claims", "audit")]
 SAME = [f"data/reproduced/results/saxena/{t}.parquet" for t in ("flows", "series")] + VERDICTS
 PROFILE = (
-    *("--workflow-profile", "workflow/profiles/slurm"),
+    "--workflow-profile=workflow/profiles/slurm",
     # This cluster keeps no accounts; and a test need not wait.
-    *("--slurm-status-command", "squeue", "--slurm-no-account"),
-    *("--seconds-between-status-checks", "2", "--slurm-init-seconds-before-status-checks", "2"),
+    "--slurm-status-command=squeue",
+    "--slurm-no-account",
+    "--seconds-between-status-checks=2",
+    "--slurm-init-seconds-before-status-checks=2",
 )
 
 
-def test_the_whole_run_gives_the_same_bytes_as_without_a_cluster(tmp_path):
+def test_a_run_on_slurm_gives_the_same_bytes_as_without_a_cluster(tmp_path):
     local = copy_project(tmp_path / "local", engines_from=ROOT)
     local.snakemake(*VERDICTS, **SETTINGS)
     project = copy_project(tmp_path / "project", engines_from=local.root)

@@ -45,20 +45,22 @@ def test_a_run_sees_no_network_checkout_compiler_or_variables(podman, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("script", "limits", "said"),
+    ("script", "limits", "fact"),
     [
         ("sleep 60", Limits(2**30, 0.5), r"time_limit_s = 0\.5"),
         ("x=a; while :; do x=$x$x; done", Limits(2**27, 20.0), "failed"),
     ],
 )
-def test_a_hang_and_a_greedy_run_are_stopped(podman, tmp_path, script, limits, said):
-    with pytest.raises(RunError, match=said):
+def test_a_run_beyond_its_limit_of_time_or_memory_is_stopped(
+    podman, tmp_path, script, limits, fact
+):
+    with pytest.raises(RunError, match=fact):
         run_shell(tmp_path, script, limits)
 
 
-def test_an_image_is_not_roots_and_a_planned_image_is_required(podman, tmp_path):
+def test_images_do_not_run_as_root_and_the_planned_image_is_required(podman, tmp_path):
     command = ["podman", "image", "inspect", reference(ROOT, ENGINES[0])]
-    (found,) = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    assert found["Config"]["User"] == "10000:10000"
+    (image,) = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert image["Config"]["User"] == "10000:10000"
     with pytest.raises(ValueError, match="planned with sha256:0"):
         make_runtime(ROOT, Launch("podman", ENGINES[0], image="sha256:0"), tmp_path)

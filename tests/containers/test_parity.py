@@ -3,6 +3,7 @@
 REPLICATION_PARITY names the studies.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -15,7 +16,10 @@ from tests.workflow.project import brief_project
 
 #: Together they run on every engine.
 STUDIES = os.environ.get("REPLICATION_PARITY", "nishitha,kapadia").split(",")
-TABLES = [f"data/reproduced/results/{s}/{t}.parquet" for s in STUDIES for t in ("flows", "series")]
+TABLES = [
+    f"data/reproduced/results/{study}/{table}.parquet"
+    for study, table in itertools.product(STUDIES, ("flows", "series"))
+]
 SETTINGS = {"tier": "brief", "studies": ",".join(STUDIES), "engines": ",".join(ENGINES)}
 # A container takes a second to start.
 SETTINGS["batch_cost_s"] = 20
@@ -36,21 +40,21 @@ def native(tmp_path_factory):
     """Return a project in which the studies have run natively, and their results."""
     project = brief_project(tmp_path_factory.mktemp("parity") / "project")
     project.snakemake(*TABLES, **SETTINGS)
-    ran = [run for runs in usages(project).values() for run in runs]
+    ran = [*itertools.chain(*usages(project).values())]
     assert {run["runtime"] for run in ran} == {"native"}
     assert {run["engine"] for run in ran} == set(ENGINES)
     return project, results(project)
 
 
-def test_containers_give_the_native_bytes(native, podman):
+def test_containers_give_the_same_bytes_as_native_runs(native, podman):
     project, expected = native
     assert project.jobs(*TABLES, **SETTINGS, runtime="podman")["simulate_batch"] >= len(ENGINES)
     before = usages(project)
     project.snakemake(*TABLES, **SETTINGS, runtime="podman")
-    found = results(project)
-    assert [table for table in TABLES if found[table] != expected[table]] == []
+    measured = results(project)
+    assert [table for table in TABLES if measured[table] != expected[table]] == []
     after = usages(project)
-    ran = [run for path in after.keys() - before.keys() for run in after[path]]
+    ran = [*itertools.chain(*(after[path] for path in after.keys() - before.keys()))]
     assert not any(run["reused"] for run in ran)
     images = {name: find_image(project.root, "podman", name) for name in ENGINES}
     here = {(run["engine"], run["runtime"], run["image"]) for run in ran}
@@ -59,7 +63,9 @@ def test_containers_give_the_native_bytes(native, podman):
 
 
 @pytest.mark.skipif(len(ENGINES) < 3, reason="the analysis image holds all engines")
-def test_the_workflow_in_the_analysis_image_gives_the_native_bytes(native, podman, tmp_path):
+def test_the_workflow_in_the_analysis_image_gives_the_same_bytes_as_native_runs(
+    native, podman, tmp_path
+):
     project = brief_project(tmp_path / "project")
     # The link points outside the mounted folder, and its target is not needed in the image.
     (project.root / ".cache").unlink()

@@ -1,5 +1,6 @@
 """Every engine shows what conformance.yaml expects, or deviates for a cause named there."""
 
+import itertools
 import math
 from functools import cache
 
@@ -18,10 +19,8 @@ from replication.study.table import CONFORMANCE_COLUMNS, read_rows
 
 CHECKS = {check["id"]: check for check in DOCUMENT["checks"]}
 RECOVERIES = [
-    f"{variant}.{losses}.{quantity}"
-    for variant in RECOVERY["variants"]
-    for losses in RECOVERY["losses"]
-    for quantity in RECOVERY["quantities"]
+    ".".join(names)
+    for names in itertools.product(RECOVERY["variants"], RECOVERY["losses"], RECOVERY["quantities"])
 ]
 #: Checks that ns-2 cannot run; any other refusal means a lost check.
 REFUSED = {(check, "ns2") for check in ("codel_wait", "two_flows_codel_jain", "prr_depth")}
@@ -37,8 +36,8 @@ def measured(request):
     def rows(part):
         engines = [part] if part in ENGINES else [RECOVERY["subject"], RECOVERY["reference"]]
         benches = [request.getfixturevalue(engine) for engine in engines]
-        found = check_rows(*benches) if part in ENGINES else recovery_rows(*benches)
-        return {row["check"]: row for row in found}
+        rows = check_rows(*benches) if part in ENGINES else recovery_rows(*benches)
+        return {row["check"]: row for row in rows}
 
     return rows
 
@@ -51,16 +50,16 @@ def read(path):
 
 def judge(row):
     """Require the documented outcome: as expected, or a deviation with a named cause."""
-    said = f"{row['value']:g}, expected {row['expected']:g} ({row['low']:g} to {row['high']:g})"
+    values = f"{row['value']:g}, expected {row['expected']:g} ({row['low']:g} to {row['high']:g})"
     if known_deviation(row["check"], row["engine"]):
-        assert row["holds"] == "false", f"a known deviation that is gone: {said}"
+        assert row["holds"] == "false", f"a known deviation that is gone: {values}"
     else:
-        assert row["holds"] == "true", f"a deviation without a name: {said}"
+        assert row["holds"] == "true", f"a deviation without a name: {values}"
 
 
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("engine", sorted(ENGINES))
-def test_an_engine_conforms(measured, engine, check):
+def test_each_engine_passes_its_checks_of_conformance(measured, engine, check):
     row = measured(engine)[check]
     if (check, engine) in REFUSED:
         assert row["holds"] == "refused"
@@ -75,7 +74,7 @@ def test_our_variants_recover_as_those_of_the_reference(measured, check):
 
 
 @pytest.mark.parametrize("part", [*ENGINES, "recovery"])
-def test_the_committed_table_is_what_the_engines_give(measured, tmp_path, part):
+def test_the_committed_table_of_conformance_matches_the_engines(measured, tmp_path, part):
     rows = list(measured(part).values())
     write(rows, tmp_path / "now.csv")
     now, kept = read(tmp_path / "now.csv"), read(TABLE)
@@ -86,7 +85,7 @@ def test_the_committed_table_is_what_the_engines_give(measured, tmp_path, part):
 
 
 def test_the_committed_table_has_every_check_and_nothing_else():
-    rows = {(engine, check) for engine in ENGINES for check in CHECKS}
+    rows = set(itertools.product(ENGINES, CHECKS))
     assert set(read(TABLE)) == rows | {(RECOVERY["subject"], check) for check in RECOVERIES}
 
 
@@ -127,14 +126,16 @@ def test_expectations_follow_from_their_formulas(check, law):
         ("probe_rtt_duration", "t", "congestion_control", "cubic"),
     ],
 )
-def test_a_check_fails_where_something_else_runs(ns3, monkeypatch, check, part, key, value):
+def test_a_check_fails_if_a_different_algorithm_or_setting_runs(
+    ns3, monkeypatch, check, part, key, value
+):
     (name,) = CHECKS[check]["scenarios"]
     canonical = DOCUMENT["scenarios"][name]
     monkeypatch.setitem(canonical["flows"].get(part, canonical["link"]), key, value)
     assert [row["holds"] for row in check_rows(ns3, [check])] == ["false"]
 
 
-def test_without_a_random_delay_phases_decide(ns2, monkeypatch):
+def test_without_jitter_phase_effects_violate_the_check_of_fairness(ns2, monkeypatch):
     # Floyd and Jacobson 1992: without it, arrivals keep in step with the queue's departures.
     for flow in DOCUMENT["scenarios"]["unequal_reno"]["flows"].values():
         monkeypatch.setitem(flow["access"], "jitter_s", 0)

@@ -19,14 +19,14 @@ SCENARIOS = [
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_estimated_crossings_are_those_that_the_simulator_counts(scenario, ns3):
+def test_estimated_link_crossings_match_those_counted_by_the_simulator(scenario, ns3):
     counted = ns3.run(scenario).run["link_transmissions"]
     # Slow start, losses and the last packets in flight are not in an estimate of means.
     estimated = sum(crossings_by_link(Scenario.model_validate(scenario)).values())
     assert estimated == pytest.approx(counted, rel=0.15)
 
 
-def test_an_estimate_with_random_loss_is_high_but_not_by_far(ns3):
+def test_the_estimate_with_random_loss_is_high_by_less_than_a_factor_of_three(ns3):
     loss = {"kind": "random", "probability": 0.01}
     flow = FULL | {"maximum_window_bytes": 1_000_000}
     scenario = dumbbell([flow], rate_bps=2e7, delay_s=0.05, loss=loss, duration_s=60)

@@ -22,7 +22,7 @@ SEEDED = (SingleFlow(0, 0.1, True), SingleFlow(0.01, 0.1, True))
 FEW = ("cubic", "vegas")
 
 
-def test_the_committed_table_is_what_the_current_engines_give(request):
+def test_the_committed_table_of_differences_matches_the_engines(request):
     kept = {}
     for row in read_rows(TABLE, DIFFERENCE_COLUMNS):
         kept.setdefault(tuple(row[name] for name in CASE), []).append(row)
@@ -43,7 +43,7 @@ def test_the_committed_table_is_what_the_current_engines_give(request):
         warnings.warn(text, stacklevel=1)
 
 
-def test_theory_is_of_the_published_formulas():
+def test_laws_of_single_flows_match_published_formulas():
     full, lossy = SingleFlow(0, 0.1, False), SingleFlow(0.01, 0.1, False)
     assert full in CONDITIONS and lossy in CONDITIONS
     assert full.law("bbr", "rtt_s") == pytest.approx(0.1031, abs=1e-4)
@@ -58,7 +58,7 @@ def test_theory_is_of_the_published_formulas():
     assert mean_window("scalable", 1e-3, 1, 0.1) == pytest.approx(80)
 
 
-def test_every_variant_of_an_engine_is_compared():
+def test_every_algorithm_of_an_engine_is_measured():
     controls = frozenset().union(*(engine.congestion_controls for engine in ENGINES.values()))
     assert controls <= set(VARIANTS)
     assert controls <= {task.variant for task in tasks()}
@@ -73,12 +73,12 @@ def sample(time_s, segments, ssthresh="", drops=0):
 def test_start_up_ends_with_the_first_threshold_and_includes_its_repair():
     series = [sample(0.1, 10), sample(0.2, 40), sample(0.3, 20, "20000"), sample(0.9, 20, "1", 3)]
     series += [sample(1.2, 90, "1", 4), sample(1.4, 90, "1", 5)]
-    found = start_up(Result(None, {}, series, {}, []), 0.1, 10)
-    assert found["startup_window_segments"] == 40
-    assert (found["startup_drops"], found["startup_retransmissions"]) == (7, 14)
+    figures = start_up(Result(None, {}, series, {}, []), 0.1, 10)
+    assert figures["startup_window_segments"] == 40
+    assert (figures["startup_drops"], figures["startup_retransmissions"]) == (7, 14)
 
 
-def test_only_rows_of_another_engine_or_scenario_are_measured_again(tmp_path):
+def test_only_rows_of_an_old_engine_or_scenario_are_measured_again(tmp_path):
     task, *_ = (task for task in tasks() if task.engine == "ns3")
     row = dict(zip(CASE, task.case, strict=True)) | {"metric": "timeouts", "value": "1"}
     row |= {"generation": "new", "scenario": task.scenario}

@@ -40,7 +40,7 @@ def run_alone(bench, queue, *, ecn, control="", rate_bps=1e7, delay_s=0.01, dura
     indirect=["bench"],
     ids=lambda value: value["kind"] if isinstance(value, dict) else value,
 )
-def test_marks_take_the_place_of_losses_at_the_same_throughput(bench, queue):
+def test_ecn_marks_replace_losses_at_the_same_throughput(bench, queue):
     marking = queue | {"ecn": True}
     marks, drops = run_alone(bench, marking, ecn=True), run_alone(bench, queue, ecn=True)
     # If either side does not support it, packets are dropped as usual.

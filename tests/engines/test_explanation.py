@@ -81,9 +81,9 @@ def explained(paper, configuration, read, noise=NOISE, seed=7):
     machine.simulate({r.scenario_id: r.scenario for r in runs})
     random = np.random.Generator(np.random.PCG64(seed))
     lines = ["table,row,column,unit,value,printed,place"]
-    for one in runs:
-        ((table, row),) = one.levels.items()
-        flows = machine.store.tables(one.scenario_id)["flows.csv"].decode()
+    for run in runs:
+        ((table, row),) = run.levels.items()
+        flows = machine.store.tables(run.scenario_id)["flows.csv"].decode()
         for column, value in read(list(csv.DictReader(flows.splitlines()))).items():
             printed = f"{value * np.exp(noise * random.standard_normal()):.6g}"
             lines.append(f"{table},{row},{column},{UNITS[column]},{printed},{printed},a test")
@@ -93,8 +93,8 @@ def explained(paper, configuration, read, noise=NOISE, seed=7):
     return json.loads((out / "explanation.json").read_text(encoding="utf-8"))
 
 
-def causes(found):
-    return {one["cause"] for one in found["causes"]}
+def causes(finding):
+    return {cause["cause"] for cause in finding["causes"]}
 
 
 @pytest.mark.parametrize(
@@ -108,18 +108,18 @@ def causes(found):
     ],
 )
 def test_planted_causes_are_found(paper, configuration, read, readings):
-    found = explained(paper, configuration, read)
-    assert causes(found) == set(configuration) | readings
-    assert found["result"] == "explanation", found["reasons"]
-    assert found["null_p"] <= 0.05
-    assert found["held_out"]["after"] > found["held_out"]["before"]
-    assert all(one["bits"] >= 2 for one in found["causes"])
+    finding = explained(paper, configuration, read)
+    assert causes(finding) == set(configuration) | readings
+    assert finding["result"] == "explanation", finding["reasons"]
+    assert finding["null_p"] <= 0.05
+    assert finding["held_out"]["after"] > finding["held_out"]["before"]
+    assert all(cause["bits"] >= 2 for cause in finding["causes"])
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_planted_noise_is_not_explained(paper, seed):
-    found = explained(paper, {}, AS_STATED, noise=0.25, seed=seed)
-    assert found["result"] == "none found", causes(found)
+    finding = explained(paper, {}, AS_STATED, noise=0.25, seed=seed)
+    assert finding["result"] == "none found", causes(finding)
 
 
 def test_the_same_search_gives_the_same_bytes(paper):
@@ -137,12 +137,14 @@ def test_the_smallest_change_under_which_claims_hold_together_is_found(paper):
     search(
         paper[0], {"score": "claims", "held_out": held_out, "stages": [{"levels": {"rate": {}}}]}
     )
-    found = explained(paper, {}, AS_STATED)
+    finding = explained(paper, {}, AS_STATED)
     search(paper[0], {})
     # Two single changes of different kinds fit, so the planted one is not identified.
-    assert len(found["causes"]) == 1
-    others = {tuple(cause for cause, _ in one["causes"]) for one in found["equally_good"]}
-    assert {("queue",), ("loss",)} <= others | {tuple(causes(found))}
-    assert found["seen"]["before"] < found["seen"]["after"]
+    assert len(finding["causes"]) == 1
+    others = set()
+    for rival in finding["equally_good"]:
+        others.add(tuple(cause for cause, _ in rival["causes"]))
+    assert {("queue",), ("loss",)} <= others | {tuple(causes(finding))}
+    assert finding["seen"]["before"] < finding["seen"]["after"]
     # The claim that was not scored holds too.
-    assert (found["held_out"]["before"], found["held_out"]["after"]) == (0, 1)
+    assert (finding["held_out"]["before"], finding["held_out"]["after"]) == (0, 1)

@@ -24,7 +24,7 @@ def run_connected(bench, control="", **changes):
     # A handshake that is over; one that is half over at the start; none before the start.
     [(0.5, 1), (START_S - DELAY_S, 2), (START_S, 3), (None, 3)],
 )
-def test_data_come_when_they_are_there_and_the_handshake_is_over(bench, connect_s, ways):
+def test_data_are_sent_after_start_s_and_the_handshake(bench, connect_s, ways):
     result = run_connected(bench, connect_s=connect_s)
     rows = [row for row in result.series if row["flow"] == "t"]
     first_arrival_s = min(float(row["time_s"]) for row in rows if float(row["throughput_bps"]))
@@ -37,7 +37,7 @@ def test_data_come_when_they_are_there_and_the_handshake_is_over(bench, connect_
     assert result.number("t", "packets_received") == 4 * (int(rounds - 0.01) + 1)
 
 
-def test_ns2_has_no_handshake_to_make_earlier(ns2):
+def test_connect_s_changes_nothing_on_ns2(ns2):
     early, left = run_connected(ns2, "linuxreno", connect_s=0.5), run_connected(ns2, "linuxreno")
     assert (early.flows, early.series) == (left.flows, left.series)
 
@@ -55,15 +55,15 @@ def test_a_loss_multiplies_the_window_by_beta(bench, beta):
     result = run_cubic(bench, droptail(30), cubic_beta=beta, cubic_hystart=False)
     rows = [row for row in result.series if row["flow"] == "t" and row["ssthresh_bytes"]]
     # Each new slow start threshold over the window at the sample before.
-    found = [
+    ratios = [
         float(after["ssthresh_bytes"]) / float(before["cwnd_bytes"])
         for before, after in pairwise(rows)
         if float(after["ssthresh_bytes"]) < float(before["cwnd_bytes"])
         and after["ssthresh_bytes"] != before["ssthresh_bytes"]
     ]
-    assert len(found) >= 2
+    assert len(ratios) >= 2
     # Of about 40 segments: one for rounding, and one for a late sample.
-    assert found == pytest.approx([beta] * len(found), abs=2 / 40)
+    assert ratios == pytest.approx([beta] * len(ratios), abs=2 / 40)
 
 
 @WITH_KEYS

@@ -18,7 +18,7 @@ def symbols(compiled: Path, which: str) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
-def test_neither_includes_nor_calls_between_files_have_a_circle(tmp_path):
+def test_files_of_the_guest_do_not_depend_on_one_another_in_a_circle(tmp_path):
     sources = map(str, GUEST.glob("*.c"))
     subprocess.run(["gcc", "-O2", "-c", *sources], check=True, cwd=tmp_path)
     compiled = list(tmp_path.glob("*.o"))

@@ -1,5 +1,6 @@
 """The guest of the linux engine reads its input by name, and names what it refuses."""
 
+import itertools
 import random
 import sys
 
@@ -63,11 +64,11 @@ def shuffled(line):
     word, *words = line.split()
     pairs = list(zip(words[::2], words[1::2], strict=True))
     random.Random(1).shuffle(pairs)
-    return " ".join([word, *(part for pair in pairs for part in pair)])
+    return " ".join([word, *itertools.chain(*pairs)])
 
 
 @pytest.mark.parametrize("queue", TRAITS["linux"].queues, ids=lambda queue: queue["kind"])
-def test_names_may_come_in_any_order(lines, run, queue):
+def test_the_guest_reads_names_in_any_order(lines, run, queue):
     ordered = lines(queue)
     results = run(ordered)
     assert results.endswith("\nend\n")
@@ -77,17 +78,25 @@ def test_names_may_come_in_any_order(lines, run, queue):
 @pytest.mark.parametrize(
     ("word", "name"),
     [
-        *(("run", "mtu"), ("parameter", "value"), ("link", "taps"), ("route", "quick_ack")),
-        *(("tcp", "sack"), ("cbr", "payload_bytes"), ("monitor", "direction")),
-        *(("queue", "delay_ns"), ("queue", "target_us"), ("listed", "data_packets")),
-        *(("opportunities", "at_ms"), ("change", "loss")),
+        ("run", "mtu"),
+        ("parameter", "value"),
+        ("link", "taps"),
+        ("route", "quick_ack"),
+        ("tcp", "sack"),
+        ("cbr", "payload_bytes"),
+        ("monitor", "direction"),
+        ("queue", "delay_ns"),
+        ("queue", "target_us"),
+        ("listed", "data_packets"),
+        ("opportunities", "at_ms"),
+        ("change", "loss"),
     ],
 )
-def test_an_unknown_and_a_missing_name_are_refused_by_name(lines, run, word, name):
+def test_the_guest_refuses_an_unknown_or_missing_name(lines, run, word, name):
     given = lines(next(q for q in TRAITS["linux"].queues if q["kind"] == "codel"))
     place = next(n for n, line in enumerate(given) if line.startswith(f"{word} "))
     where = f"input, line {place + 1}: {word}: {name}"
     broken = given[place].replace(f" {name} ", f" {name}x ")
     assert run([*given[:place], broken, *given[place + 1 :]]) == f"{where}: missing"
     broken = f"{given[place]} {name}x 1"
-    assert run([*given[:place], broken, *given[place + 1 :]]) == f"{where}x: unknown or repeated"
+    assert run([*given[:place], broken, *given[place + 1 :]]).startswith(f"{where}x: unknown")

@@ -46,9 +46,9 @@ def set_value(text, word, name, value):
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize(("word", "name", "value", "said"), FAULTS)
-def test_a_fault_is_refused_in_one_line_and_earlier_results_stay(
-    bench, tmp_path, word, name, value, said
+@pytest.mark.parametrize(("word", "name", "value", "fact"), FAULTS)
+def test_an_invalid_input_file_is_refused_in_one_line_and_earlier_results_stay(
+    bench, tmp_path, word, name, value, fact
 ):
     scenario = single_link([bench.tcp("t"), cbr("c", 1e5)], duration_s=1)
     given, output = write_input(tmp_path, bench.name, scenario), tmp_path / "out"
@@ -57,7 +57,7 @@ def test_a_fault_is_refused_in_one_line_and_earlier_results_stay(
     given.write_text(set_value(given.read_text(), word, name, value))
     done = bench.invoke("--input", given, "--output", output)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done
-    assert said in done.stderr
+    assert fact in done.stderr
     assert [path.read_text() for path in output.iterdir()] == ["earlier"]
 
 
@@ -81,7 +81,7 @@ def shuffled(text, random):
     return "\n".join(lines) + "\n"
 
 
-def test_the_order_of_names_means_nothing(bench, tmp_path):
+def test_the_order_of_names_in_the_input_does_not_change_results(bench, tmp_path):
     flows = [bench.tcp("t"), cbr("c", 1e5)]
     results = []
     for number, queue in enumerate(bench.traits.queues):

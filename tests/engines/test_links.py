@@ -40,7 +40,7 @@ def bucket(burst_bytes, line_rate_bps=1e8):
     "queue", [droptail(), pfifo(1000), codel(target_s=1)], ids=lambda queue: queue["kind"]
 )
 @pytest.mark.parametrize(("burst_bytes", "passed"), [(1, 13), (8000, 21), (20000, 33)])
-def test_a_bucket_lets_its_burst_and_its_rate_pass_and_one_packet_on_credit(
+def test_a_token_bucket_passes_its_burst_its_rate_and_one_packet_on_credit(
     bench, queue, burst_bytes, passed
 ):
     # The k-th packet goes once the tokens that ever came pay for the k - 1 before it: in 0.1 s
@@ -50,14 +50,14 @@ def test_a_bucket_lets_its_burst_and_its_rate_pass_and_one_packet_on_credit(
 
 
 @SHAPED
-def test_tokens_that_nobody_takes_are_no_more_than_the_burst(bench):
+def test_unused_tokens_do_not_exceed_the_burst(bench):
     late = cbr("late", 1e7, start_s=0.05)
     result = bench.run(wire([late], shaper_ab=bucket(1000)))
     # The second half brings 6250 bytes of tokens; those of the idle half are lost.
     assert result.number("late", "packets_received") == (1000 + 6250) // PACKET + 1
 
 
-def test_tbf_pays_first_and_cuts_what_its_burst_cannot_hold(linux):
+def test_tbf_takes_tokens_before_sending_and_splits_packets_above_its_burst(linux):
     # A packet of 1600 bytes waits for all its tokens: there is no credit, unlike with HTB.
     frames, shaper = {"frame_bytes": 14}, bucket(1600) | {"kind": "tbf"}
     result = linux.run(wire([cbr("c", 1e7)], shaper_ab=shaper, **frames))
@@ -85,7 +85,7 @@ def test_tbf_pays_first_and_cuts_what_its_burst_cannot_hold(linux):
 @SHAPED
 @FRAMES
 @pytest.mark.parametrize("shaped", [False, True])
-def test_frames_take_their_part_of_the_rate_and_add_to_the_delay(bench, frame_bytes, shaped):
+def test_frame_bytes_take_link_rate_and_add_delay(bench, frame_bytes, shaped):
     frame = PACKET + frame_bytes
     # A packet each 20 ms finds 2500 bytes of tokens: it passes at the rate of the line.
     changes = {"frame_bytes": frame_bytes, "shaper_ab": bucket(3000, 1e7) if shaped else None}
@@ -101,14 +101,14 @@ def test_frames_take_their_part_of_the_rate_and_add_to_the_delay(bench, frame_by
 
 
 @pytest.mark.parametrize(("frame_bytes", "waiting"), [(0, 101), (14, 100)])
-def test_a_limit_in_bytes_counts_frames(linux, frame_bytes, waiting):
+def test_a_queue_limit_in_bytes_includes_frame_bytes(linux, frame_bytes, waiting):
     queue = {"kind": "droptail", "limit_bytes": 101_400}
     scenario = wire([cbr("c", 1e7)], queue_ab=queue, frame_bytes=frame_bytes)
     assert max(linux.run(scenario | {"duration_s": 1}).queue()) == waiting
 
 
 @SHAPED
-def test_both_directions_have_their_own(bench):
+def test_each_direction_has_its_own_shaper(bench):
     flows = [cbr("c", 1e7), cbr("back", 1e7, source="d0", destination="s0")]
     result = bench.run(wire(flows, shaper_ba=bucket(20000)))
     assert [result.number(flow, "packets_received") for flow in ("c", "back")] == [12, 33]
@@ -134,7 +134,7 @@ def jittered(scenario):
     return scenario
 
 
-def test_delays_are_drawn_by_the_seed_uniformly_up_to_the_jitter(bench):
+def test_jitter_is_uniform_and_depends_on_the_seed(bench):
     # 50 packets per second, so far apart that none waits, and one per sample.
     run = {"rate_bps": 1e9, "duration_s": PACKETS / 50, "sampling_interval_s": 0.02}
     first, again, other = (
@@ -153,7 +153,7 @@ def test_delays_are_drawn_by_the_seed_uniformly_up_to_the_jitter(bench):
         assert count == pytest.approx(PACKETS / 4, abs=4 * (PACKETS * 3 / 16) ** 0.5)
 
 
-def test_no_packet_overtakes_another(bench):
+def test_jitter_reorders_no_packets(bench):
     # Jitter of many packets: were their order not kept, duplicates would be taken for losses.
     flow = bench.tcp("t", sack=True, maximum_window_bytes=50_000)
     result = bench.run(jittered(dumbbell([flow], rate_bps=1e7)))
@@ -173,7 +173,7 @@ def changing(flows, *changes, **run):
 
 
 @CHANGING
-def test_throughput_follows_the_rate(bench):
+def test_throughput_follows_a_changing_link_rate(bench):
     flows = [cbr("there", 1e7), cbr("back", 1e7, source="d0", destination="s0")]
     changes = {"at_s": 3, "rate_bps": 6e6}, {"at_s": 6, "rate_bps": 1e6}
     scenario = changing(flows, *changes, duration_s=9)
@@ -198,7 +198,7 @@ def test_a_device_queue_keeps_its_packets_when_the_rate_changes(bench):
 
 
 @CHANGING
-def test_round_trips_follow_the_delay(bench):
+def test_round_trips_follow_a_changing_delay(bench):
     flow = bench.tcp("t", maximum_window_bytes=20 * SEGMENT)
     changes = {"at_s": 3, "delay_s": 0.05}, {"at_s": 6, "delay_s": 0.01}
     result = bench.run(changing([flow], *changes, rate_bps=1e9, duration_s=9))
@@ -208,7 +208,7 @@ def test_round_trips_follow_the_delay(bench):
 
 
 @CHANGING
-def test_no_packet_overtakes_another_when_the_delay_falls(bench):
+def test_a_falling_delay_reorders_no_packets(bench):
     flow = bench.tcp("t", sack=True, maximum_window_bytes=50_000)
     result = bench.run(changing([flow], {"at_s": 2, "delay_s": 0.001}, delay_s=0.05, duration_s=4))
     assert result.number("t", "packets_received") > 500
@@ -216,7 +216,7 @@ def test_no_packet_overtakes_another_when_the_delay_falls(bench):
 
 
 @CHANGING
-def test_a_shorter_delay_shows_on_a_busy_link(bench):
+def test_a_shorter_delay_takes_effect_on_a_busy_link(bench):
     # Packets that follow each other at once arrive after the earlier, and then with the new delay.
     result = bench.run(changing([cbr("c", 1.98e6)], {"at_s": 2, "delay_s": 0.005}, duration_s=4))
     passing_s = bench.serialisation_s(PACKET, 2e6)
@@ -227,7 +227,7 @@ def test_a_shorter_delay_shows_on_a_busy_link(bench):
 
 @CHANGING
 @pytest.mark.parametrize("loss", [None, {"kind": "random", "probability": 0.5}])
-def test_the_share_of_lost_packets_follows_the_probability(bench, loss):
+def test_losses_follow_a_changing_probability(bench, loss):
     changes = {"at_s": 4, "loss_ab": 0.2}, {"at_s": 8, "loss_ab": 0, "loss_ba": 0.2}
     flows = [cbr(name, 4e6) for name in ("there", "back")]
     flows[1] |= {"source": "d0", "destination": "s0"}
@@ -266,7 +266,7 @@ def departures_s(series, arrivals, duration_s):
 
 @CHANGING
 @pytest.mark.parametrize("packet_bytes", [1500, 1000, 400])
-def test_packets_leave_at_opportunities_as_from_mahimahi(bench, packet_bytes):
+def test_packets_leave_at_delivery_opportunities_as_in_mahimahi(bench, packet_bytes):
     # Bursts and gaps: 302 opportunities in 0.8 s carry 4.5 Mbit/s.
     series = [*sorted(random.Random(1).choices(range(400), k=300)), 400, 800]
     rate_bps, start_s, duration_s = 3e6, 0.0003, 4.0
@@ -282,7 +282,7 @@ def test_packets_leave_at_opportunities_as_from_mahimahi(bench, packet_bytes):
 
 
 @CHANGING
-def test_a_long_series_starts_again_after_its_last_time(bench):
+def test_a_series_of_opportunities_repeats_after_its_last_time(bench):
     # 8,000 opportunities in 4 s are more than a message to a kernel holds.
     series = sorted([*range(1, 4001), *range(1, 4001)])
     flow = cbr("c", 5e7, packet_bytes=1500)

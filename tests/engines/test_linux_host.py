@@ -45,7 +45,7 @@ def fast(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("bound_bytes", "merged"), [(4096, 3), (5500, 5), (8500, 8)])
-def test_merged_packets_keep_to_their_bound(linux, bound_bytes, merged):
+def test_merged_packets_do_not_exceed_the_bound_of_segmentation_offload(linux, bound_bytes, merged):
     # One burst, on a path so short that the kernel merges as much as it may.
     flow = {"initial_window_segments": 20, "maximum_window_bytes": 10**6}
     flow = linux_tcp("t", **flow, stop_after_bytes=20 * SEGMENT)
@@ -57,7 +57,7 @@ def test_merged_packets_keep_to_their_bound(linux, bound_bytes, merged):
     assert result.number("t", "delay_mean_s") == pytest.approx(expected_s, abs=1e-5)
 
 
-def test_an_empty_link_gives_the_same_goodput(linux):
+def test_segmentation_offload_keeps_the_goodput_of_a_single_flow(linux):
     # The window fills the pipe, so the link never idles: its rate, counted in bytes on the wire, is
     # the same to the byte, however segments travel. (A merged packet counted with one header would
     # overrun it by 3 %.)
@@ -76,7 +76,7 @@ def test_an_empty_link_gives_the_same_goodput(linux):
     assert rates[1] == pytest.approx(rates[0], rel=0.01)
 
 
-def test_merged_segments_arrive_together(linux):
+def test_segments_of_a_merged_packet_arrive_together(linux):
     # On a wire where each takes 10 ms, no interval of 9 ms sees two come, unless they are merged.
     flow = linux_tcp("t", initial_window_segments=10, maximum_window_bytes=10 * SEGMENT)
     scenario = single_link([flow], rate_bps=PACKET_BITS * 100, delay_s=0.01, duration_s=3)
@@ -88,7 +88,7 @@ def test_merged_segments_arrive_together(linux):
     assert on >= 2
 
 
-def test_the_queue_is_counted_in_segments(linux):
+def test_the_queue_is_counted_in_segments_with_segmentation_offload(linux):
     # A standing queue: the window less what the pipe holds (a round trip of 20 ms and the
     # transmission is 2.5 packets), whatever the packets are merged into.
     flow = linux_tcp("t", maximum_window_bytes=40 * SEGMENT)
@@ -100,7 +100,7 @@ def test_the_queue_is_counted_in_segments(linux):
     assert on == pytest.approx(off, abs=3)
 
 
-def test_a_merged_packet_that_tbf_cuts_and_drops_whole_is_counted_once(linux):
+def test_a_merged_packet_split_and_dropped_by_tbf_is_counted_once(linux):
     # TBF reports the segments and what it cut them from.
     flow = linux_tcp("t", "cubic", sack=True, segment_bytes=1448, initial_window_segments=10)
     scenario = dumbbell([flow], rate_bps=1e7, delay_s=0.005, queue=droptail(5), duration_s=2)
@@ -120,7 +120,7 @@ def late_syn(linux, flows, *, crowded):
     return linux.run(single_link([*flows, *crowd], rate_bps=1e7, queue=ECN_QUEUE, duration_s=6))
 
 
-def test_a_flow_whose_syn_is_lost_goes_on_without_ecn(linux):
+def test_a_flow_whose_syn_is_lost_continues_without_ecn(linux):
     # RFC 3168, section 6.1.1.1. The queue marks what it would drop otherwise.
     flow = linux_tcp("t", ecn=True)
     marked, dropped = (late_syn(linux, [flow], crowded=crowded) for crowded in (False, True))
@@ -137,7 +137,7 @@ def samples_with_data(result, flow):
     return [float(row["time_s"]) for row in rows if float(row["throughput_bps"])]
 
 
-def test_a_syn_sent_again_offers_the_options_of_its_flow(linux):
+def test_a_retransmitted_syn_offers_the_options_of_its_flow(linux):
     # The engine itself compares what was agreed with what the flow has.
     flows = [
         linux_tcp("sack", sack=True),
@@ -207,7 +207,7 @@ def test_small_queues_bound_the_first_burst(linux, delay_s):
         assert first_burst(linux, delay_s, host)[0] == 10
 
 
-def test_a_device_queue_changes_no_time(linux):
+def test_a_device_queue_does_not_change_the_timing_of_a_flow(linux):
     # A flow that small queues never hold back, on a link with a shaper, random losses and jitter.
     flow = linux_tcp("t", "cubic", maximum_window_bytes=2 * SEGMENT, minimum_rto_s=0.2)
     loss = {"kind": "random", "probability": 0.05}
@@ -233,7 +233,7 @@ FAST = pytest.mark.kernels
         pytest.param("fast", OFFLOAD | {"timer_hz": 1000}, marks=FAST),
     ],
 )
-def test_same_scenario_same_bytes_on_any_host(request, bench, host):
+def test_the_same_scenario_gives_the_same_bytes_with_any_host_settings(request, bench, host):
     machine = request.getfixturevalue(bench)
     flow = linux_tcp("t", "bbr", sack=True, clock_granularity_s=1 / host.get("timer_hz", 250))
     loss = {"kind": "random", "probability": 0.01}
@@ -244,7 +244,7 @@ def test_same_scenario_same_bytes_on_any_host(request, bench, host):
 @pytest.mark.parametrize(
     ("bench", "timer_hz"), [("linux", 250), pytest.param("fast", 1000, marks=FAST)]
 )
-def test_timeouts_come_at_ticks(request, bench, timer_hz):
+def test_timeouts_fire_at_ticks_of_the_kernels_timer(request, bench, timer_hz):
     # A window of two segments leaves no three duplicates: the timer repairs. Its least value, with
     # the round trip, is below 63 ticks of either kernel, where the timer wheel is exact.
     timer = {"minimum_rto_s": 0.02, "clock_granularity_s": 1 / timer_hz}
@@ -268,7 +268,7 @@ def test_timeouts_come_at_ticks(request, bench, timer_hz):
     assert in_phase >= timeouts if timer_hz == 250 else in_phase < 0.7 * timeouts
 
 
-def test_only_dctcp_boots_the_kernel_that_has_it(linux_program, tmp_path):
+def test_only_dctcp_flows_boot_the_kernel_with_dctcp(linux_program, tmp_path):
     # A different kernel draws different random numbers from the same seed.
     folder = shutil.copytree(linux_program.parent, tmp_path / "engine")
     (folder / "dctcp-linux").unlink()
@@ -278,7 +278,7 @@ def test_only_dctcp_boots_the_kernel_that_has_it(linux_program, tmp_path):
         engine.run(single_link([linux_tcp("t", "dctcp", ecn=True)], duration_s=1))
 
 
-def test_built_again_from_the_cached_kernel_it_is_the_same(linux_program, tmp_path):
+def test_a_rebuild_from_the_cached_kernel_gives_the_same_files(linux_program, tmp_path):
     # As after `make clean`: the folder is gone, the cache is not.
     elsewhere = os.environ | {"TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}
     words = [BUILD, "--output", tmp_path / "a b" / "engine"]

@@ -53,9 +53,15 @@ class Queue(NamedTuple):
 
 def default_red(low, high, **changes):
     """Return RED in a scenario with ns-2's defaults except the thresholds."""
-    own = {"limit_packets": 50, "queue_weight": 1 - math.exp(-1 / 2500), "mean_packet_bytes": 500}
-    own |= {"gentle": True, "byte_mode": True, "wait": True}
-    return red(low, high) | own | changes
+    settings = {
+        "limit_packets": 50,
+        "queue_weight": 1 - math.exp(-1 / 2500),
+        "mean_packet_bytes": 500,
+        "gentle": True,
+        "byte_mode": True,
+        "wait": True,
+    }
+    return red(low, high) | settings | changes
 
 
 #: ns-2's limit_ is 50, which 49 waiting packets reach.
@@ -82,9 +88,17 @@ class Experiment(NamedTuple):
         """Return the arguments of ns2_plain.tcl."""
         agent, sink = AGENTS[self.agent]
         return [
-            *(trace, values, at_s, "7", agent, sink + ("/DelAck" if self.delayed else "")),
+            trace,
+            values,
+            at_s,
+            "7",
+            agent,
+            sink + ("/DelAck" if self.delayed else ""),
             "" if self.window == DEFAULT_WINDOW else f"window_ {self.window}",
-            *(self.queue.kind, self.queue.settings, str(self.cbr_mbps), str(self.duration_s)),
+            self.queue.kind,
+            self.queue.settings,
+            str(self.cbr_mbps),
+            str(self.duration_s),
         ]
 
     def flow(self):
@@ -171,18 +185,18 @@ def run_both(ns2_program, tmp_path):
 def read_trace(path):
     """Return the packets of ns-2's trace."""
     hosts = {"tcp +": "0", "tcp r": "3", "ack r": "0", "cbr +": "1", "cbr r": "2"}
-    found = defaultdict(list)
+    packets_by_name = defaultdict(list)
     for line in path.read_text().splitlines():
         what, time, start, end, kind, size, *_, number, _uid = line.split()
         name = f"{kind} {what}"
         if what == "d" or hosts.get(name) == (start if what == "+" else end):
-            found[name].append((float(time), int(number), int(size)))
-    return found
+            packets_by_name[name].append((float(time), int(number), int(size)))
+    return packets_by_name
 
 
 def read_events(path):
     """Return packets of the adapter's events, until the end of the run."""
-    found = defaultdict(list)
+    packets_by_name = defaultdict(list)
     for line in path.read_text().splitlines():
         words = line.split()
         if words[0] == "E":
@@ -190,8 +204,8 @@ def read_events(path):
         if words[0] in ("+", "r", "h", "d"):
             what = "r" if words[0] == "h" else words[0]
             packet = (float(words[1]), int(words[10]), int(words[5]))
-            found[f"{words[4]} {what}"].append(packet)
-    return found
+            packets_by_name[f"{words[4]} {what}"].append(packet)
+    return packets_by_name
 
 
 def read_values(path):
@@ -220,12 +234,12 @@ def read_table(heading):
 def changes_of(both, rows):
     """Return what rows of class, variable, ns-2's value and ours say of the objects of a run."""
     changes = {}
-    for kind, variable, theirs, ours in rows:
+    for kind, variable, plain_value, adapted_value in rows:
         for name in {name for name, _ in both.adapted_values}:
             if name == kind or name.startswith((f"{kind}/", f"{kind}:")):
                 # A value may be that of another variable.
-                value = both.plain_values.get((name, theirs), one_form(theirs))
-                changes[name, variable] = value, one_form(ours)
+                value = both.plain_values.get((name, plain_value), one_form(plain_value))
+                changes[name, variable] = value, one_form(adapted_value)
     return changes
 
 
@@ -243,21 +257,24 @@ def check_equal(both):
 def check_values(both):
     """Check that at the end every variable is ns-2's, except those that the README lists."""
     changed = both.changed().items()
-    found = {key: pair for key, pair in changed if key[1] not in NAMES and KEYS.get(key) != pair}
-    assert found == changes_of(both, ALWAYS)
+    different = {
+        key: pair for key, pair in changed if key[1] not in NAMES and KEYS.get(key) != pair
+    }
+    assert different == changes_of(both, ALWAYS)
 
 
 #: Every agent alone and with a load that makes it lose packets, through either queue.
 NETWORKS = [{"window": DEFAULT_WINDOW}, {"cbr_mbps": 8}, {"cbr_mbps": 8, "queue": RED}]
-DEFAULTS = [
-    Experiment(agent, **network) for agent in AGENTS if agent != "cubic" for network in NETWORKS
-]
+DEFAULTS = []
+for _agent in AGENTS:
+    if _agent != "cubic":
+        DEFAULTS += [Experiment(_agent, **network) for network in NETWORKS]
 #: A course's public experiment: CBR of 1 to 10 Mbit/s and Vegas.
 COURSE = [Experiment("vegas", cbr_mbps=load, duration_s=10) for load in range(1, 11)]
 
 
 @pytest.mark.parametrize("experiment", DEFAULTS + COURSE)
-def test_an_agent_does_what_it_does_by_default(run_both, experiment):
+def test_each_agent_behaves_as_in_a_plain_script(run_both, experiment):
     both = run_both(experiment)
     check_equal(both)
     check_values(both)
@@ -271,7 +288,7 @@ def test_an_agent_does_what_it_does_by_default(run_both, experiment):
 
 
 @pytest.mark.parametrize("keys", [{row[0]} for row in BY_KEY], ids=str)
-def test_a_key_left_out_changes_what_the_readme_says(run_both, keys):
+def test_leaving_out_a_key_changes_the_values_that_the_readme_lists(run_both, keys):
     at_start = {"queue": RED, "values_at_s": 1.000001, "duration_s": 1.1}
     bare = Experiment("vegas", DEFAULT_WINDOW, delayed=True, left_out=tuple(keys), **at_start)
     both = run_both(bare)
@@ -295,7 +312,7 @@ def test_the_template_has_the_defaults_of_ns2(tmp_path):
     assert flow_keys - explained <= {key for key, *_ in rows}
 
 
-def test_a_linux_agent_has_a_first_window_of_data(run_both):
+def test_an_agent_with_linux_code_sends_a_first_window_of_data(run_both):
     both = run_both(Experiment("cubic", values_at_s=0.5))
     # ns-2's SYN does not wait for an answer: it replaces a segment.
     assert both.plain["tcp +"][:2] == [(1, 0, 40), (1, 1, 1040)]
@@ -318,7 +335,7 @@ FULL = [
 
 
 @pytest.mark.parametrize(("queue", "packets"), FULL)
-def test_a_full_queue_holds_as_many(run_both, queue, packets):
+def test_a_full_queue_holds_as_many_packets_as_in_a_plain_script(run_both, queue, packets):
     both = run_both(Experiment("tahoe", queue=queue, cbr_mbps=12, duration_s=3))
     check_equal(both)
     assert packets in (None, max(both.result.queue("n2_n3:ab")))

@@ -67,7 +67,7 @@ def test_every_congestion_control_runs(other, version, control):
     assert result.number("t", "throughput_bps") > 0.5e6
 
 
-def test_a_window_full_to_the_byte_does_not_crash_it(other, version):
+def test_a_window_filled_to_the_byte_does_not_crash_ns3(other, version):
     # ns-3.39 would then send a segment of no bytes; only with limited transmit, after a loss.
     common = {"segment_bytes": 536, "maximum_window_bytes": 131072, "delayed_ack_segments": 2}
     common |= {"limited_transmit": True, "sack": True}
@@ -80,7 +80,7 @@ def test_a_window_full_to_the_byte_does_not_crash_it(other, version):
     check_conserved(other.run(dumbbell(flows, duration_s=2, **path)), version)
 
 
-def test_what_a_version_lacks_is_refused_by_name(other, version, tmp_path):
+def test_an_algorithm_that_a_version_of_ns3_lacks_is_refused_by_name(other, version, tmp_path):
     study, tier = load_study(ROOT, "dzivhani"), load_tier(ROOT, "quick")
     runs = {r.levels["variant"]: r for r in design_study(study, tier, ["ns3"], version)}
     for variant, run in runs.items():

@@ -33,7 +33,7 @@ def busy_run(bench, busy):
     return bench.run(busy)
 
 
-def test_same_scenario_same_bytes_in_another_folder_and_in_parallel(
+def test_the_same_scenario_gives_the_same_bytes_in_another_folder_and_in_parallel(
     bench, busy, busy_run, tmp_path
 ):
     first = busy_run.files()
@@ -54,13 +54,13 @@ def test_same_scenario_same_bytes_in_another_folder_and_in_parallel(
     ],
     indirect=["bench"],
 )
-def test_the_seed_matters_where_there_is_chance(bench, queue):
+def test_the_seed_changes_results_only_with_random_queues(bench, queue):
     flows = [bench.tcp("t", sack=True), cbr("c", 5e5)]
     first, second = (bench.run(dumbbell(flows, queue=queue, seed=seed)) for seed in (1, 2))
     assert (first.series == second.series) == (queue["kind"] == "droptail")
 
 
-def test_columns_and_the_order_of_rows(busy_run):
+def test_tables_have_the_agreed_columns_and_order_of_flows(busy_run):
     # The gathered tables begin with the scenario and the engine.
     assert list(busy_run.series[0]) == list(SERIES_COLUMNS[2:])
     assert list(busy_run.flows["t"]) == ["flow", "kind", *FLOW_NUMBERS]
@@ -70,22 +70,25 @@ def test_columns_and_the_order_of_rows(busy_run):
     rows = [(row["time_s"], row["flow"], row["link"]) for row in busy_run.series]
     times = [str(k / 10).removesuffix(".0") for k in range(1, 51)]
     who = [*((flow, "") for flow in kinds), ("", "bottleneck:ab")]
-    assert rows == [(time, *one) for time in times for one in who]
+    expected = []
+    for time in times:
+        expected += [(time, *place) for place in who]
+    assert rows == expected
 
 
-def test_an_interval_that_does_not_divide_the_duration(bench):
+def test_samples_stop_before_the_end_if_the_interval_does_not_divide_the_duration(bench):
     scenario = single_link([cbr("c", 1e5)], duration_s=1, sampling_interval_s=0.3)
     assert {row["time_s"] for row in bench.run(scenario).series} == {"0.3", "0.6", "0.9"}
 
 
-def test_throughput_of_series_adds_up_to_flows(busy_run):
+def test_sampled_throughput_adds_up_to_that_of_the_flow(busy_run):
     for flow in ("t", "r", "v"):
         total = sum(busy_run.samples("throughput_bps", flow=flow)) * 0.1
         assert total == pytest.approx(busy_run.number(flow, "throughput_bps") * 5, rel=1e-9)
         assert busy_run.number(flow, "goodput_bps") < busy_run.number(flow, "throughput_bps")
 
 
-def test_what_is_not_known_is_empty(bench):
+def test_unknown_values_are_empty_in_tables(bench):
     scenario = single_link([bench.tcp("t", maximum_window_bytes=5000)], duration_s=2)
     assert {row["ssthresh_bytes"] for row in bench.run(scenario).series if row["flow"]} == {""}
     loss = {"kind": "random", "probability": 1}
@@ -104,5 +107,5 @@ def test_run_json_states_the_scenario_and_no_machine(bench, busy, busy_run):
     version = bench.invoke("--version").stdout
     assert version.startswith(f"{bench.name} {busy_run.run['version']}")
     # ns-3 does not know the wheel's post-release, nor the workflow the kernel's patch level.
-    pinned, said = ENGINES[bench.name].version, busy_run.run["version"]
-    assert pinned.startswith(said) or said.startswith(f"{pinned}.")
+    pinned, recorded = ENGINES[bench.name].version, busy_run.run["version"]
+    assert pinned.startswith(recorded) or recorded.startswith(f"{pinned}.")

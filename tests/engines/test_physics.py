@@ -27,7 +27,9 @@ from tests.engines.engine_bench import TRACED, TRAITS
 
 PACKET_BITS = 8 * (SEGMENT + TCP_IP_HEADER_BYTES)
 #: Every queue of every engine; on Linux with merged segments too, which RED's shaper would cut.
-QUEUES = [(name, queue, None) for name, traits in TRAITS.items() for queue in traits.queues]
+QUEUES = []
+for _engine, _traits in TRAITS.items():
+    QUEUES += [(_engine, queue, None) for queue in _traits.queues]
 MERGED = [queue for queue in TRAITS["linux"].queues if queue["kind"] != "red"]
 QUEUES += [("linux", queue, {"segmentation_offload": True}) for queue in MERGED]
 
@@ -69,7 +71,7 @@ def test_packets_are_conserved(bench, queue, host):
 
 
 @pytest.mark.parametrize("control", CONGESTION_CONTROLS)
-def test_every_congestion_control_fills_the_link_and_no_more(bench, control):
+def test_every_congestion_control_fills_the_link_but_never_exceeds_it(bench, control):
     # The buffer holds twice the bandwidth-delay product (20 packets), so even halving keeps the
     # link busy; where a threshold may be set it avoids the initial burst of losses.
     changes = {"initial_ssthresh_bytes": 20000} if bench.name in TRACED else {"sack": True}
@@ -96,7 +98,10 @@ def test_every_congestion_control_fills_the_link_and_no_more(bench, control):
 @pytest.mark.parametrize(
     ("bench", "control", "over"),
     # ns-2's agents count whole segments: what is over in the cap can never be filled.
-    [*((name, "", 0) for name in TRAITS), *(("ns2", own, 999) for own in ("vegas", "cubic"))],
+    [
+        *((name, "", 0) for name in TRAITS),
+        *(("ns2", control, 999) for control in ("vegas", "cubic")),
+    ],
     indirect=["bench"],
 )
 def test_window_cap_gives_window_over_rtt(bench, control, over):
@@ -125,7 +130,7 @@ def test_slow_start_doubles_the_initial_window_each_round_trip(bench, first):
     assert [window / SEGMENT for window in cwnd[:7]] == [first * 2**n for n in range(7)]
 
 
-def test_random_loss_has_its_probability(bench):
+def test_random_losses_have_the_given_probability(bench):
     loss = {"kind": "random", "probability": 0.1}
     result = bench.run(single_link([cbr("c", 4e6)], rate_bps=1e7, duration_s=20, loss=loss))
     assert result.number("c", "packets_sent") == 10000
@@ -133,7 +138,7 @@ def test_random_loss_has_its_probability(bench):
     assert result.number("c", "loss_rate") == pytest.approx(0.1, abs=4 * math.sqrt(0.09 / 10000))
 
 
-def test_listed_losses_are_exactly_those(bench):
+def test_exactly_the_listed_packets_are_lost(bench):
     flows = [cbr("c", 8e4, start_s=0.05), cbr("other", 8e4)]
     flows.append(cbr("back", 8e6, source="d0", destination="s0"))
     scenario = single_link(flows, rate_bps=1e7, loss=listed(1, 3, 25, flow="c"))
@@ -146,14 +151,14 @@ def test_listed_losses_are_exactly_those(bench):
     assert [row["time_s"] for row in rows] == ["0.1", "0.3", "2.5"]
 
 
-def test_listed_losses_count_data_packets_sent_again(bench):
+def test_listed_losses_count_retransmissions_as_packets(bench):
     flow = bench.tcp("t", stop_after_bytes=SEGMENT, stop_s=60)
     result = bench.run(single_link([flow], duration_s=60, loss=listed(1, 2, 3)))
     assert result.packets("t") == [4, 1, 3, 0]
     assert result.number("t", "retransmissions") == 3
 
 
-def test_listed_losses_halve_the_same_window_everywhere(bench):
+def test_listed_losses_halve_the_same_window_on_every_engine(bench):
     flow = bench.tcp("t", "linuxreno", sack=True, initial_window_segments=10)
     path = {"rate_bps": 1e9, "delay_s": 0.05, "duration_s": 2}
     result = bench.run(single_link([flow], **path, loss=listed(40, 45)))
@@ -177,7 +182,7 @@ def test_flows_on_one_node_keep_their_own_options(bench):
         assert bits / 8 / result.number(flow, "packets_received") == SEGMENT + header
 
 
-def test_a_stopped_flow_is_silent(bench):
+def test_a_flow_sends_nothing_before_its_start_and_after_its_stop(bench):
     flow = bench.tcp("t", start_s=1, stop_s=3)
     loss = {"kind": "random", "probability": 0.02}
     result = bench.run(single_link([flow], duration_s=8, loss=loss))
@@ -200,7 +205,7 @@ def test_routes_take_the_fewest_hops_and_the_earlier_link_with_its_delay(bench):
         link("last", "b", "d0", 1.5e6, 0.0071),
     ]
     scenario = document(["s0", "a", "b", "d0"], links, [cbr("c", 1e5)], duration_s=2)
-    scenario["monitors"] = [{"link": one["id"]} for one in links]
+    scenario["monitors"] = [{"link": entry["id"]} for entry in links]
     result = bench.run(scenario)
     expected = 0.0271 + bench.serialisation_s(1000, 1e6) + bench.serialisation_s(1000, 1.5e6)
     for column in ("delay_mean_s", "delay_p95_s"):
@@ -210,7 +215,7 @@ def test_routes_take_the_fewest_hops_and_the_earlier_link_with_its_delay(bench):
 
 
 @pytest.mark.parametrize("control", ["", "cubic"])
-def test_each_flow_has_its_own_congestion_control(bench, control):
+def test_flows_on_one_pair_of_hosts_have_their_own_congestion_control(bench, control):
     # On one pair of hosts Vegas sees the other flow's queue and yields.
     flows = [bench.tcp("n", control, sack=True), bench.tcp("v", "vegas", sack=bench.name != "ns2")]
     result = bench.run(dumbbell(flows, rate_bps=4e6, duration_s=30, queue=droptail(40)))

@@ -10,6 +10,7 @@ delay a sample. Each segment is acknowledged; one test has the kernel's own dela
 acknowledgements. BBR is left out: it draws random numbers.
 """
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -78,7 +79,7 @@ def network(queue, burst, routes):
     typed = [f"ip netns add {node}" for node in GATEWAYS]
     for (left, near, _), (right, far, _) in VETHS:
         typed.append(f"ip -n {left} link add {near} type veth peer name {far} netns {right}")
-    for node, device, address in (end for veth in VETHS for end in veth):
+    for node, device, address in itertools.chain(*VETHS):
         typed.append(f"ip -n {node} link set {device} gso_max_segs 1 arp off")
         typed.append(f"ip -n {node} link set {device} address 02:00:00:00:00:01 up")
         typed.append(f"ip -n {node} address add {address}/24 dev {device}")
@@ -127,11 +128,11 @@ def by_hand(machine, control, queue, burst, routes="quickack 1"):
     return states, received, int(re.findall(r"dropped (\d+)", text)[0])
 
 
-def is_same(ours, typed):
+def is_same(adapted, typed):
     """Compare two runs: windows at all but 3 of 50 samples, everything else at all."""
-    pairs = list(zip(ours[0], typed[0], strict=True))
+    pairs = list(zip(adapted[0], typed[0], strict=True))
     windows = sum(a[0] != b[0] for a, b in pairs)
-    return windows <= 3 and all(a[1:] == b[1:] for a, b in pairs) and ours[1:] == typed[1:]
+    return windows <= 3 and all(a[1:] == b[1:] for a, b in pairs) and adapted[1:] == typed[1:]
 
 
 def as_scenario(linux, control, queue, **changes):
@@ -163,18 +164,18 @@ QUEUES = [
 
 
 @pytest.mark.parametrize("control", CONTROLS)
-def test_every_congestion_control_is_as_typed_by_hand(linux, machine, control):
-    ours = as_scenario(linux, CONTROLS[control], pfifo(50))
-    assert is_same(ours, by_hand(machine, control, "pfifo limit 50", burst=1500))
+def test_every_congestion_control_behaves_as_in_hand_typed_commands(linux, machine, control):
+    adapted = as_scenario(linux, CONTROLS[control], pfifo(50))
+    assert is_same(adapted, by_hand(machine, control, "pfifo limit 50", burst=1500))
 
 
-def test_delayed_acknowledgements_are_as_typed_by_hand(linux, machine):
-    ours = as_scenario(linux, "linuxreno", pfifo(50), **DELAYED)
-    assert is_same(ours, by_hand(machine, "reno", "pfifo limit 50", burst=1500, routes=""))
+def test_delayed_acknowledgements_behave_as_in_hand_typed_commands(linux, machine):
+    adapted = as_scenario(linux, "linuxreno", pfifo(50), **DELAYED)
+    assert is_same(adapted, by_hand(machine, "reno", "pfifo limit 50", burst=1500, routes=""))
 
 
 @pytest.mark.parametrize(("queue", "typed"), QUEUES)
-def test_every_queue_is_as_typed_by_hand(linux, machine, queue, typed):
+def test_every_queue_behaves_as_in_hand_typed_commands(linux, machine, queue, typed):
     burst = 1 if queue["kind"] == "droptail" else 1500
     assert is_same(as_scenario(linux, "linuxreno", queue), by_hand(machine, "reno", typed, burst))
 
@@ -183,27 +184,30 @@ def readme_rows():
     """Return the defaults in the engine's README: names, and Linux's value."""
     section = (ENGINE / "README.md").read_text().partition("## Defaults that are changed\n")[2]
     rows = re.findall(r"^\| (`[^|]+`) \| ([^|]+) \|", section, re.MULTILINE)
-    return {name: own for names, own in rows for name in re.findall(r"`([^`]+)`", names)}
+    values = {}
+    for names, value in rows:
+        values |= dict.fromkeys(re.findall(r"`([^`]+)`", names), value)
+    return values
 
 
-def test_the_readme_names_whatever_the_guest_sets():
+def test_the_readme_names_everything_that_the_guest_sets():
     code = {path.name: path.read_text() for path in (ENGINE / "guest").glob("*.c")}
-    found = set(re.findall(r"/proc/sys/([\w/]+)", "".join(code.values())))
+    names = set(re.findall(r"/proc/sys/([\w/]+)", "".join(code.values())))
     links = r"\b(?:RTAX|IFLA_GSO)_\w+|IFF_NOARP|IFLA_(?:MTU|ADDRESS)"
     queues = (
         r"TCA_(?:HTB|TBF|ETS|NETEM|RED|CODEL|FQ_CODEL|PIE|FQ_PIE|CAKE|OPPORTUNITIES)_\w+|TCA_STAB\b"
     )
-    found |= set(re.findall(links, code["network.c"]) + re.findall(queues, code["queue.c"]))
-    found |= set(re.findall(r"\b(?:SO|TCP)_[A-Z_]+\b", code["socket.c"])) - {"TCP_INFO"}
-    assert found == set(readme_rows())
+    names |= set(re.findall(links, code["network.c"]) + re.findall(queues, code["queue.c"]))
+    names |= set(re.findall(r"\b(?:SO|TCP)_[A-Z_]+\b", code["socket.c"])) - {"TCP_INFO"}
+    assert names == set(readme_rows())
 
 
-def test_the_readme_states_sysctls_as_they_are(machine):
-    own = {name: value for name, value in readme_rows().items() if name.startswith("net/")}
-    text = machine(["ip netns add x", *(f"show x /proc/sys/{name}" for name in own)])
+def test_the_readme_states_the_sysctls_of_the_guest(machine):
+    sysctls = {name: value for name, value in readme_rows().items() if name.startswith("net/")}
+    text = machine(["ip netns add x", *(f"show x /proc/sys/{name}" for name in sysctls)])
     shown = dict(re.findall(r"^shown /proc/sys/(\S+) (.*)$", text, re.MULTILINE))
-    assert set(shown) == set(own)
-    for name, value in own.items():
+    assert set(shown) == set(sysctls)
+    for name, value in sysctls.items():
         numbers = value.partition(" (")[0].split()
         assert shown[name].split()[: len(numbers)] == numbers, name
 
@@ -248,15 +252,15 @@ def test_the_readme_states_the_defaults_of_links_and_disciplines(machine):
     shown = {"IFLA_": re.search(r"^\d+: v@(?:.*\n){3}", text, re.MULTILINE)[0]}
     for kind in kinds:
         shown[f"TCA_{kind.upper()}_"] = re.search(rf"^qdisc {kind} .*", text, re.MULTILINE)[0]
-    own = readme_cells(1)
+    cells = readme_cells(1)
     # `ip` and `tc` do not show these.
     for name in ("IFLA_ADDRESS", "TCA_CAKE_MEMORY", "TCA_CAKE_TARGET"):
-        del own[name]
+        del cells[name]
     for prefix, line in shown.items():
-        for name in (name for name in own if name.startswith(prefix)):
+        for name in (name for name in cells if name.startswith(prefix)):
             word = name.removeprefix(prefix).lower()
             word = word.replace("split_gso", "split-gso")
-            stated = own[name].partition(" (")[0]
+            stated = cells[name].partition(" (")[0]
             if stated in ("on", "off"):
                 assert (word in line.split()) == (stated == "on"), name
             else:

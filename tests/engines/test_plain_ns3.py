@@ -108,29 +108,29 @@ def run_scenario(ns3, control, queue, loss=None, **changes):
     flow = tcp("t", control, **SCENARIO | changes)
     link = {"rate_bps": 1e7, "delay_s": 0.02, "duration_s": DURATION_S}
     result = ns3.run(single_link([flow], queue=queue, loss=loss, **link), trace=True)
-    events = [
-        Event(round(e.time_s * 1e9), kind, e.sequence, e.cwnd, e.ssthresh)
-        for e in result.events("send", "retransmit", "ack")
-        for kind in ["ack" if e.event == "ack" else "send"]
-    ]
+    events = []
+    for event in result.events("send", "retransmit", "ack"):
+        kind = "ack" if event.event == "ack" else "send"
+        time_ns = round(event.time_s * 1e9)
+        events.append(Event(time_ns, kind, event.sequence, event.cwnd, event.ssthresh))
     _, received, dropped, _ = result.packets("t")
     return events, {"received": received, "dropped": dropped}
 
 
-def check_equal(ours, plain):
+def check_equal(scenario, plain):
     """Require the same segments and acknowledgements at the same times."""
-    (ours, our_counts), (theirs, counts) = ours, plain
-    # BulkSend writes when connected, a nanosecond before the data go: ours are ready before.
-    first = min(e.time_ns for e in theirs if e.kind == "send")
-    theirs = [e._replace(time_ns=first - 1) if e.time_ns == first else e for e in theirs]
-    for one, other in zip(ours, theirs, strict=False):
-        assert one == other
-    assert len(ours) == len(theirs)
-    assert our_counts == {name: counts[name] for name in our_counts}
+    (events, counts), (plain_events, plain_counts) = scenario, plain
+    # BulkSend writes when connected, a nanosecond before the data go: the scenario's are ready.
+    first = min(e.time_ns for e in plain_events if e.kind == "send")
+    expected = [e._replace(time_ns=first - 1) if e.time_ns == first else e for e in plain_events]
+    for event, wanted in zip(events, expected, strict=False):
+        assert event == wanted
+    assert len(events) == len(expected)
+    assert counts == {name: plain_counts[name] for name in counts}
 
 
 @pytest.mark.parametrize("control", CONTROLS)
-def test_every_congestion_control_is_as_in_a_plain_program(ns3, run_plain, control):
+def test_every_congestion_control_behaves_as_in_a_plain_program(ns3, run_plain, control):
     check_equal(run_scenario(ns3, control, droptail(50)), run_plain(control, {}))
 
 
@@ -138,12 +138,12 @@ def test_every_congestion_control_is_as_in_a_plain_program(ns3, run_plain, contr
 # our source is earlier may shift a drop by one packet. It does not with NewReno here.
 @pytest.mark.parametrize(
     ("control", "queue"),
-    [(c, q) for c in ("newreno", "cubic") for q in QUEUES if (c, q) != ("cubic", "red")],
+    [("newreno", name) for name in QUEUES] + [("cubic", name) for name in QUEUES if name != "red"],
 )
-def test_every_queue_is_as_in_a_plain_program(ns3, run_plain, control, queue):
-    ours, disc, settings = QUEUES[queue]
-    settings = {f"{disc}::MaxSize": f"{ours['limit_packets']}p"} | settings
-    check_equal(run_scenario(ns3, control, ours), run_plain(control, settings, "1p", disc))
+def test_every_queue_behaves_as_in_a_plain_program(ns3, run_plain, control, queue):
+    of_scenario, disc, settings = QUEUES[queue]
+    settings = {f"{disc}::MaxSize": f"{of_scenario['limit_packets']}p"} | settings
+    check_equal(run_scenario(ns3, control, of_scenario), run_plain(control, settings, "1p", disc))
 
 
 #: Packets of the flow that are lost. SYN and the handshake's acknowledgement come before its data.
@@ -167,10 +167,10 @@ LOST = (51, 53, 54)
     ],
     ids=["defaults", "no sack", "classic", "bare", "window", "ssthresh", "rto"],
 )
-def test_every_setting_is_as_in_a_plain_program(ns3, run_plain, settings, changes):
-    ours = run_scenario(ns3, "newreno", droptail(1000), loss=listed(*LOST), **changes)
+def test_every_setting_behaves_as_in_a_plain_program(ns3, run_plain, settings, changes):
+    scenario = run_scenario(ns3, "newreno", droptail(1000), loss=listed(*LOST), **changes)
     lost = ",".join(str(number + 1) for number in LOST)
-    check_equal(ours, run_plain("newreno", settings, "1000p", losses=lost))
+    check_equal(scenario, run_plain("newreno", settings, "1000p", losses=lost))
 
 
 def readme_section():
@@ -190,7 +190,7 @@ def source_text():
     return " ".join(" ".join(p.read_text().split()) for p in (SOURCES / "src").glob("*.?pp"))
 
 
-def test_the_readme_states_changed_defaults_as_they_are(plain_program):
+def test_the_readme_states_the_changed_defaults_of_ns3(plain_program):
     rows = re.findall(r"^\| `(\w+::\w+)` \|(.*)\|$", readme_section(), re.MULTILINE)
     assert len(rows) >= 9
     types = sorted({f"ns3::{name.partition('::')[0]}" for name, _ in rows})
@@ -205,7 +205,7 @@ def test_the_readme_states_changed_defaults_as_they_are(plain_program):
             assert re.search(rf"\b{here}\b", digits), name
 
 
-def test_the_readme_lists_whatever_else_our_sources_set(plain_program):
+def test_the_readme_lists_every_other_attribute_that_our_sources_set(plain_program):
     section, sources = readme_section(), source_text()
     value = r'"([A-Z]\w*)", (?:ns3::)?(?:\w+Value|Packets|Duration)\('
     assert set(re.findall(value, sources)) <= set(re.findall(r"\w+", section))
@@ -218,8 +218,8 @@ def test_the_readme_lists_whatever_else_our_sources_set(plain_program):
     defaults = printed_defaults(plain_program, [f"ns3::{kind}" for kind in kinds])
     for name, constant in re.findall(rf"{value}(true|false|[\d.]+)\)", sources):
         if name in left:
-            own = {value for attribute, value in defaults if attribute.endswith(f"::{name}")}
-            assert constant in own, name
+            of_ns3 = {default for attribute, default in defaults if attribute.endswith(f"::{name}")}
+            assert constant in of_ns3, name
     constants = rf"{value}(?:ns3::\w+\()?(?:true|false|[\d.']+)\)"
     quoted = set(re.findall(value, sources))
     assert left & quoted == set(re.findall(constants, sources)) - {"DefaultTtl"}

@@ -1,5 +1,7 @@
 """Queue disciplines meet their specifications on every engine that has them."""
 
+import itertools
+
 import pytest
 from measurements.bench import mean
 from measurements.scenarios import (
@@ -38,7 +40,7 @@ def test_red_in_byte_mode_drops_in_proportion_to_size(bench, byte_mode, low, hig
     assert low < result.number("c1000", "loss_rate") / result.number("c250", "loss_rate") < high
 
 
-def test_red_forgets_a_burst_while_it_is_idle(bench):
+def test_the_average_queue_of_red_falls_while_the_link_is_idle(bench):
     # Floyd and Jacobson 1993, section 11: the average falls while the queue is empty. Slow start
     # leaves it above the threshold, where all packets are dropped: without idle periods for good.
     flow = bench.tcp("t", sack=True, initial_window_segments=10)
@@ -57,7 +59,7 @@ def test_red_forgets_a_burst_while_it_is_idle(bench):
     ],
     indirect=["bench"],
 )
-def test_a_fair_queue_protects_a_thin_flow(bench, fair):
+def test_a_fair_queue_keeps_the_delay_of_a_low_rate_flow_short(bench, fair):
     delays = {}
     for name, queue in (("fair", fair), ("pfifo", pfifo(200))):
         flows = [bench.tcp(f"t{i}", "cubic", sack=True) for i in range(3)] + [cbr("thin", 2e5)]
@@ -110,7 +112,7 @@ PIE = {"target_s": NEVER_S, "update_interval_s": NEVER_S}
 RED = red(1000, 1500) | {"queue_weight": 2**-9, "gentle": False, "wait": False}
 DISTANT = {"pfifo": {}, "red": RED, "codel": CODEL, "fq_codel": CODEL, "pie": PIE, "fq_pie": PIE}
 #: Every kind with a limit in packets, on each engine that has it.
-KINDS = [(engine, kind) for engine in ("ns3", "linux") for kind in ("droptail", *DISTANT)]
+KINDS = [*itertools.product(("ns3", "linux"), ("droptail", *DISTANT))]
 KINDS.remove(("ns3", "fq_pie"))
 
 
@@ -136,7 +138,9 @@ def burst(bench, packets, through, packet_bytes=1000):
     return round(waiting), dropped
 
 
-FULL = [(engine, *limited(kind, limit), 1000) for engine, kind in KINDS for limit in (1, 20)]
+FULL = []
+for engine, kind in KINDS:
+    FULL += [(engine, *limited(kind, limit), 1000) for limit in (1, 20)]
 for name in ("ns3", "linux"):
     fits = 20 * (1000 + TRAITS[name].framing_bytes)
     for less in (0, 1):
@@ -153,7 +157,7 @@ FULL += [("ns3", in_bytes, 40 + DEVICE_PACKETS, 1000)]
 
 
 @pytest.mark.parametrize(("bench", "through", "held", "size"), FULL, indirect=["bench"])
-def test_a_limit_is_what_waits_besides_the_one_in_transmission(bench, through, held, size):
+def test_a_queue_limit_excludes_the_packet_in_transmission(bench, through, held, size):
     assert burst(bench, 1 + held, through, size) == (held, 0)
     waiting, dropped = burst(bench, 2 + held, through, size)
     assert waiting + dropped == held + 1
@@ -161,7 +165,7 @@ def test_a_limit_is_what_waits_besides_the_one_in_transmission(bench, through, h
     assert dropped == 1 or (through["kind"] == "fq_codel" and 1 < dropped <= held)
 
 
-def test_the_limit_of_cake_is_memory(linux):
+def test_the_limit_of_cake_counts_memory(linux):
     # A packet takes more memory than its bytes, and less than three times as much.
     held, dropped = burst(linux, 101, {"kind": "cake", "memory_limit_bytes": 40000} | CODEL)
     assert dropped == 100 - held

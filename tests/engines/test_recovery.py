@@ -9,6 +9,7 @@ start no second fast retransmit, so two losses time out. (Timeouts of our Reno, 
 Tahoe and Reno do, are compared in conformance.yaml.)
 """
 
+import itertools
 from functools import cache
 from itertools import pairwise
 
@@ -34,7 +35,7 @@ RESENT = {
     ("tahoe", FOUR): [27, 29, 30, 31, 32, 33, 34, 35, 36],
 }
 LINUX = ("cubic", "linuxreno", "westwood_plus", "bic", "htcp")
-EVERYWHERE = [(engine, variant) for engine in TRACED for variant in VARIANTS]
+EVERYWHERE = [*itertools.product(TRACED, VARIANTS)]
 EVERYWHERE += [("ns2", variant) for variant in LINUX]
 
 
@@ -44,9 +45,9 @@ def recover(bench):
 
     @cache
     def run(variant, *lost, duration_s=5, **changes):
-        own = {"initial_ssthresh_bytes": 12_000} | changes
-        own |= {"sack": True} if variant == "sack" else {}
-        flow = bench.tcp("t", variant.replace("sack", "newreno"), **own)
+        settings = {"initial_ssthresh_bytes": 12_000} | changes
+        settings |= {"sack": True} if variant == "sack" else {}
+        flow = bench.tcp("t", variant.replace("sack", "newreno"), **settings)
         path = {"rate_bps": 8e6, "delay_s": RTT_S / 2, "duration_s": duration_s}
         return bench.run(single_link([flow], **path, loss=listed(*lost)), trace=True)
 
@@ -74,17 +75,20 @@ def next_sends(result, after):
     return [event for event in later if event.event == "send"]
 
 
+#: Engine, variant, lost packets and the segments that are sent again.
+RETRANSMISSIONS = []
+for _engine, _variant in EVERYWHERE:
+    for _lost in (ONE,) if _variant == "reno" else (ONE, TWO, THREE, FOUR):
+        _again = RESENT.get((_variant, _lost), [number - 1 for number in _lost])
+        RETRANSMISSIONS.append((_engine, _variant, _lost, _again))
+
+
 @pytest.mark.parametrize(
-    ("bench", "variant", "lost", "expected"),
-    [
-        (engine, variant, lost, RESENT.get((variant, lost), [number - 1 for number in lost]))
-        for engine, variant in EVERYWHERE
-        for lost in (ONE, TWO, THREE, FOUR)
-        if variant != "reno" or lost == ONE
-    ],
-    indirect=["bench"],
+    ("bench", "variant", "lost", "expected"), RETRANSMISSIONS, indirect=["bench"]
 )
-def test_what_is_sent_again_without_a_timeout(recover, variant, lost, expected):
+def test_segments_retransmitted_without_a_timeout_match_fall_and_floyd(
+    recover, variant, lost, expected
+):
     result = recover(variant, *lost)
     assert (resent(result), result.number("t", "timeouts")) == (expected, 0)
     assert result.number("t", "packets_dropped") == len(lost)
@@ -92,7 +96,7 @@ def test_what_is_sent_again_without_a_timeout(recover, variant, lost, expected):
 
 @BOTH
 @EACH
-def test_a_loss_is_repaired_by_the_third_duplicate(recover, variant):
+def test_a_loss_is_repaired_at_the_third_duplicate_acknowledgement(recover, variant):
     result = recover(variant, *ONE)
     acks = [e for e in result.events("ack") if e.time_s <= times(result)[0]]
     assert [e.sequence // SEGMENT for e in acks[-5:]] == [28, 29, 29, 29, 29]
@@ -114,7 +118,9 @@ def test_tahoe_slow_starts_after_one_loss(recover):
 
 @BOTH
 @pytest.mark.parametrize("lost", [TWO, THREE, FOUR])
-def test_newreno_repairs_a_loss_a_round_trip_sack_all_in_one_and_tahoe_slow_starts(recover, lost):
+def test_newreno_repairs_one_loss_per_round_trip_sack_all_at_once_and_tahoe_slow_starts(
+    recover, lost
+):
     newreno, sack, tahoe = (recover(variant, *lost) for variant in ("newreno", "sack", "tahoe"))
     # One reduction for the whole window.
     assert len({event.ssthresh for event in newreno.events("retransmit")}) == 1
@@ -141,7 +147,7 @@ def test_a_lost_repair_waits_for_the_timeout(recover, variant):
 
 
 @pytest.mark.parametrize(("bench", "variant"), EVERYWHERE, indirect=["bench"])
-def test_the_timer_backs_off_by_two_and_gives_no_round_trip(recover, variant):
+def test_the_timer_doubles_and_retransmissions_give_no_round_trip_sample(recover, variant):
     # The window is one segment: no duplicates, so only the timer can repair.
     result = recover(variant, *range(5, 10), duration_s=35, maximum_window_bytes=SEGMENT)
     first = next(e for e in result.events("send") if e.sequence == 4 * SEGMENT)
@@ -155,7 +161,7 @@ def test_the_timer_backs_off_by_two_and_gives_no_round_trip(recover, variant):
 
 @BOTH
 @WITHOUT_SACK
-def test_the_syn_gives_the_timer_its_first_sample(recover, variant):
+def test_the_syn_gives_the_retransmission_timer_its_first_sample(recover, variant):
     # The SYN is not a data packet: the loss of packet 1 meets a timer that has its sample.
     result = recover(variant, 1)
     assert result.number("t", "timeouts") == 1
@@ -225,7 +231,7 @@ PRR = {"recovery": "prr", "sack": True, "limited_transmit": True}
 @OURS
 @pytest.mark.parametrize("sack", [True, False])
 @pytest.mark.parametrize("variant", ["cubic", "newreno"])
-def test_prr_sends_what_rfc_6937_lets_go(recover, variant, sack):
+def test_prr_sends_as_many_segments_as_rfc_6937_allows(recover, variant, sack):
     # Section 3: when n of RecoverFS segments are delivered, n ssthresh / RecoverFS have been sent,
     # the first at once, until at most ssthresh is in flight.
     result = recover(variant, 201, initial_ssthresh_bytes=72_000, **PRR | {"sack": sack})
@@ -244,7 +250,7 @@ def test_prr_sends_what_rfc_6937_lets_go(recover, variant, sack):
 
 @OURS
 @pytest.mark.parametrize(("variant", "left"), [("cubic", 0.7), ("linuxreno", 0.5)])
-def test_prr_reduces_once_where_a_full_queue_drops(bench, variant, left):
+def test_prr_reduces_the_window_once_if_a_full_queue_drops(bench, variant, left):
     # A queue of one BDP, which recovery must not fill again: ns-3's PRR does, and CUBIC then falls
     # to 0.49.
     flow = bench.tcp("t", variant, **PRR, minimum_rto_s=0.5)

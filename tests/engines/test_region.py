@@ -1,5 +1,6 @@
 """Regions on real runs: a physical law of a full link on ns-3, and a study on a modern kernel."""
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -39,40 +40,40 @@ def reno():
     return Region.model_validate(document)
 
 
-def test_reno_fills_its_link_from_about_one_product_on(machine):
+def test_reno_fills_its_link_from_a_buffer_of_about_one_bdp_on(machine):
     space = Space(reno(), load_study(ROOT, "kapadia"), "ns3")
     sampler, settings = Sampler(space, machine), load_settings(ROOT)
-    found = Exploration("law", space.panels, sampler, settings, SPENDING, budget_s=20.0)
-    found.run()
-    (surface,) = found.surfaces.values()
+    exploration = Exploration("law", space.panels, sampler, settings, SPENDING, budget_s=20.0)
+    exploration.run()
+    (surface,) = exploration.surfaces.values()
     axis = space.region.axes[0].range
     shares = np.linspace(0, 1, 101)
     mean, _ = surface.predict(np.array([(x, 0.5) for x in shares]))
     crossing = axis.at(shares[np.argmax(mean >= 0)])
     # The sum over the sawtooth: 3/4 (1 + b)^2 / (1 + b + b^2) is 0.985 at b = 0.66 and 1 at b = 1.
     assert 0.4 < crossing < 1.8 and mean[0] < 0 < mean[-1]
-    assert surface.shares().undecided < 0.4 and len(found.validation) > 3
+    assert surface.shares().undecided < 0.4 and len(exploration.validation) > 3
 
 
-def test_the_quick_tier_writes_a_result_and_goes_on_where_it_stopped(machine, tmp_path):
+def test_a_region_of_the_quick_tier_is_written_and_resumed_from_stored_runs(machine, tmp_path):
     runs = []
 
     def counted(scenarios):
         runs.extend(key for key in scenarios if machine.store.usage(key) is None)
         machine.simulate(scenarios)
 
-    name, own = "kapadia_buffer_for_full_link", replace(machine, simulate=counted)
-    paths = [run_region(ROOT, name, "quick", tmp_path / part, own) for part in "ab"]
+    name, counting = "kapadia_buffer_for_full_link", replace(machine, simulate=counted)
+    paths = [run_region(ROOT, name, "quick", tmp_path / part, counting) for part in "ab"]
     assert paths[0].read_bytes() == paths[1].read_bytes()
     first = json.loads(paths[0].read_text())
-    made = {scenario for point in first["points"] for scenario in point["scenarios"]}
+    made = set(itertools.chain(*(point["scenarios"] for point in first["points"])))
     assert len(runs) == len(set(runs)) == len(made)
     assert first["holds"] + first["fails"] + first["undecided"] == pytest.approx(1, abs=1e-5)
     assert first["validation_points"] == 0
     assert first["left_out"] == [["cubic"], ["vegas"], ["bbr"]]
 
 
-def test_a_study_is_judged_on_the_kernel(linux_program, tmp_path):
+def test_a_study_is_judged_on_the_modern_kernel(linux_program, tmp_path):
     store = str(tmp_path / "store")
     machine = Machine.open(ROOT, Launch("native", "linux", str(linux_program), store=store))
     paths = [
@@ -82,8 +83,9 @@ def test_a_study_is_judged_on_the_kernel(linux_program, tmp_path):
     assert paths[0].read_bytes() == paths[1].read_bytes()
     document = json.loads(paths[0].read_text())
     # The kernel lacks Tahoe but has Vegas, whose queue is the shortest wherever packets queue.
-    assert document["refusals"] == {"linux has no congestion control 'tahoe'": 4}
-    claims = {one["claim"]: one for one in document["claims"]}
+    ((refusal, count),) = document["refusals"].items()
+    assert "'tahoe'" in refusal and count == 4
+    claims = {row["claim"]: row for row in document["claims"]}
     vegas = claims["c02"]
-    assert vegas["verdict"] == "reproduced" and vegas["reason"].count("Runs last 80 s") == 1
-    assert "cannot differ at 1 of 4 points" in vegas["reason"]
+    assert vegas["verdict"] == "reproduced" and vegas["reason"].count("80 s") == 1
+    assert "1 of 4 points" in vegas["reason"]

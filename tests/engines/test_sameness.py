@@ -1,5 +1,6 @@
 """Changed sources of an engine join its generation only if no result can differ."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -23,14 +24,14 @@ UNEXECUTED = ("ns2/program/agents.py", "ns2 has no congestion control", "ns2 lac
 OTHER = ("ns2/program/orders.py", "flow.stop_ns - 1)", "flow.stop_ns - 10**9)")
 
 
-def test_a_program_writes_what_its_generation_lists(bench):
+def test_an_engines_program_gives_the_results_of_its_recorded_generation(bench):
     engine = ENGINES[bench.name]
     scenarios = canonical_scenarios(ROOT, engine)[::4]
     listed = load_generation(ROOT, bench.name).canonical
     expected = {scenario.id: listed[scenario.id] for scenario in scenarios}
-    own = engine.own_program(ROOT)
+    program = engine.own_program(ROOT)
     same = digests_of_runs(engine, bench.program, scenarios) == expected
-    assert same == (own is None or own.as_pinned)
+    assert same == (program is None or program.as_pinned)
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def plant(root, change):
     model._digest.cache_clear()
 
 
-def test_a_change_that_moves_no_result_outdates_no_run(project):
+def test_a_source_change_without_effect_on_results_keeps_all_runs_valid(project):
     fingerprint, key = NS2.fingerprint(project), NS2.build_key(project)
     plant(project, EQUAL)
     assert NS2.build_key(project) == NS2.fingerprint(project) != fingerprint
@@ -74,7 +75,7 @@ def test_a_change_that_moves_no_result_outdates_no_run(project):
     write_generation(project, "ns2", extended)
     assert NS2.fingerprint(project) == fingerprint
     assert NS2.build_key(project) != key
-    assert "1 canonical scenarios and 5 runs of studies" in extended.sources[-1].reason
+    assert re.findall(r"\d+", extended.sources[-1].reason)[:2] == ["1", "5"]
 
 
 @pytest.mark.parametrize(
@@ -84,16 +85,16 @@ def test_a_change_that_moves_no_result_outdates_no_run(project):
         (OTHER, "canonical scenario .* has other results"),
     ],
 )
-def test_a_change_that_could_move_a_result_outdates_all_runs(project, change, message):
+def test_a_source_change_that_could_change_results_outdates_all_runs(project, change, message):
     plant(project, change)
     with pytest.raises(InputError, match=message):
         sameness(project).extended(load_generation(project, "ns2"))
     assert NS2.fingerprint(project) == NS2.build_key(project)
 
 
-def test_a_change_that_only_runs_of_studies_show_outdates_all_runs(project):
+def test_a_source_change_seen_only_in_runs_of_studies_outdates_all_runs(project):
     before = load_generation(project, "ns2")
     plant(project, OTHER)
     unnoticed = sameness(project).new_generation().model_copy(update={"runs": before.runs})
-    with pytest.raises(InputError, match=r"scenario .* \(nishitha, homogeneous, .*\) has other"):
+    with pytest.raises(InputError, match=r"scenario .*\(nishitha, homogeneous,"):
         sameness(project).extended(unnoticed)

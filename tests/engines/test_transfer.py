@@ -21,28 +21,37 @@ def run_transfer(bench, stop_after_bytes, control="", *, more=(), run=None, **fl
     # RFC 5681: the initial window, then twice as many segments in each round trip (RFC 6928: ten),
     # and the remaining segments in the last round trip.
     [
-        *((1, 1, 1, 1), (3, 1, 2, 2), (4, 1, 3, 1), (10, 10, 1, 10), (11, 10, 2, 1)),
-        *((30, 10, 2, 20), (31, 10, 3, 1), (100, 10, 4, 30), (300, 10, 5, 150)),
+        (1, 1, 1, 1),
+        (3, 1, 2, 2),
+        (4, 1, 3, 1),
+        (10, 10, 1, 10),
+        (11, 10, 2, 1),
+        (30, 10, 2, 20),
+        (31, 10, 3, 1),
+        (100, 10, 4, 30),
+        (300, 10, 5, 150),
     ],
 )
 @pytest.mark.parametrize("short", [0, 1])
-def test_slow_start_takes_the_round_trips_of_theory(bench, segments, window, rounds, last, short):
+def test_a_short_transfer_takes_the_round_trips_of_slow_start(
+    bench, segments, window, rounds, last, short
+):
     size = segments * SEGMENT - short
     result = run_transfer(bench, size, initial_window_segments=window, start_s=0.25)
     # The handshake, a round trip after each round but the last, and the last one's way.
     expected = 2 * DELAY_S * (1 + rounds - 1 + 0.5)
     expected += last * bench.serialisation_s(PACKET_BYTES, 1e9)
-    found = result.number("t", "completion_time_s")
-    assert found == pytest.approx(expected, abs=0.0001)
+    completed_s = result.number("t", "completion_time_s")
+    assert completed_s == pytest.approx(expected, abs=0.0001)
     assert result.packets("t")[1] == segments
     # ns-2 sends whole segments.
     received = segments * SEGMENT if bench.name == "ns2" else size
-    assert result.number("t", "goodput_bps") == pytest.approx(8 * received / found)
+    assert result.number("t", "goodput_bps") == pytest.approx(8 * received / completed_s)
     shown = [float(row["time_s"]) for row in result.series if row["cwnd_bytes"]]
-    assert 0.25 < max(shown) <= 0.25 + found
+    assert 0.25 < max(shown) <= 0.25 + completed_s
 
 
-def test_a_long_transfer_takes_its_bytes_at_the_links_rate(bench):
+def test_a_long_transfer_takes_its_bytes_over_the_link_rate(bench):
     # A window beyond the 24 packets on the way, and a queue that holds the rest of it.
     flow = {"initial_window_segments": 50, "maximum_window_bytes": 50 * SEGMENT}
     result = run_transfer(bench, 4000 * SEGMENT, run={"rate_bps": 1e6, "duration_s": 60}, **flow)
@@ -52,19 +61,19 @@ def test_a_long_transfer_takes_its_bytes_at_the_links_rate(bench):
 
 
 @pytest.mark.parametrize("control", ["vegas", "cubic"])
-def test_losses_delay_a_transfer_and_all_of_it_arrives(bench, control):
+def test_a_transfer_with_losses_takes_longer_and_arrives_completely(bench, control):
     options = {} if (bench.name, control) == ("ns2", "vegas") else {"sack": True}
     path = {"loss": {"kind": "random", "probability": 0.02}, "duration_s": 100}
     result = run_transfer(bench, 500 * SEGMENT, control, run=path, **options)
-    found = result.number("t", "completion_time_s")
-    assert 2 * DELAY_S * 3.5 < found < 100
-    assert result.number("t", "goodput_bps") * found / 8 == pytest.approx(500 * SEGMENT)
+    completed_s = result.number("t", "completion_time_s")
+    assert 2 * DELAY_S * 3.5 < completed_s < 100
+    assert result.number("t", "goodput_bps") * completed_s / 8 == pytest.approx(500 * SEGMENT)
     sent, _, dropped, _ = result.packets("t")
     assert sent - result.number("t", "retransmissions") == 500
     assert dropped > 0
 
 
-def test_what_does_not_complete_has_no_completion_time(bench):
+def test_an_incomplete_transfer_has_no_completion_time(bench):
     endless = bench.tcp("endless", maximum_window_bytes=2_000_000)
     result = run_transfer(bench, 10 * SEGMENT, stop_s=0.45, more=[endless])
     assert [row["completion_time_s"] for row in result.flows.values()] == ["", ""]
@@ -73,7 +82,7 @@ def test_what_does_not_complete_has_no_completion_time(bench):
     assert "completion_time_s" not in without.flows["t"]
 
 
-def test_samples_of_sockets_have_their_goodput(bench):
+def test_samples_of_sockets_include_goodput(bench):
     # Losses at random: what is sent again is in the throughput and not in the goodput.
     sampled = bench.tcp("sampled", socket_samples=True, sack=bench.name == "linux")
     path = {"loss": {"kind": "random", "probability": 0.01}, "duration_s": 20}
@@ -93,7 +102,7 @@ def test_samples_of_sockets_have_their_goodput(bench):
     assert rates[1][-1] == pytest.approx(1.2 * 8 * windows[-1] / rtts[-1], rel=0.05)
 
 
-def test_bbr_paces_at_the_rate_that_it_finds_on_the_path(linux):
+def test_bbr_paces_at_the_measured_rate_of_the_path(linux):
     bbr = linux.tcp("bbr", "bbr", socket_samples=True, sack=True, timestamps=True)
     path = {"rate_bps": 1e7, "delay_s": 0.02, "duration_s": 10}
     result = linux.run(single_link([bbr], **path))
@@ -101,8 +110,8 @@ def test_bbr_paces_at_the_rate_that_it_finds_on_the_path(linux):
     # bbr_pacing_margin_percent: BBR sends one percent below the rate that it finds, and a round
     # trip without a queue delivers what was sent; when it probes, the queue makes up for that.
     for name, share in (("delivery_rate_bps", 0.99), ("goodput_bps", 1)):
-        found = result.samples(name, flow="bbr", after_s=5)
-        assert sorted(found)[len(found) // 2] == pytest.approx(share * payload_bps, rel=0.01)
+        rates = result.samples(name, flow="bbr", after_s=5)
+        assert sorted(rates)[len(rates) // 2] == pytest.approx(share * payload_bps, rel=0.01)
     # Including headers, as in the kernel's counts.
     paced = result.samples("pacing_rate_bps", flow="bbr", after_s=5)
     assert sorted(paced)[len(paced) // 2] == pytest.approx(0.99 * payload_bps, rel=0.03)

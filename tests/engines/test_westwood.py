@@ -31,7 +31,7 @@ def reductions(result, flow="t", after_s=10):
 
 @ACKNOWLEDGEMENTS
 @pytest.mark.parametrize("sack", [True, False])
-def test_estimate_of_a_single_flow_is_the_rate_of_the_link(ns3, delayed, sack):
+def test_westwoods_estimate_for_a_single_flow_is_the_link_rate(ns3, delayed, sack):
     # The window keeps a short queue, so that acknowledgements come at the rate of the link.
     flow = ns3.tcp("t", "westwood", delayed_ack_segments=delayed, sack=sack)
     flow |= {"maximum_window_bytes": 130 * SEGMENT}
@@ -49,7 +49,7 @@ IN_TURN = codel(kind="fq_codel") | {"quantum_bytes": SEGMENT + TCP_IP_HEADER_BYT
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_estimates_are_fair_shares_where_packets_take_turns(ns3, count):
+def test_westwoods_estimates_are_fair_shares_if_packets_alternate(ns3, count):
     names = [f"t{number}" for number in range(count)]
     flows = [ns3.tcp(name, "westwood", sack=True, limited_transmit=True) for name in names]
     result = ns3.run(single_link(flows, **PATH, duration_s=25, queue=IN_TURN), trace=True)
@@ -57,13 +57,13 @@ def test_estimates_are_fair_shares_where_packets_take_turns(ns3, count):
         assert mean(reductions(result, name)) == pytest.approx(1 / count, rel=0.1)
 
 
-def test_estimate_leaves_room_for_other_traffic(ns3):
+def test_westwoods_estimate_leaves_room_for_other_traffic(ns3):
     flows = [ns3.tcp("t", "westwood", sack=True, limited_transmit=True), cbr("c", RATE_BPS / 2)]
     result = ns3.run(single_link(flows, **PATH, duration_s=25, queue=droptail(100)), trace=True)
     assert mean(reductions(result)) == pytest.approx(0.5, rel=0.1)
 
 
-def test_random_loss_does_not_empty_the_link_and_no_loss_opens_the_window(ns3):
+def test_westwood_fills_the_link_despite_random_loss_and_never_raises_its_window_on_loss(ns3):
     controls = ("westwood", "newreno")
     flows = {c: ns3.tcp("t", c, sack=True, limited_transmit=True) for c in controls}
     path = PATH | {"duration_s": 30, "loss": RANDOM, "queue": droptail(100)}
@@ -79,7 +79,7 @@ def test_random_loss_does_not_empty_the_link_and_no_loss_opens_the_window(ns3):
     assert any(event.cwnd < event.ssthresh for event in again)
 
 
-def test_timeout_restarts_from_one_segment_and_silence_lowers_the_estimate(ns3):
+def test_westwood_restarts_from_one_segment_after_a_timeout_and_lowers_its_estimate(ns3):
     # All that is sent after 4 s is lost for a second, so that nothing is acknowledged.
     lost = range(4_000, 4_400)
     flow = ns3.tcp("t", "westwood", minimum_rto_s=1.2, maximum_window_bytes=130 * SEGMENT)

@@ -45,17 +45,17 @@ def changed(draw, document):
 @pytest.mark.parametrize(
     ("model", "document"), [(Scenario, minimal_scenario()), (Study, study_document())]
 )
-def test_a_bad_document_is_refused_in_a_line_or_means_the_same_when_read_again(model, document):
+def test_a_damaged_document_is_refused_in_one_line_or_read_back_unchanged(model, document):
     @settings(deadline=None, max_examples=400, suppress_health_check=list(HealthCheck))
     @given(changed(document))
     def run(bad):
         try:
-            found = model.model_validate(bad)
+            accepted = model.model_validate(bad)
         except ValidationError as error:
             assert describe(error).isprintable(), "more than a line"
         else:
-            again = model.model_validate(json.loads(found.model_dump_json()))
-            assert again.model_dump_json() == found.model_dump_json()
+            again = model.model_validate(json.loads(accepted.model_dump_json()))
+            assert again.model_dump_json() == accepted.model_dump_json()
 
     run()
 
@@ -72,12 +72,12 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_bad_simulator_is_an_error_and_leaves_no_result(fault, tmp_path):
-    script, when, said = FAULTS[fault]
+def test_a_faulty_simulator_is_an_error_and_leaves_no_result(fault, tmp_path):
+    script, when, fact = FAULTS[fault]
     bad = make_job(tmp_path, **{when: script}, limits=Limits(2**30, 1.0))
     first = min(bad.scenarios)
     again = f"; repeat it: replicate run {first} --engine ns3$"
-    with pytest.raises(RunError, match=f"scenario {first} on ns3: .*{said}.*{again}"):
+    with pytest.raises(RunError, match=f"scenario {first} on ns3: .*{fact}.*{again}"):
         run_job(bad, lambda: None)
     assert not bad.store.finished()
     # The scenario can be found, though no design has it.

@@ -87,7 +87,7 @@ def kill(project, kind, moment_s):
 
 
 @pytest.mark.parametrize("kind", ["everything", "snakemake", "batch", "simulator"])
-def test_a_killed_run_resumes_to_the_same_bytes(kind, victim, undisturbed):
+def test_a_killed_run_resumes_and_gives_the_same_bytes(kind, victim, undisturbed):
     whole, took_s = undisturbed
     rng = random.Random(kind)
     # A batch or a simulator is there in the first half of the run.
@@ -98,8 +98,8 @@ def test_a_killed_run_resumes_to_the_same_bytes(kind, victim, undisturbed):
         return kill(victim, kind, share * rng.random() * took_s)
 
     assert any(killed() for _ in range(10)), f"there was never a {kind} to kill"
-    said = (victim.root / "output.txt").read_text()
-    assert "Traceback" not in said, said[-3000:]
+    output = (victim.root / "output.txt").read_text()
+    assert "Traceback" not in output, output[-3000:]
     if list(victim.root.glob(".snakemake/locks/*")):
         refused = victim.snakemake(TARGET, check=False, **STUDY)
         assert refused.returncode != 0 and "unlock" in refused.stdout

@@ -1,6 +1,7 @@
 """A small synthetic study and results written for it, so that every expected number is known."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,6 +63,19 @@ ROOT = Path(__file__).parents[2]
 RELEASED_STUDIES = sorted(path.name for path in (ROOT / RELEASED / "configs/studies").iterdir())
 SEGMENT_BYTES = 960
 PUBLISHED = {"place": "Table 1"}
+
+
+def numbers_in(text: str) -> list[int]:
+    """Return the whole numbers that a sentence states, in its order."""
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def missing_from(text: object, *facts: object) -> list[str]:
+    """Return the facts that a message does not state, such as a file, a field or a value.
+
+    How the message words them is free; `test_messages.py` and `test_sentences.py` are about that.
+    """
+    return [str(fact) for fact in facts if str(fact) not in str(text)]
 
 
 def claim(test: dict[str, Any], name: str = "c1", **changes: Any) -> dict[str, Any]:
@@ -288,6 +302,14 @@ def project(world, tmp_path):
     from tests.unit.report_project import Project
 
     return Project(world, tmp_path / "project")
+
+
+@pytest.fixture(scope="module")
+def shared_project(tmp_path_factory):
+    """The same for tests of a module that only read the report."""
+    from tests.unit.report_project import Project
+
+    return Project(World(tmp_path_factory.mktemp("world")), tmp_path_factory.mktemp("project"))
 
 
 @pytest.fixture(scope="module")

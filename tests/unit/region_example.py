@@ -1,5 +1,7 @@
 """The result of a region, as `run_region` writes it."""
 
+from dataclasses import replace
+
 from replication.explore.regions.region_rows import (
     AxisRow,
     LawAtPaper,
@@ -35,6 +37,17 @@ PANEL = PanelRow(
 )
 BUFFER = AxisRow("b", "Buffer", "BDP", low=0.1, high=10, log=True, paper=0.3)
 DELAY = AxisRow("d", "Delay", "s", low=0, high=0.4, log=False, paper=0.1)
+
+
+#: The paper's point lies outside of the area.
+OUTSIDE = replace(PANEL, paper=PaperPoint([3, -0.1], None, cannot_differ=False))
+#: In one of four cells, where the paper's point lies, alternatives cannot differ.
+ALIKE = replace(
+    PANEL,
+    alike=[[1, 0], [0, 0]],
+    cannot_differ=0.25,
+    paper=PaperPoint([0.25, 0.25], 0.01, cannot_differ=True),
+)
 
 
 def point(x, y, note=""):

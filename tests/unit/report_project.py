@@ -19,12 +19,16 @@ from replication.verdicts.verdict_table import primary_engines
 from tests.unit.conftest import ROOT, claim, quantity, tolerance
 
 NASTY = "<script>window.hit={}</script><img src=x onerror=hit> '\"&amp; {{{{ 7*7 }}}} \u202e𝒯é"
-#: A metric in no claim and in no table of the page.
 PROVENANCE = {
     "written": "2026-01-02T03:04:05+00:00",
     "config": {"tier": "paper", "runtime": "native"},
-    "tier": {"id": "paper", "title": "the papers' own durations", "levels": "all"}
-    | {"replicates": [{"count": 5}], "batch_cost_s": 60},
+    "tier": {
+        "id": "paper",
+        "title": "the papers' own durations",
+        "levels": "all",
+        "replicates": [{"count": 5}],
+        "batch_cost_s": 60,
+    },
     "engines": {"ns3": {"version": "3.44", "fingerprint": "f"}},
     "platform": {"system": "Linux", "cores": 2},
     "stages": {"simulate_batch": {"jobs": 3, "wall_s": 12.5, "cpu_s": 24.0}},
@@ -89,8 +93,8 @@ class Project:
         """Write results of a study and judge them against its published numbers."""
         self.world.results(study, **results)
         collect_study(study, self.data)
-        found = Results.load(self.data, study.id)
-        evaluate_study(study, numbers, [found], self.data / "evaluation" / study.id)
+        loaded = Results.load(self.data, study.id)
+        evaluate_study(study, numbers, [loaded], self.data / "evaluation" / study.id)
         write_self_consistency(self.root, self.data, study.id)
 
     def write(self, name: str, text: str) -> Path:

@@ -61,7 +61,9 @@ def findings_on(world, cell_, value, printed=None, unit=None, study=None):
         ("rtt_mean_s", 0.160, CONSISTENT),
     ],
 )
-def test_a_delay_is_compared_with_propagation_and_transmission(world, metric, value, expected):
+def test_a_delay_below_propagation_is_impossible_and_below_transmission_suspicious(
+    world, metric, value, expected
+):
     assert findings_on(world, cell(metric), value)["propagation"] == expected
 
 
@@ -158,14 +160,14 @@ def test_a_count_that_is_not_whole_is_suspicious(world, aggregate, value, printe
     assert findings["whole_number"] == expected
 
 
-@pytest.mark.parametrize("said", [None, "Means over 51 runs; no spread is printed."])
-def test_a_count_may_be_a_mean_over_runs_if_the_paper_says_so(world, said):
+@pytest.mark.parametrize("repetitions", [None, "Means over 51 runs; no spread is printed."])
+def test_a_count_may_be_a_mean_over_runs_if_the_paper_says_so(world, repetitions):
     document = world.table({"x": cell("retransmissions", "sum")}).model_dump()
-    document["original_system"]["repetitions"] = said
+    document["original_system"]["repetitions"] = repetitions
     rows = audit(world, Study.model_validate(document), ("slow", "x", "packets", 8.25, "8.25"))
     (whole,) = [row for row in rows if row.check == "whole_number"]
-    assert whole.finding == (CONSISTENT if said else SUSPICIOUS)
-    assert (said or "which the paper does not say") in whole.reason
+    assert whole.finding == (CONSISTENT if repetitions else SUSPICIOUS)
+    assert repetitions is None or repetitions in whole.reason
 
 
 # -- repetitions ----------------------------------------------------------------------------------
@@ -188,18 +190,18 @@ def repeated(world, values, study=None, check="repeated_in_column"):
         (["802.1", "802.9", "802.1"], {"slow": CONSISTENT, "fast": CONSISTENT}),
     ],
 )
-def test_digits_that_repeat_where_set_ups_differ_are_suspicious(world, values, expected):
+def test_digits_repeated_at_different_settings_are_suspicious(world, values, expected):
     assert repeated(world, values) == expected
 
 
-def test_repeated_digits_of_one_set_up_are_consistent(world):
+def test_digits_repeated_at_the_same_setting_are_consistent(world):
     twice = {"a": {"where": {"access": "slow"}}, "b": {"where": {"access": "slow"}}}
     study = world.table({"x": cell("throughput_bps", "sum")}, row_factor=None, rows=twice)
     rows = [(row, "x", "bit/s", 802130, "802.13") for row in ("a", "b")]
     assert not [f for f in audit(world, study, *rows) if f.check == "repeated_in_column"]
 
 
-def test_ratios_of_lossless_runs_may_repeat(world):
+def test_delivery_ratios_of_lossless_runs_may_repeat(world):
     study = world.table({"x": cell("delivery_ratio", "pooled")})
     rows = [(row, "x", "1", 1.0, "1.000000") for row in ("slow", "mid")]
     assert "repeated_in_column" not in {f.check for f in audit(world, study, *rows)}
@@ -218,7 +220,7 @@ def variants(world, reno, vegas):
     return {(f.row, f.column): f.finding for f in findings if f.check == "repeated_in_column"}
 
 
-def test_algorithms_with_equal_numbers_throughout_are_consistent(world):
+def test_two_algorithms_with_all_numbers_equal_are_consistent(world):
     findings = variants(world, ("802.13", "122.144"), ("802.13", "122.144"))
     assert set(findings.values()) == {CONSISTENT} and len(findings) == 4
     findings = variants(world, ("802.13", "122.144"), ("802.13", "121.9"))
@@ -241,7 +243,7 @@ def test_a_number_against_the_declared_trend_is_suspicious(world, trend, values,
     assert set(findings) == {"mid", "fast"}
 
 
-def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
+def test_a_token_bucket_bounds_the_rate_by_tokens_and_the_delay_by_its_line_rate():
     document = minimal_scenario()  # packets of 500 bytes for 1 s over 1 Mbit/s and 10 ms
     shaper = {"kind": "token_bucket", "burst_bytes": 2000, "line_rate_bps": 1e8}
     document["links"][0]["shaper_ab"] = shaper
@@ -254,7 +256,7 @@ def test_a_shaper_bounds_the_rate_by_its_tokens_and_the_delay_by_its_line():
     assert point.total_rate_bps([flow], strict=False) == point.rate_bps(flow, strict=True)
 
 
-def test_a_changing_link_has_the_bounds_of_its_best_values():
+def test_bounds_of_a_changing_link_use_its_highest_rate_and_lowest_delay():
     document = minimal_scenario()
     changes = [{"at_s": 0.5, "rate_bps": 3e6, "delay_s": 0.05}, {"at_s": 0.7, "delay_s": 0.004}]
     for more, rate_bps, sending_s in (
@@ -278,7 +280,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-def test_the_numbers_of_a_paper_that_are_impossible(name):
+def test_impossible_numbers_of_each_paper_are_the_known_ones(name):
     study = load_study(ROOT, name)
     published = read_published(ROOT / "data" / "published" / f"{name}.csv")
     findings = audit_study(study, map_cells(study, published))
@@ -313,6 +315,6 @@ def test_decimals_shared_by_different_values_are_suspicious(world, printed, expe
     assert all("2 of 3" in reason and "0.003" in reason for reason in reasons.values())
 
 
-def test_the_chance_of_shared_decimals_is_that_of_the_groups():
+def test_expected_groups_with_shared_decimals_match_a_calculation_by_hand():
     assert expected_groups(3, 2, 3) == pytest.approx(3e-3)
     assert expected_groups(20, 8, 2) == pytest.approx(125970e-14)

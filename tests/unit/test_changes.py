@@ -44,16 +44,16 @@ def documents() -> list[Path]:
 
 
 @pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(CONFIGS)))
-def test_the_day_of_a_change_has_an_entry_on_its_file(path):
+def test_every_date_of_a_change_in_a_file_is_in_the_list_of_changes(path):
     assert not days_in(path.read_text()) - declared(path), "add an entry to changes.yaml"
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))
-def test_the_day_in_a_parameters_reason_has_an_entry_on_the_parameter(name):
+def test_every_date_in_a_parameters_reason_is_in_the_list_of_changes(name):
     study = load_study(ROOT, name)
-    for parameter, said in reasons(study):
+    for parameter, reason in reasons(study):
         known = {change.date for change in study.changes_to("parameters", parameter)}
-        assert not days_in(said) - known, f"{parameter}: add it to changes.yaml"
+        assert not days_in(reason) - known, f"{parameter}: add it to changes.yaml"
 
 
 def reasons(study: Study) -> list[tuple[str, str]]:
@@ -74,11 +74,11 @@ def reasons(study: Study) -> list[tuple[str, str]]:
         ('changed:\n  - date: "2026-11-26"\n    was: x', set()),
     ],
 )
-def test_days_of_changes_are_told_from_others(text, days):
+def test_dates_of_writing_and_measuring_are_not_dates_of_changes(text, days):
     assert days_in(text) == days
 
 
-def test_every_named_file_exists():
+def test_every_file_named_in_the_list_of_changes_exists():
     for change in load_settings_changes(ROOT):
         assert all((CONFIGS / name).is_file() for name in change.files), change.title
 
@@ -95,7 +95,7 @@ def test_the_page_lists_every_kind_of_change_once(project):
         assert EXPERIMENT[key] in articles[0] and SETTING[key] in articles[1]
 
 
-def test_the_counts_of_moves_include_what_is_no_longer_testable():
+def test_counts_of_changed_verdicts_include_claims_no_longer_testable():
     page = changes_page(ROOT, [load_study(ROOT, name) for name in study_ids(ROOT)])
     assert page.moves["no longer testable"] > 40
     studies = [view.moves for view in page.studies]

@@ -54,7 +54,7 @@ def test_a_collected_feature_equals_the_one_computed_from_the_series(collected, 
     pd.testing.assert_frame_equal(from_features, from_series, check_exact=True)
 
 
-def test_only_first_replicates_keep_series_and_only_drawn_delays_are_kept(collected):
+def test_only_first_replicates_keep_series_and_delays_are_kept_only_if_drawn(collected):
     _, results = collected
     series = pd.read_parquet(results.series_path)
     first = results.design[results.design["replicate"] == 0]
@@ -62,7 +62,7 @@ def test_only_first_replicates_keep_series_and_only_drawn_delays_are_kept(collec
     assert series["delay_s"].isna().all() and series["queue_packets"].notna().any()
 
 
-def test_a_chart_of_delays_keeps_every_replicate_with_its_delay(world):
+def test_a_study_that_draws_delays_keeps_the_series_of_every_replicate(world):
     document = study_document()
     document["experiments"][0]["type"] = "queuing"
     study = world.study(experiments=document["experiments"])
@@ -73,7 +73,7 @@ def test_a_chart_of_delays_keeps_every_replicate_with_its_delay(world):
     assert series.loc[series["flow"].notna(), "delay_s"].eq(0.1).all()
 
 
-def test_results_do_not_depend_on_the_batches(collected, world):
+def test_collected_results_do_not_depend_on_the_split_into_batches(collected, world):
     _, results = collected
     folder, batches = results.series_path.parent, world.folder / "batches"
     names = ("flows", "features", "series")
@@ -102,7 +102,9 @@ OF_ONE_RUN = {
 
 
 @pytest.mark.parametrize(("differ_at_s", "distinct"), [(9, 1), (3, 4)])
-def test_replicates_are_compared_up_to_the_earliest_end(world, differ_at_s, distinct):
+def test_equal_replicates_are_recognised_up_to_the_end_of_the_shortest(
+    world, differ_at_s, distinct
+):
     document = study_document()
     duration = {"value": 8.0, "assumed": {"reason": "r", "source": "s", "range": [8.0, 10.0]}}
     duration["assumed"]["varies"] = [8.0, 8.9]
@@ -139,7 +141,7 @@ def test_a_feature_that_was_not_collected_is_named_with_the_remedy(world, loaded
     collect_study(world.study(), loaded)
     wanted = Quantity(experiment="sweep", metric="window_reductions")
     assert len(quantity(load(loaded), wanted)) == 18
-    with pytest.raises(InputError, match=r"no cwnd_peak_segments of every run .* `make report`"):
+    with pytest.raises(InputError, match=r"cwnd_peak_segments.*make report"):
         quantity(load(loaded), wanted.model_copy(update={"metric": "cwnd_peak_segments"}))
 
 
@@ -148,7 +150,7 @@ def test_a_duplicate_flow_or_an_unknown_scenario_is_refused(loaded):
     table = pd.read_parquet(path)
     with atomic(path) as target:
         pd.concat([table, table.iloc[[3]]]).to_parquet(target)
-    with pytest.raises(InputError, match="flow tcp2 occurs twice"):
+    with pytest.raises(InputError, match="flow tcp2"):
         load(loaded)
     path = loaded / "design/scenarios/synthetic.json"
     scenarios = json.loads(path.read_text())

@@ -22,7 +22,7 @@ from replication.report.notebooks.exercise import (
 from replication.report.notebooks.notebook import to_html
 from replication.study.errors import InputError
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import ROOT, missing_from, numbers_in
 
 SOLUTION = """# The path holds *P* packets,
 # and the queue 49 more.
@@ -85,11 +85,11 @@ def project(tmp_path):
         ("if live:\n    assert first == 3", None),
     ],
 )
-def test_the_answer_is_what_a_solution_asserts(source, expected):
-    found = answer_of(source)
-    if found is not None:
-        found = found._replace(tolerance=round(found.tolerance, 6))
-    assert found == (expected and Answer(*expected))
+def test_the_answer_to_check_is_the_value_that_a_solution_asserts(source, expected):
+    answer = answer_of(source)
+    if answer is not None:
+        answer = answer._replace(tolerance=round(answer.tolerance, 6))
+    assert answer == (expected and Answer(*expected))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_answer_is_what_a_solution_asserts(source, expected):
         (Answer("kind", "Value", 0.0, ""), ("value", " VALUE "), ("trend", 1)),
     ],
 )
-def test_a_seal_knows_right_from_wrong_and_does_not_name_the_answer(answer, right, wrong):
+def test_a_sealed_answer_accepts_only_right_values_and_hides_them(answer, right, wrong):
     kept = seal(answer, "salt")
     assert [is_right(kept, value) for value in right] == [True] * len(right)
     assert [is_right(kept, value) for value in wrong] == [False] * len(wrong)
@@ -112,45 +112,45 @@ def test_a_seal_knows_right_from_wrong_and_does_not_name_the_answer(answer, righ
 
 
 @pytest.mark.parametrize(
-    ("answer", "value", "said"),
+    ("answer", "value", "facts"),
     [
-        (Answer("kb", 37.5, 0.01, ""), 37500, "1000 times too large"),
-        (Answer("share", 0.5, 0.01, ""), 50, "100 times too large"),
-        (Answer("mbps", 5.32, 0.01, ""), 0.665, "8 times too small"),
-        (Answer("n", 43, 0.0, ""), "43 packets", "Give a number, without a unit"),
-        (Answer("n", 43, 0.0, ""), 44, ""),
-        (Answer("kind", "value", 0.0, ""), "trend", ""),
+        (Answer("kb", 37.5, 0.01, ""), 37500, ("1000 times", "large")),
+        (Answer("share", 0.5, 0.01, ""), 50, ("100 times", "large")),
+        (Answer("mbps", 5.32, 0.01, ""), 0.665, ("8 times", "small")),
+        (Answer("n", 43, 0.0, ""), "43 packets", ("without a unit",)),
+        (Answer("n", 43, 0.0, ""), 44, ()),
+        (Answer("kind", "value", 0.0, ""), "trend", ()),
     ],
 )
-def test_a_wrong_unit_is_named(answer, value, said):
+def test_the_hint_names_a_wrong_unit(answer, value, facts):
     kept = seal(answer, "salt")
     assert not is_right(kept, value)
-    found = unit_hint(kept, value)
-    assert said in found and bool(said) == bool(found)
+    hint = unit_hint(kept, value)
+    assert not missing_from(hint, *facts) and bool(facts) == bool(hint)
 
 
 def test_students_get_checks_instead_of_solutions(project, monkeypatch):
-    said = write_course(project)
-    assert said.startswith("reports/course: 2 exercises, 1 with a check")
+    exercises, checked, *_ = numbers_in(write_course(project))
+    assert (exercises, checked) == (2, 1)
     text = (project / COURSE / "lecture.ipynb").read_text()
     for secret in ("43", "secret", "Losses start", "first_loss = int", "It depends"):
         assert secret not in text and secret not in (project / COURSE / SEALS).read_text()
     cells = nbformat.reads(text, as_version=4).cells
     assert cells[3].source == 'answer = ...  # first_loss\nlab.check("lecture.1", answer)'
-    assert cells[5].source == "*No check: discuss your answer.*" and len(cells) == 6
+    assert cells[5].source.startswith("*No check") and len(cells) == 6
     assert not [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")]
     monkeypatch.chdir(project / COURSE)
     assert lab.check("lecture.1", 43).data == "**Right.**"
     hint = "The path holds *P* packets, and the queue 49 more."
     assert check("lecture.1", 42).data == f"**Not yet.** Hint: {hint}"
-    assert check("lecture.1", ...).data == "Replace the dots by your answer."
-    with pytest.raises(InputError, match=r"exercise: 'lecture.3' is unknown; nearest: lecture.1"):
+    assert "dots" in check("lecture.1", ...).data
+    with pytest.raises(InputError, match=r"'lecture\.3'.*nearest: lecture\.1"):
         check("lecture.3", 1)
     # From elsewhere in the project too; without a course it says what to do.
     monkeypatch.chdir(project / "notebooks")
     assert check("lecture.1", 43).data == "**Right.**"
     shutil.rmtree(project / COURSE)
-    with pytest.raises(InputError, match="run `make course` first"):
+    with pytest.raises(InputError, match="make course"):
         check("lecture.1", 43)
 
 
@@ -160,15 +160,15 @@ def test_the_lecturers_page_has_the_syllabus_its_section_and_all_answers(project
     assert "Bring a clock." in page and "Not for lecturers" not in page
     assert "<code>first_loss</code> = 43" in page and "to be discussed" in page
     assert "<code>lecture</code>" in page and "lecture.ipynb" not in page
-    assert "Back to the report" not in page and "<script" not in page
+    assert "Back to" not in page and "<script" not in page
     (project / "notebooks/README.md").write_text("# Notebooks\n")
-    with pytest.raises(InputError, match="has no section '## The course'; add it"):
+    with pytest.raises(InputError, match="## The course"):
         write_course(project)
     # The last course stays.
     assert (project / COURSE / LECTURER).is_file()
 
 
-def test_pages_fold_solutions(project):
+def test_pages_of_notebooks_fold_solutions(project):
     to_html(project / "notebooks/lecture.ipynb", project / "page.html", "A run")
     page = (project / "page.html").read_text()
     before, *folded = page.split('<details class="solution"><summary>Solution</summary>')
@@ -176,11 +176,11 @@ def test_pages_fold_solutions(project):
     assert "first_loss" in folded[0] and "Losses start at 43." in folded[0]
 
 
-def test_the_projects_own_course_is_whole(tmp_path):
+def test_the_course_of_the_project_has_two_checked_exercises_a_lecture(tmp_path):
     for name in ("notebooks", "configs/studies"):
         shutil.copytree(ROOT / name, tmp_path / name)
     # Each lecture and seminar has two exercises that a student can check.
-    assert write_course(tmp_path).startswith("reports/course: 32 exercises, 32 with a check")
+    assert numbers_in(write_course(tmp_path))[:2] == [32, 32]
     names = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
     assert names == {path.name for path in (tmp_path / COURSE).glob("*.ipynb")}
     text = "".join(path.read_text() for path in (tmp_path / COURSE).glob("*.ipynb"))

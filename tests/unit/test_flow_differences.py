@@ -1,5 +1,6 @@
 """Every large difference between engines has an entry, and an old measurement does not stay."""
 
+import itertools
 import json
 import math
 import warnings
@@ -24,7 +25,7 @@ from replication.study.files import read_json
 from replication.study.study import DIFFERENCES
 from replication.study.table import DIFFERENCE_COLUMNS, grouped, read_rows
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import ROOT, missing_from
 
 
 class OldMeasurement(UserWarning):
@@ -38,7 +39,7 @@ def released_generation(root, engine):
     return engines.get(engine, {}).get("fingerprint", "").partition("-")[0]
 
 
-def row(engine, value, *, metric="throughput_bps", law="", generation="new"):
+def measured(engine, value, *, metric="throughput_bps", law="", generation="new"):
     named = {"variant": "cubic", "condition": "loss 1 %, 10 ms", "metric": metric}
     rest = {"difference": "", "entry": "", "generation": generation, "scenario": "id"}
     return named | {"engine": engine, "value": str(value), "law": law} | rest
@@ -63,17 +64,18 @@ def test_every_large_difference_of_the_table_has_an_entry_that_concerns_it():
         nameless += compare_rows(group, known)
     assert nameless == []
     assert rows == kept, "run workflow/measurements/differences.py, which compares the rows again"
-    named = {name for row in rows for name in row["entry"].split("; ")}
-    assert named - {""} == {one.id for one in known if one.found_in}, "an entry causes no row"
+    named = set(itertools.chain(*(row["entry"].split("; ") for row in rows)))
+    listed = {difference.id for difference in known if difference.found_in}
+    assert named - {""} == listed, "an entry causes no row"
     by_id = load_differences(ROOT).by_id
-    for one in rows:
-        control = {"sack": "newreno"}.get(one["variant"], one["variant"])
-        for name in filter(None, one["entry"].split("; ")):
+    for row in rows:
+        control = {"sack": "newreno"}.get(row["variant"], row["variant"])
+        for name in filter(None, row["entry"].split("; ")):
             controls = by_id[name].concerns.congestion_controls
-            assert not controls or control in controls, (one, name)
+            assert not controls or control in controls, (row, name)
 
 
-def test_an_old_generation_is_named_and_must_go_with_the_release():
+def test_rows_of_an_old_engine_version_do_not_outlive_a_release():
     for old in outdated(ROOT, read_rows(ROOT / DIFFERENCES, DIFFERENCE_COLUMNS)):
         # The release's results and the table are of one generation, unless the engine is newer.
         assert released_generation(ROOT, old.engine) != old.current, str(old)
@@ -92,15 +94,16 @@ def test_an_old_generation_is_named_and_must_go_with_the_release():
         ("retransmissions", 90, 200, 200 / 90 - 1),
     ],
 )
-def test_excess_is_relative_and_counts_have_their_chance(metric, value, other, expected):
+def test_the_excess_is_relative_and_allows_counts_their_standard_error(
+    metric, value, other, expected
+):
     assert excess(metric, value, other) == pytest.approx(expected)
     assert excess(metric, other, value) == pytest.approx(expected)
 
 
 def test_engines_are_compared_with_each_other_and_with_theory():
-    rows = [row("ns3", 4, law="2"), row("ns2", 2, law="2"), row("linux", 2)]
-    found = {pair.sides: pair.excess for pair in pairs(rows)}
-    assert found == {
+    rows = [measured("ns3", 4, law="2"), measured("ns2", 2, law="2"), measured("linux", 2)]
+    assert {pair.sides: pair.excess for pair in pairs(rows)} == {
         ("ns3", "ns2"): 1,
         ("ns3", "linux"): 1,
         ("ns3", LAW): 1,
@@ -111,21 +114,23 @@ def test_engines_are_compared_with_each_other_and_with_theory():
 
 def test_an_entry_that_says_the_same_of_both_engines_explains_nothing():
     pair = Pair(("ns3", "linux"), 1.0)
-    assert explains(entry(), row("ns3", 1), pair)
-    assert not explains(entry(ns2="x", ns3="same", linux="same"), row("ns3", 1), pair)
-    assert not explains(entry(found_in=["cubic, loss 5 %*"]), row("ns3", 1), pair)
-    assert not explains(entry(ns2="a", linux="b"), row("ns3", 1), Pair(("ns3", LAW), 1.0))
+    row = measured("ns3", 1)
+    assert explains(entry(), row, pair)
+    assert not explains(entry(ns2="x", ns3="same", linux="same"), row, pair)
+    assert not explains(entry(found_in=["cubic, loss 5 %*"]), row, pair)
+    assert not explains(entry(ns2="a", linux="b"), row, Pair(("ns3", LAW), 1.0))
 
 
 def test_a_difference_without_an_entry_is_named():
-    rows = [row("ns3", 4), row("linux", 2), row("ns2", 2.1)]
+    rows = [measured("ns3", 4), measured("linux", 2), measured("ns2", 2.1)]
     nameless = compare_rows(rows, [entry()])
     assert nameless == []
-    assert [one["entry"] for one in rows] == ["why", "why", "why"]
+    assert [row["entry"] for row in rows] == ["why", "why", "why"]
     (left,) = compare_rows(rows, [entry(ns3="same", linux="same", ns2="other")])
-    assert left == "cubic, loss 1 %, 10 ms, throughput_bps: ns3 and linux differ by 100 %"
-    assert [one["difference"] for one in rows] == ["1", "1", "0.904762"]
-    assert all(float(one["difference"]) > LARGEST for one in rows)
+    key = ("cubic", "loss 1 %, 10 ms", "throughput_bps")
+    assert not missing_from(left, *key, "ns3", "linux", "100 %")
+    assert [row["difference"] for row in rows] == ["1", "1", "0.904762"]
+    assert all(float(row["difference"]) > LARGEST for row in rows)
 
 
 def generations(root, current, released):
@@ -140,17 +145,17 @@ def generations(root, current, released):
     (release / "provenance.json").write_text(json.dumps({"engines": engines}))
 
 
-def test_rows_of_another_generation_are_counted_by_engine(tmp_path):
+def test_rows_of_an_old_engine_version_are_counted_by_engine(tmp_path):
     generations(tmp_path, "aaaaaaaa", "bbbbbbbb")
-    rows = [row("ns3", 1, generation=name) for name in ("aaaaaaaa", "bbbbbbbb", "")]
+    rows = [measured("ns3", 1, generation=name) for name in ("aaaaaaaa", "bbbbbbbb", "")]
     assert current_generation(tmp_path, "ns3") == "aaaaaaaa"
     assert released_generation(tmp_path, "ns3") == "bbbbbbbb"
     (old,) = outdated(tmp_path, rows)
     assert old == Outdated("ns3", 2, ("bbbbbbbb", "unknown"), "aaaaaaaa")
-    assert "2 rows of ns3" in str(old) and "measurements.differences" in str(old)
+    assert not missing_from(old, "2 rows", "ns3", "measurements.differences")
     assert outdated(tmp_path, rows[:1]) == []
 
 
-def test_a_metric_that_the_table_does_not_know_is_named():
+def test_a_metric_unknown_to_the_table_is_refused():
     with pytest.raises(InputError, match="metric"):
         excess("speed", 1, 2)

@@ -91,7 +91,7 @@ def outcome(row):
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_planted_claims_are_forced_or_not(world, name):
+def test_planted_claims_are_recognised_as_forced_by_the_setup_or_not(world, name):
     planted = PLANTED[name]
     row = judge(world, planted)
     assert outcome(row) == OUTCOMES[planted["outcome"]], row.reason
@@ -152,7 +152,7 @@ PERTURBED = {
 
 
 @pytest.mark.parametrize("change", PERTURBED)
-def test_a_perturbed_check_is_noticed(world, monkeypatch, change):
+def test_perturbing_a_check_changes_the_outcome_of_planted_claims(world, monkeypatch, change):
     module, attribute, replacement, names = PERTURBED[change]
     monkeypatch.setattr(module, attribute, replacement)
     for name in names:
@@ -173,7 +173,7 @@ def released(name):
 @pytest.mark.parametrize(
     ("name", "known"), [("liang_shen", {"c10", "c21", "c26", "c27"}), ("nishitha", {"c03"})]
 )
-def test_claims_of_the_release_that_the_set_up_forces(name, known):
+def test_released_claims_forced_by_the_setup_are_the_known_ones(name, known):
     """Windows of 20 packets leave the link idle beside the CBR flow, and lose nothing."""
     study, coverage = released(name)
     claims = [stated for stated in study.claims if stated.id in known | {"c02"}]
@@ -185,7 +185,7 @@ def test_claims_of_the_release_that_the_set_up_forces(name, known):
 
 
 @pytest.mark.parametrize("name", ["liang_shen", "nishitha"])
-def test_every_run_of_the_release_lies_within_its_range(name):
+def test_every_released_run_lies_within_the_bounds_of_its_scenario(name):
     study, coverage = released(name)
     left = []
     for stated in study.claims:

@@ -1,6 +1,7 @@
 """Identity: a scenario's id is what it says, and every key reaches every engine or is refused."""
 
 import importlib
+import itertools
 import json
 import re
 import sys
@@ -87,12 +88,12 @@ def defaults(model: type[BaseModel]) -> dict[str, Any]:
     return json.loads(json.dumps(known, default=lambda value: value.model_dump()))
 
 
-def test_a_default_never_changes_and_the_table_has_all():
+def test_defaults_of_scenarios_match_the_committed_table():
     table = read_yaml(ROOT / "tests/unit/scenario_defaults.yaml")
     assert table == {name: defaults(model) for name, model in (PARTS | {"run": Scenario}).items()}
 
 
-def test_every_model_of_a_scenario_is_a_part():
+def test_every_model_of_a_scenario_is_tested_here():
     used = {model for model in vars(link).values() if isinstance(model, type)}
     used = {model for model in used if issubclass(model, link.Document)} - {link.Document}
     # A file may write a list as a progression; a scenario has the numbers.
@@ -182,7 +183,8 @@ def literals(folder, pattern: str) -> set[str]:
 
 def names_in(text: str) -> set[str]:
     """Return the names in the lines of an input file."""
-    return {name for line in text.splitlines() for name in line.split()[1::2]}
+    lines = [line.split() for line in text.splitlines()]
+    return set(itertools.chain(*(words[1::2] for words in lines)))
 
 
 @pytest.mark.parametrize(("part", "name"), list(probes()))
@@ -202,9 +204,9 @@ def test_every_key_is_read_by_every_engine_or_refused_by_name(engine, part, name
         assert names_in(GUEST_INPUT.make_guest_input(read)) <= literals(GUEST, "*.c")
 
 
-def test_a_key_that_an_engine_does_not_read_is_noticed(tmp_path):
+def test_a_key_that_an_engine_does_not_read_is_refused(tmp_path):
     document = json.loads(input_text(Scenario.model_validate(minimal_scenario()), NS2))
     document["links"][0]["reordering_ns"] = 1
     (tmp_path / INPUT_FILE).write_text(json.dumps(document))
-    with pytest.raises(READER.InputError, match="reordering_ns: no such key"):
+    with pytest.raises(READER.InputError, match="reordering_ns"):
         READER.read_input_file(str(tmp_path / INPUT_FILE), "ns2")

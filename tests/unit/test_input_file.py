@@ -21,7 +21,7 @@ from replication.study.scenario import Host, Scenario
 from replication.study.variation import Variation, apply
 from scipy.sparse.csgraph import shortest_path
 
-from tests.unit.conftest import ROOT, minimal_scenario
+from tests.unit.conftest import ROOT, minimal_scenario, missing_from
 
 ENDS = {"source": "a", "destination": "b", "start_s": 0.25, "stop_s": 100.0}
 OWN = ENDS | {"initial_window_segments": 2, "delayed_ack_segments": 2, "minimum_rto_s": 0.2}
@@ -82,19 +82,18 @@ def test_an_input_file_has_every_default_and_every_route(tmp_path):
 
 
 @pytest.mark.parametrize(("engine", "beta", "hystart"), [(NS2, 0.8, False), (LINUX, 0.7, True)])
-def test_what_is_left_to_an_engine_is_in_its_input(engine, beta, hystart, tmp_path):
+def test_defaults_that_depend_on_the_engine_are_in_its_input(engine, beta, hystart, tmp_path):
     flow = LINUX_TCP if engine == LINUX else TCP
-    left, stated = (
-        scenario(flows=[flow | said], links=minimal_scenario()["links"], monitors=[])
-        for said in ({}, {"cubic_beta": 0.25})
-    )
+    plain = {"links": minimal_scenario()["links"], "monitors": []}
+    left = scenario(flows=[flow], **plain)
+    stated = scenario(flows=[flow | {"cubic_beta": 0.25}], **plain)
     (default,) = read(input_text(left, engine), engine.name, tmp_path).flows
     assert (default.cubic_beta, default.cubic_hystart) == (beta, hystart)
     (chosen,) = read(input_text(stated, engine), engine.name, tmp_path).flows
     assert chosen.cubic_beta == 0.25
 
 
-def test_what_a_program_reads_is_what_was_given(tmp_path):
+def test_a_program_reads_back_the_scenario_from_its_input(tmp_path):
     result = read(input_text(scenario(), NS2), "ns2", tmp_path)
     assert result.sha256 == scenario().sha256
     assert result.links[0].losses == (DATA.ListedLoss(1, [3, 9]), None)
@@ -114,17 +113,17 @@ def shuffled(value, random):
     return {key: shuffled(value[key], random) for key in keys}
 
 
-def test_the_order_of_keys_means_nothing_and_an_unknown_or_missing_one_is_refused(tmp_path):
+def test_the_order_of_keys_is_free_and_unknown_or_missing_keys_are_refused(tmp_path):
     text = input_text(scenario(), NS2)
     document = json.loads(text)
     again = json.dumps(shuffled(document, Random(7)))
     assert again != text
     assert read(again, "ns2", tmp_path) == read(text, "ns2", tmp_path)
     document["links"][0]["queue_ab"]["surplus"] = 0
-    with pytest.raises(READER.InputError, match=r"links\[0\]\.queue_ab\.surplus: no such key"):
+    with pytest.raises(READER.InputError, match=r"links\[0\]\.queue_ab\.surplus"):
         read(json.dumps(document), "ns2", tmp_path)
     del document["links"][0]["queue_ab"]["surplus"], document["flows"][1]["sack"]
-    with pytest.raises(READER.InputError, match=r"flows\[1\]\.sack: is missing"):
+    with pytest.raises(READER.InputError, match=r"flows\[1\]\.sack: .*missing"):
         read(json.dumps(document), "ns2", tmp_path)
 
 
@@ -151,19 +150,19 @@ def chain(hops, **changes):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (chain(2, links=chain(1).links), "flow f.destination: 'n2' cannot be reached from 'n0'"),
+        (chain(2, links=chain(1).links), "flow f.destination: 'n2'.*'n0'"),
         (chain(1, flows=[END]), "flow f: start_s"),
         (chain(1, duration_s=1e-3, sampling_interval_s=1e-10), "sampling_interval_s: 1e-10"),
     ],
 )
-def test_what_no_engine_can_run_is_an_error(given, message, tmp_path):
+def test_a_scenario_that_no_engine_can_run_is_refused(given, message, tmp_path):
     with pytest.raises(InputError, match=message):
         write_inputs(tmp_path / "run", given, NS3)
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(("engine", "most"), [(NS3, 250), (NS2, 250), (LINUX, 60)])
-def test_a_path_has_as_many_hops_as_its_packets_live(engine, most, tmp_path):
+def test_a_path_longer_than_the_time_to_live_of_packets_is_refused(engine, most, tmp_path):
     text = input_text(chain(most), engine)
     routes = text.count("\nroute ") if engine == NS3 else len(json.loads(text)["routes"])
     assert routes == 2 * most
@@ -220,13 +219,13 @@ DEFAULT = Host().model_dump()
 
 
 @pytest.mark.parametrize("same", [{"host": {}}, {"host": DEFAULT}, {"duration_s": 1}])
-def test_a_default_is_as_if_not_said_and_a_whole_number_a_float(same):
+def test_stating_a_default_or_a_whole_number_for_a_float_keeps_the_id(same):
     given = scenario(**same)
     assert (given, given.id) == (scenario(), scenario().id)
     assert NS3.refusal(given) == NS2.refusal(given) == ""
 
 
-def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
+def test_a_changed_host_changes_the_id_and_is_refused_by_simulators():
     bound = {"host": {"segmentation_offload": 8192}, "flows": [LINUX_TCP]}
     bound |= {"links": minimal_scenario()["links"], "monitors": []}
     host = json.loads(input_text(scenario(**bound), LINUX))["host"]
@@ -237,16 +236,17 @@ def test_any_other_host_is_part_of_the_identity_and_refused_without_a_kernel():
     again = Scenario.model_validate(json.loads(given.to_json()))
     assert again == given and again.host.model_dump() == DEFAULT | host
     for engine in (NS3, NS2):
-        assert engine.refusal(given) == f"{engine.name} has no host setting 'segmentation_offload'"
+        assert not missing_from(engine.refusal(given), engine.name, "'segmentation_offload'")
 
 
-def test_a_study_sets_the_host_by_its_assumptions():
+def test_assumed_parameters_of_a_study_set_the_host():
     # A merged packet is no segment of a size in memory.
     changes = {"segmentation_offload": True, "segment_memory_bytes": None, **FAST}
     runs = designed("kapadia", "linux", **changes)
     assert {run.scenario.host.segmentation_offload for run in runs} == {True}
     on_ns3 = designed("kapadia", "ns3", **changes)
-    assert {run.refusal for run in on_ns3} == {"ns3 has no host setting 'segmentation_offload'"}
+    (refusal,) = {run.refusal for run in on_ns3}
+    assert "'segmentation_offload'" in refusal
     host = json.loads(input_text(runs[0].scenario, LINUX))["host"]
     floor = {"loss_probe_floor": "2 jiffies", "device_queue": True}
     assert host == DEFAULT | floor | {"segmentation_offload": True, "timer_hz": 1000}

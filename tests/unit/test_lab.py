@@ -20,7 +20,7 @@ from replication.report.notebooks.session import study_in_brief
 from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
-from tests.unit.conftest import RELEASED_STUDIES, ROOT
+from tests.unit.conftest import RELEASED_STUDIES, ROOT, missing_from
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def python(*lines, cwd=ROOT):
     return done.stdout
 
 
-def test_import_of_the_lab_loads_nothing_heavy():
+def test_importing_the_lab_loads_no_large_library():
     loaded = python("import sys", "from replication import lab", "print(*sys.modules)").split()
     assert not {"pandas", "numpy", "altair", "scipy", "sklearn", "pydantic"} & set(loaded)
     opened = python(
@@ -51,10 +51,10 @@ def test_import_of_the_lab_loads_nothing_heavy():
     assert not [name for name in opened if name.startswith("replication.explore.regions")]
 
 
-def test_every_name_of_the_lab_is_there():
+def test_every_exported_name_of_the_lab_exists():
     for name in dir(lab):
         assert getattr(lab, name) is not None
-    with pytest.raises(AttributeError, match=r"lab has no 'dumbell'; it has .*dumbbell"):
+    with pytest.raises(AttributeError, match=r"'dumbell'.*dumbbell"):
         lab.dumbell  # noqa: B018
 
 
@@ -81,7 +81,7 @@ def test_a_study_in_brief_names_its_experiments_and_lists(collection):
     assert "experiment trios" in words and "replication.parameters('kapadia')" in words
 
 
-def test_parameters_and_levels_are_what_a_design_takes(collection):
+def test_listed_parameters_and_levels_can_be_used_in_a_design(collection):
     parameters = collection.parameters("saxena").set_index("parameter")
     assert parameters.loc["access_delay_s", "unit"] == "s"
     assumed = parameters[~parameters["stated"]]
@@ -105,75 +105,75 @@ def scenario_of(replication):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda r: r.flows("saxna"), "study: 'saxna' is unknown; nearest: saxena"),
-        (lambda r: r.flows("reno"), r"study: 'reno' is unknown.*`replication.studies` lists all"),
+        (lambda r: r.flows("saxna"), "study: 'saxna'.*nearest: saxena"),
+        (lambda r: r.flows("reno"), r"study: 'reno'.*`replication.studies`"),
         (lambda r: r.engine("saxna"), "nearest: saxena"),
         (lambda r: r.claims("saxna"), "nearest: saxena"),
         (
             lambda r: r.claims("saxena", "bdp"),
-            "experiment: 'bdp' is unknown; nearest: bdp_",
+            "experiment: 'bdp'.*nearest: bdp_",
         ),
         (
             lambda r: r.experiment("kapadia", "trio"),
-            "study kapadia: experiment: 'trio' is unknown; nearest: trios; there are",
+            "kapadia: experiment: 'trio'.*nearest: trios",
         ),
-        (lambda r: r.scenario("saxena", "homogeneous"), "experiment: 'homogeneous' is unknown"),
-        (lambda r: r.series("saxena", "homogeneous"), "experiment: 'homogeneous' is unknown"),
+        (lambda r: r.scenario("saxena", "homogeneous"), "experiment: 'homogeneous'"),
+        (lambda r: r.series("saxena", "homogeneous"), "experiment: 'homogeneous'"),
         (lambda r: r.cells("saxena", "delays"), "nearest: delay"),
         (lambda r: [*r.points("saxena", "delays")], "nearest: delay"),
         (
             lambda r: r.design("kapadia", "trios", {"variant": "reno"}, buffer=1),
-            r"'buffer' is unknown; nearest: buffer_bytes; .*parameters\('kapadia'\)` lists all",
+            r"'buffer'.*nearest: buffer_bytes.*parameters\('kapadia'\)`",
         ),
         (
             lambda r: r.design("kapadia", "trios", {"variant": "renp"}),
-            r"level: 'renp' is unknown; nearest: reno; .*levels\('kapadia'\)` lists all",
+            r"level: 'renp'.*nearest: reno;.*levels\('kapadia'\)`",
         ),
         (lambda r: r.design("kapadia", "trios", {"varient": "reno"}), "nearest: variant"),
         (lambda r: r.design("kapadia", "trio", {}), "nearest: trios"),
-        (simulate_on("ns4"), "engine: 'ns4' is unknown; nearest: ns"),
-        (lambda r: r.simulate({"duration_s": 3}), "scenario: .*is missing; add it"),
+        (simulate_on("ns4"), "engine: 'ns4'.*nearest: ns"),
+        (lambda r: r.simulate({"duration_s": 3}), "scenario: .*missing"),
         (
             lambda r: r.region("bbr", "ns3"),
-            "region: 'bbr' is .*`replication.regions`",
+            "region: 'bbr'.*`replication.regions`",
         ),
         (
             lambda r: lab.dumbbell(["cubik"]),
-            "control: 'cubik' is unknown; nearest: cubic",
+            "control: 'cubik'.*nearest: cubic",
         ),
-        (lambda r: lab.dumbbell(queue="fqcodel"), "queue: 'fqcodel' is unknown; nearest: fq_codel"),
-        (lambda r: lab.dumbbell(engine="ns4"), "engine: 'ns4' is unknown; nearest: ns"),
+        (lambda r: lab.dumbbell(queue="fqcodel"), "queue: 'fqcodel'.*nearest: fq_codel"),
+        (lambda r: lab.dumbbell(engine="ns4"), "engine: 'ns4'.*nearest: ns"),
         (
             lambda r: lab.dumbbell(delayed_acks=1),
-            "'delayed_acks' is .* nearest: delayed_ack",
+            "'delayed_acks'.*nearest: delayed_ack",
         ),
         (
             lambda r: lab.dumbbell(["reno"] * 2, rtt_ms=[1, 2, 3]),
-            "has 3 values for 2 flows",
+            "rtt_ms: .*3 values.* 2 ",
         ),
-        (lambda r: lab.dumbbell(rate_mbps=-3), r"rate_mbps: must be a positive number \(got -3\)"),
-        (lambda r: lab.dumbbell(rtt_ms=[0]), r"rtt_ms\[0\]: must be a positive number \(got 0\)"),
-        (lambda r: lab.dumbbell(queue={"ecn": True}), "queue: has no kind; add one of droptail"),
+        (lambda r: lab.dumbbell(rate_mbps=-3), r"rate_mbps: .*\(got -3\)"),
+        (lambda r: lab.dumbbell(rtt_ms=[0]), r"rtt_ms\[0\]: .*\(got 0\)"),
+        (lambda r: lab.dumbbell(queue={"ecn": True}), "queue: .*kind.*droptail"),
         (
             lambda r: lab.dumbbell(queue={"kind": "codel", "limit_packet": 3}),
-            "no such key; nearest: limit_packets",
+            "limit_packet: .*nearest: limit_packets",
         ),
     ],
 )
-def test_an_unknown_name_is_met_by_the_nearest_one_and_where_all_are(collection, call, message):
+def test_an_unknown_name_is_refused_with_the_nearest_known_one(collection, call, message):
     with pytest.raises(InputError, match=message):
         call(collection)
 
 
-def test_a_root_without_a_project_is_refused_and_none_is_needed(tmp_path, monkeypatch):
+def test_a_root_without_a_project_is_refused_and_the_default_is_this_project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert find_project().samefile(ROOT)
-    with pytest.raises(InputError, match=r"root: no configs/studies in .*; set `root`"):
+    with pytest.raises(InputError, match=r"root: .*configs/studies"):
         find_project(str(tmp_path))
 
 
 @pytest.mark.parametrize("kind", DEFAULTS)
-def test_a_queue_kind_is_a_whole_queue(kind):
+def test_naming_a_kind_gives_a_complete_queue(kind):
     designed = lab.dumbbell(queue=kind, buffer_bdp=0.5).scenario.links[0]
     queue = designed.queue_ab
     assert queue.kind == kind
@@ -193,14 +193,15 @@ def test_a_queue_of_a_study_keeps_its_limit_when_its_kind_changes(collection):
     )
     watched = before.monitors[0].link
     old, new = (
-        next(link.queue_ab for link in one.links if link.id == watched) for one in (before, changed)
+        next(link.queue_ab for link in scenario.links if link.id == watched)
+        for scenario in (before, changed)
     )
     assert new.kind == "red" != old.kind and new.ecn
     assert new.limit_packets == old.limit_packets
     assert new.device_queue_packets == old.device_queue_packets == 100
 
 
-def test_a_dumbbell_is_what_it_says():
+def test_a_dumbbell_has_the_given_flows_rate_round_trips_and_queue():
     designed = lab.dumbbell(
         ["cubic", "bbr", {"congestion_control": "cubic", "start_s": 5}],
         rtt_ms=[20, 80, 50],
@@ -228,7 +229,7 @@ def test_a_dumbbell_is_what_it_says():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_todays_defaults_suit_each_engine(engine):
+def test_defaults_of_a_dumbbell_run_on_each_engine(engine):
     for control in sorted(ENGINES[engine].congestion_controls):
         ecn = {"ecn": True} if control == "dctcp" else {}
         scenario = lab.dumbbell([control], engine=engine, **ecn).scenario
@@ -248,7 +249,7 @@ def run():
     return LiveRun(flows, series, scenario, "ns3", ROOT)
 
 
-def test_the_picture_of_a_run_has_four_panels_on_one_time_axis(run):
+def test_the_plot_of_a_run_has_four_panels_on_one_time_axis(run):
     picture = run.plot()
     panels = picture.chart.to_dict()["vconcat"]
     titles = [panel["encoding"]["y"]["title"].split()[0] for panel in panels]
@@ -256,19 +257,19 @@ def test_the_picture_of_a_run_has_four_panels_on_one_time_axis(run):
     assert {tuple(panel["encoding"]["x"]["scale"]["domain"]) for panel in panels} == {(0, 2)}
     drawn = [set(panel.data["value"].dropna()) for panel in picture.chart.vconcat]
     assert drawn == [{10.0}, {50.0}, {7.0}, {5.0}]
-    assert picture.alt.endswith("Mean rates: cubic 6 Mbit/s, vegas 3.5 Mbit/s.")
+    assert not missing_from(picture.alt, "cubic 6 Mbit/s", "vegas 3.5 Mbit/s")
 
 
-def test_known_differences_are_those_of_the_variants_and_the_engine(run):
-    known = {one.id for one in run.differences}
+def test_known_differences_are_those_of_the_runs_algorithms_and_engine(run):
+    known = {difference.id for difference in run.differences}
     assert {"vegas_base", "cubic_hystart"} <= known
     # Of another variant, or of a queue that the run does not have.
     assert not {"bbr_queue", "pie_start_up", "reno_second_loss"} & known
     reno = lab.dumbbell(["reno"]).scenario
-    assert "vegas_base" not in {one.id for one in differences_of(ROOT, reno, "ns3")}
+    assert "vegas_base" not in {entry.id for entry in differences_of(ROOT, reno, "ns3")}
     shown = differences_table({"ns3": run.differences}).data
-    assert shown.startswith("<details><summary>Known engine differences")
-    (entry,) = (one for one in run.differences if one.id == "vegas_base")
+    assert shown.startswith("<details><summary>")
+    (entry,) = (entry for entry in run.differences if entry.id == "vegas_base")
     assert entry.engines["ns3"].replace("'", "&#x27;") in shown
 
 
@@ -277,13 +278,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_long_run_says_how_long_and_leaves_nothing(monkeypatch):
+def test_progress_is_shown_only_for_long_runs_on_a_terminal_and_then_erased(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr(sys, "stdout", screen)
     monkeypatch.setattr(live, "PATIENCE_S", 0.05)
     with live._progress("ns3: simulating 30 s", 20.0):
         time.sleep(0.2)
-    assert "ns3: simulating 30 s, 0 of about 20 s" in screen.getvalue()
+    assert not missing_from(screen.getvalue(), "ns3: simulating 30 s", "20 s")
     assert screen.getvalue().endswith(" \r")
     monkeypatch.setattr(live, "PATIENCE_S", 5.0)
     quick = Terminal()
@@ -297,7 +298,7 @@ def test_a_long_run_says_how_long_and_leaves_nothing(monkeypatch):
     assert not quick.getvalue() and not sys.stdout.getvalue()
 
 
-def test_a_stored_scenario_runs_as_it_is(collection):
+def test_a_stored_scenario_can_be_simulated(collection):
     """`scenario` returns a JSON document, which `simulate` takes."""
     program = ROOT / ENGINES["ns3"].program(ROOT, live.BUILT)
     if not program.is_file():

@@ -204,12 +204,12 @@ def test_a_missing_number_and_a_missing_cell_are_named_by_their_lines(validate):
     assert f"row d100, column throughput: has no number in {NUMBERS}" in error
 
 
-def test_semicolons_are_named(validate):
+def test_a_file_separated_by_semicolons_is_refused(validate):
     _, error = refused(validate, NUMBERS, lambda text: text.replace(",", ";"))
     assert "semicolons" in error
 
 
-def test_the_number_that_differs_from_its_column_is_blamed(validate):
+def test_an_outlier_in_a_column_is_refused_by_its_line(validate):
     line, error = refused(validate, NUMBERS, lambda text: text.replace("9800000", "98000000"))
     assert line == 2 and "in line 3 it is 1e+06 times" in error
 
@@ -227,7 +227,7 @@ def test_a_flow_without_a_path_is_refused(validate):
     assert "destination 'island' cannot be reached from 'source'" in error
 
 
-def test_an_anchor_is_one_problem_however_often_it_is_used(validate):
+def test_a_problem_in_an_anchor_is_reported_once(validate):
     def share(text):
         text = text.replace("queue_ab: {kind", "queue_ab: &q {kin", 1)
         return re.sub(r"queue_ba: .*", "queue_ba: *q", text, count=1)
@@ -286,7 +286,7 @@ def with_parameters(join):
     ],
     ids=str.split("aliases references products lists blocks itself id tag sum digits"),
 )
-def test_a_document_with_too_many_aliases_is_refused_and_not_quoted(validate, change, words):
+def test_a_huge_or_deep_document_is_refused_and_not_quoted(validate, change, words):
     assert words in refused(validate, STUDY, change)[1]
 
 
@@ -295,7 +295,7 @@ def test_brackets_in_text_do_not_count_as_nesting(validate):
 
 
 @pytest.mark.parametrize("content", ["", "- 1\n", "words\n", "core: 5\n"])
-def test_a_wrong_list_of_variables_is_refused(tmp_path, monkeypatch, content):
+def test_an_invalid_list_of_variables_is_refused(tmp_path, monkeypatch, content):
     monkeypatch.setattr(environment, "ROOT", tmp_path)
     write_text(tmp_path / "configs/environment.yaml", content)
     with pytest.raises(InputError, match=r"environment\.yaml, line 1: .*core"):

@@ -86,19 +86,20 @@ def transfers(world, **expect):
 
 
 @pytest.mark.parametrize(
-    ("times", "verdict", "said"),
+    ("times", "verdict", "is_incomplete"),
     [
-        ([2.4, 2.5, 2.6], "reproduced", ""),
-        ([2.0, 2.5, math.nan], "direction only", "slow (a transfer is not complete)"),
-        ([math.nan] * 3, "not testable", "no run has a value for flow completion time (a transfer"),
+        ([2.4, 2.5, 2.6], "reproduced", False),
+        ([2.0, 2.5, math.nan], "direction only", True),
+        ([math.nan] * 3, "not testable", True),
     ],
 )
-def test_only_a_transfer_has_a_completion_time(world, times, verdict, said):
+def test_an_incomplete_transfer_has_no_completion_time(world, times, verdict, is_incomplete):
     def row(flow, replicate, **_):
         return {"completion_time_s": times[replicate] if flow == "tcp1" else math.nan}
 
     judged = world.judge(transfers(world), flows=row)
-    assert (judged.verdict, said in judged.reason) == (verdict, True), judged.reason
+    assert judged.verdict == verdict, judged.reason
+    assert ("transfer" in judged.reason) == is_incomplete, judged.reason
 
 
 # -- windows -----------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ def shared(world):
     return make
 
 
-def test_fairness_per_interval_and_since_the_start(shared):
+def test_jain_index_per_interval_and_since_the_start(shared):
     # fair at first, then one takes all
     results = shared(tcp1=[4.0, 4.0, 1.0, 1.0], tcp2=[4.0, 4.0, 0.0, 0.0])
     assert only(results, "jain_mean") == pytest.approx(0.75)
@@ -213,7 +214,7 @@ def test_every_metric_can_be_computed(ramp, metric):
         ("queue_mean_packets", {"aggregate": "jain"}, "no Jain's index"),
     ],
 )
-def test_a_quantity_without_meaning_is_an_error(world, ramp, metric, changes, message):
+def test_a_meaningless_quantity_is_refused(world, ramp, metric, changes, message):
     with pytest.raises(MetricError, match=message):
         only(ramp, metric, **changes)
     of = {"experiment": "sweep", "metric": metric, **changes}
@@ -261,7 +262,7 @@ def test_a_doubling_window_has_growth_2_while_its_queue_grows():
     assert feature("slow_start_growth", series) == pytest.approx(2, rel=0.01)
 
 
-def test_growth_is_that_of_the_first_slow_start_only():
+def test_growth_is_measured_in_the_first_slow_start_only():
     # doubling to 32, then congestion avoidance for much longer
     windows = [2, 4, 8, 16, 32, *range(33, 60)]
     assert feature("slow_start_growth", flow_series(windows, ssthresh=32)) == pytest.approx(2)
@@ -316,7 +317,7 @@ def test_only_restarts_from_slow_start_are_reentries(windows, ssthresh, expected
     assert feature("slow_start_reentries", flow_series(windows, ssthresh)) == expected
 
 
-def test_spread_of_a_sawtooth_is_a_sixth_and_short_dips_do_not_enter():
+def test_window_spread_of_a_sawtooth_is_a_sixth_and_ignores_short_dips():
     tooth = np.linspace(50, 100, 501)
     assert feature("cwnd_spread", flow_series(np.tile(tooth, 5), ssthresh=1)) == pytest.approx(
         1 / 6, rel=0.01

@@ -52,17 +52,17 @@ def test_a_change_has_its_texts_and_the_verdicts_before_and_after(world):
     ("wrong", "message"),
     [
         ({"date": "2026-02-30"}, "changes.0.date: day"),
-        ({"claims": {"c09": {}}}, "claims: 'c09' is unknown; there are c01"),
-        ({"claims": {"c01": {}}, "why": None}, "c01 has no 'why'"),
+        ({"claims": {"c09": {}}}, "claims: 'c09'"),
+        ({"claims": {"c01": {}}, "why": None}, "'why'"),
     ],
 )
-def test_a_wrong_change_is_named(world, wrong, message):
+def test_an_invalid_change_is_refused_by_its_field(world, wrong, message):
     with pytest.raises(ValidationError) as caught:
         world.study(claims=[CLAIM], tables=[TABLE], changes=[CHANGE | wrong])
     assert message in describe(caught.value)
 
 
-def test_an_unjudged_sentence_has_no_test_but_changes(world):
+def test_an_unjudged_sentence_may_have_changes_but_no_test(world):
     other = {key: CLAIM[key] for key in ("quote", "place", "reading")}
     other |= {"id": "c02", "nature": "background"}
     change = CHANGE | {"claims": {"c02": {"before": {"ns2": "direction only"}}}}
@@ -74,7 +74,7 @@ def test_an_unjudged_sentence_has_no_test_but_changes(world):
             world.study(claims=[CLAIM], unjudged=[other | wrong])
 
 
-def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key():
+def test_the_committed_schema_matches_the_models_and_describes_every_key():
     path = ROOT / "configs/schemas/study.schema.json"
     assert path.read_text(encoding="utf-8") == schema_text(Study), "run `replicate schemas`"
     page = (ROOT / REFERENCE).read_text(encoding="utf-8")
@@ -85,9 +85,10 @@ def test_the_committed_schema_is_that_of_the_models_with_a_meaning_for_every_key
             assert entry.get("description"), (name, key)
     flow = schema["$defs"]["Experiment"]["properties"]["flows"]["items"]["properties"]
     assert flow["segment_bytes"]["description"].startswith("Payload")
+    validator = jsonschema.Draft202012Validator(schema)
     for study in STUDIES:
         for file in study_files(ROOT, study):
-            jsonschema.validate(read_yaml(file), schema)
+            validator.validate(read_yaml(file))
 
 
 def files_of(name):
@@ -182,7 +183,7 @@ def test_evenly_spaced_numbers_are_written_by_first_step_and_count():
     loss = {"kind": "listed", "flow": "f", "data_packets": {"first": 3, "step": 5.0, "count": 3}}
     assert ListedLoss.model_validate(loss).data_packets == [3, 8, 13]
     loss["data_packets"] = {"first": 3, "step": 5, "cont": 3}
-    with pytest.raises(ValidationError, match="cont: no such key; nearest: count"):
+    with pytest.raises(ValidationError, match=r"cont: .*nearest: count"):
         ListedLoss.model_validate(loss)
 
 
@@ -196,14 +197,14 @@ def test_words_for_readers_do_not_change_the_hash_of_a_study(world):
 
 
 def test_a_repeated_claim_is_not_counted(world):
-    def told(repeated):
+    def claims_with(repeated):
         more = [{"id": "c03", "repeats": "c01"}, {"id": "c04", "repeats": repeated}]
         return world.study(claims=[CLAIM, *(CLAIM | changes for changes in more)]).claims
 
-    assert [claim.is_counted for claim in told("c01")] == [True, False, False]
+    assert [claim.is_counted for claim in claims_with("c01")] == [True, False, False]
     for wrong in ("c09", "c03", "c04"):
-        with pytest.raises(ValidationError, match=f"c04: repeats '{wrong}', which is no claim"):
-            told(wrong)
+        with pytest.raises(ValidationError, match=f"c04: repeats '{wrong}'"):
+            claims_with(wrong)
 
 
 def test_a_quantity_covers_the_points_of_its_levels_listed_or_not():

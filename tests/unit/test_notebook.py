@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import math
 import re
 import shutil
@@ -18,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from papermill import inspect_notebook
 from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
+from replication.compare.agreement import load_differences
 from replication.design.config import Paths, load_config
 from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, WRITTEN_FOR
 from replication.design.single_run import is_built
@@ -33,9 +34,11 @@ from replication.study.errors import InputError, RunError
 from replication.study.study import ExperimentType
 from replication.verdicts.verdict_table import read_cells, read_claims, write_verdicts
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import ROOT, missing_from
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+#: A known difference of runs of Vegas on ns-3.
+VEGAS = load_differences(ROOT).by_id["vegas_base"]
 
 
 @pytest.fixture
@@ -57,7 +60,8 @@ def write(tmp_path):
 
 
 def outputs(path):
-    return [o for c in read_notebook(path).cells if c.cell_type == "code" for o in c.outputs]
+    cells = [cell for cell in read_notebook(path).cells if cell.cell_type == "code"]
+    return [*itertools.chain(*(cell.outputs for cell in cells))]
 
 
 def texts(path):
@@ -68,7 +72,7 @@ def text_of(path):
     return "".join(str(o.get("data", o.get("text", ""))) for o in outputs(path))
 
 
-def test_there_is_a_notebook_for_every_kind_with_its_parameters():
+def test_every_experiment_type_has_a_notebook_with_parameters():
     assert set(WRITTEN_FOR) == set(get_args(ExperimentType))
     # The sensitivity analysis and its notebook have a separate target.
     of_studies = [*WRITTEN_FOR, ANY_STUDY, "engines", "trace_comparison", SENSITIVITY]
@@ -83,7 +87,7 @@ def test_there_is_a_notebook_for_every_kind_with_its_parameters():
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_committed_notebooks_can_be_tried_and_have_outputs_of_no_machine(path):
+def test_committed_notebooks_are_complete_lectures_without_paths_of_a_machine(path):
     for parameter in _infer_parameters(load_notebook_node(str(path))):
         assert parameter.inferred_type_name != "None" and len(parameter.help) > 10, parameter
     cells = read_notebook(path).cells
@@ -107,7 +111,7 @@ def test_committed_notebooks_can_be_tried_and_have_outputs_of_no_machine(path):
     assert pictures and all(o.metadata["image/png"]["alt"] for o in pictures)
 
 
-def test_page_draws_formulas_without_scripts_and_leaves_code_alone(tmp_path):
+def test_pages_of_notebooks_draw_formulas_without_scripts_and_leave_code_alone(tmp_path):
     prose = (
         "The window is\n\n$$W^* = \\left(\\frac{0.91\\,c}{0.57\\,n}\\right)^{3/5}$$\n\n"
         "if $p < 0.01$ & $n>1$, and `$queue` or `$rtt` are references.\n\n"
@@ -126,11 +130,11 @@ def test_page_draws_formulas_without_scripts_and_leaves_code_alone(tmp_path):
     for source in ("$\\left( W$", "$\\text{<script>x</script>}$", "$\\text{<b onclick='x'>x</b>}$"):
         notebook.cells[0].source = source
         nbformat.write(notebook, tmp_path / "n.ipynb")
-        with pytest.raises(InputError, match=r"formula .*: cannot be read .*; correct it"):
+        with pytest.raises(InputError, match="formula"):
             to_html(tmp_path / "n.ipynb", tmp_path / "page.html", "A run")
 
 
-def test_parameters_reach_the_notebook_and_outputs_are_deterministic_and_of_no_machine(
+def test_executing_a_notebook_sets_parameters_and_gives_the_same_bytes_without_paths(
     tmp_path, write, monkeypatch
 ):
     path = write("x = ''", "print('<' + x + '>')")
@@ -152,9 +156,9 @@ def test_parameters_reach_the_notebook_and_outputs_are_deterministic_and_of_no_m
 @pytest.mark.parametrize(
     ("sources", "tagged", "message"),
     [
-        (["a = 1"], None, "no parameter 'stduy'; it has none"),
-        (["a = ="], 0, "no parameter 'stduy'; it has"),
-        (["study = 'a'\nlimit: int = 3"], 0, "no parameter 'stduy'; it has study, limit"),
+        (["a = 1"], None, "'stduy'.* none"),
+        (["a = ="], 0, "'stduy'"),
+        (["study = 'a'\nlimit: int = 3"], 0, "'stduy'.* study, limit"),
         (["stduy = 1", "raise KeyError('lost')"], 0, "KeyError: 'lost'"),
     ],
 )
@@ -173,7 +177,7 @@ def collection():
     return open_collection("data/release", str(ROOT))
 
 
-def test_flows_have_a_row_a_run_and_flow_with_factors_and_units(collection):
+def test_the_table_of_flows_has_one_row_per_run_and_flow(collection):
     flows = collection.flows("saxena")
     factors = ["bandwidth_kb", "delay_ms", "sources", "variant"]
     assert not flows.duplicated(["experiment", *factors, "replicate", "engine", "flow"]).any()
@@ -190,13 +194,13 @@ def test_flows_have_a_row_a_run_and_flow_with_factors_and_units(collection):
     assert windows.dropna().between(0, 500).all()
 
 
-def test_printed_numbers_carry_the_levels_of_their_point(collection):
+def test_published_numbers_have_the_levels_of_their_point(collection):
     delays = collection.cells("nishitha").query("column == 'delay' and variant == 'Vegas'")
     vegas = delays.drop_duplicates(["table", "row"]).set_index("environment")["published"]
     assert vegas["Ethernet / Ethernet"] == 0.0214109  # table 5.2, row 1: 21.4109 ms
 
 
-def test_a_design_is_the_studys_scenario_but_for_what_is_changed(collection):
+def test_a_design_is_the_studys_scenario_except_for_given_changes(collection):
     stored = collection.flows("nishitha").query("replicate == 0")["scenario"]
     levels = {"variant": "vegas", "environment": "fast_fast"}
     as_it_stands = collection.design("nishitha", "homogeneous", levels)
@@ -210,7 +214,7 @@ def test_a_design_is_the_studys_scenario_but_for_what_is_changed(collection):
     assert framed - {link.frame_bytes for link in design(kapadia, "trios", levels).links} == {14}
 
 
-def test_a_region_is_drawn_as_on_its_page(collection):
+def test_the_picture_of_a_region_is_that_of_its_page(collection):
     region = collection.region("kapadia_bbr_beside_reno", "ns3")
     panel = region.result.panels[0]
     on_page = regions.picture(region.result, panel)
@@ -222,7 +226,8 @@ def test_a_region_is_drawn_as_on_its_page(collection):
     rules = shown.svg.partition("</style>")[0]
     for rule in (".hatch {", "path.contour, ", "\n.region .frame, "):
         assert rule in rules
-    assert shown.alt.startswith("BBR and Reno share fairly, ns3: where it holds over Buffer (BDP)")
+    x, y = region.result.axes
+    assert not missing_from(shown.alt, "ns3", x.title, y.title)
 
 
 def test_an_engine_can_be_run_once_its_program_is_built(tmp_path):
@@ -248,7 +253,7 @@ def test_a_notebook_on_other_data_shows_other_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
+def test_pages_of_notebooks_refer_to_no_host_and_no_script(path, tmp_path):
     to_html(path, tmp_path / "page.html", "A run")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<script" not in page and "@import" not in page
@@ -261,27 +266,25 @@ def test_page_of_a_notebook_refers_to_no_host_and_no_script(path, tmp_path):
     assert all(re.search(r'alt="[^"]{40,}', image) for image in images)
     # A chart is drawn in the page's ink, or is an image where that is smaller.
     drawn = re.findall(r"<svg[^>]*>", page)
-    assert all(re.search(r'aria-label="[^"]{40,}', one) for one in drawn)
+    assert all(re.search(r'aria-label="[^"]{40,}', chart) for chart in drawn)
     assert drawn
     # What scrolls on a phone takes the keyboard's focus.
     assert '<div tabindex="0" class="output_' in page and "<pre>" not in page
-    charts = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    outputs = [one for cell in charts for one in cell.get("outputs", [])]
     kinds = {picture.VEGA_LITE, "image/svg+xml"}
-    shown = [output for output in outputs if kinds & output.get("data", {}).keys()]
+    shown = [output for output in outputs(path) if kinds & output.get("data", {}).keys()]
     assert len(images) + len(drawn) == len(shown)
 
 
-def test_printed_text_is_one_output(tmp_path):
+def test_consecutive_printed_texts_become_one_output(tmp_path):
     parts = [new_output("stream", name="stdout", text=text) for text in ("two ", "parts")]
     error = new_output("stream", name="stderr", text="apart")
     cell = new_code_cell("print()", outputs=[*parts, error])
     write_notebook(tmp_path / "n.ipynb", new_notebook(cells=[cell]))
     outputs = read_notebook(tmp_path / "n.ipynb").cells[0].outputs
-    assert [one.text for one in outputs] == ["two parts", "apart"]
+    assert [output.text for output in outputs] == ["two parts", "apart"]
 
 
-def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write, collection):
+def test_pages_of_notebooks_escape_titles_outputs_and_quotes(tmp_path, write, collection):
     path = write(
         "x = 1",
         "from IPython.display import HTML, Javascript\n"
@@ -301,11 +304,11 @@ def test_page_escapes_its_title_and_what_outputs_and_papers_try(tmp_path, write,
     claims = collection.claims("nishitha", "homogeneous_dumbbell").assign(
         quote="<img src=x onerror=alert(1)>", verdict="direction only"
     )
-    said = verdicts(claims).data
-    assert "<img" not in said and f"{len(claims)} direction only" in said
+    table = verdicts(claims).data
+    assert "<img" not in table and f"{len(claims)} direction only" in table
 
 
-def test_a_drawn_chart_does_not_depend_on_the_last_digit():
+def test_a_drawn_chart_does_not_depend_on_the_last_digit_of_a_number():
     """It differs between processors, and committed outputs are compared on all of them."""
 
     def drawn(value):
@@ -316,18 +319,18 @@ def test_a_drawn_chart_does_not_depend_on_the_last_digit():
     assert drawn(math.nextafter(7.3, 8)) == drawn(7.3) != drawn(7.31)
 
 
-def test_a_conclusion_that_the_release_does_not_support_is_an_error_and_elsewhere_is_left_out(
+def test_an_unsupported_conclusion_is_an_error_on_the_release_and_left_out_elsewhere(
     collection,
 ):
     """On a quick run the notebook goes on; on the release a false conclusion is an error."""
     both = (True, "Reno halves."), (False, "Vegas wins.")
-    with pytest.raises(RunError, match=r"no longer supports this conclusion: Vegas wins\."):
+    with pytest.raises(RunError, match=r"Vegas wins\."):
         collection.conclude(*both)
     elsewhere = Collection(collection.root, collection.data)
     assert elsewhere.conclude(*both)._repr_markdown_() == f"1. Reno halves.\n2. {NOT_CONCLUDED}"
 
 
-def test_a_cell_that_other_results_do_not_support_says_so_and_the_notebook_goes_on(tmp_path, write):
+def test_a_cell_that_lacks_results_is_marked_and_the_notebook_continues(tmp_path, write):
     opened = "from replication import lab\nreplication = lab.open(data, root)"
     cells = ("data = ''\nroot = ''", opened, "{}['CoDel']", "print('to the end')")
     path, out = write(*cells), tmp_path / "out.ipynb"
@@ -337,7 +340,7 @@ def test_a_cell_that_other_results_do_not_support_says_so_and_the_notebook_goes_
     with pytest.raises(RunError, match="KeyError: 'CoDel'"):
         execute(path, out, {"data": "data/release", "root": str(ROOT)})
     # A missing value is no result.
-    with pytest.raises(RunError, match=r"lost\.csv: cannot be read"):
+    with pytest.raises(RunError, match=r"lost\.csv"):
         execute(write(*cells, "replication.table('lost.csv')"), out, elsewhere)
 
 
@@ -356,10 +359,10 @@ def test_a_cell_with_live_runs_shows_the_known_differences_once(tmp_path, write)
     execute(write("root = ''", run, "1"), tmp_path / "out.ipynb", {"root": str(ROOT)})
     result, shown, last = outputs(tmp_path / "out.ipynb")[-3:]
     assert "the result" in result.data["text/plain"] and last.data["text/plain"] == "1"
-    assert shown.data["text/html"].count("How Vegas measures the queue") == 1
+    assert shown.data["text/html"].count(VEGAS.title) == 1
 
 
-def test_pressure_says_which_points_can_lose_packets(collection):
+def test_pressure_is_the_windows_over_path_and_queue(collection):
     """Two windows of 20 packets; the path holds 35 of 1040 bytes and its queue 49."""
     levels = {"variant": "reno", "environment": "ethernet_ethernet"}
     as_it_stands = collection.design("nishitha", "homogeneous", levels)
@@ -374,8 +377,8 @@ def test_pressure_says_which_points_can_lose_packets(collection):
     # The queue's share of a flow of small packets: 49 packets hold 2.4 of TCP's at 8 Mbit/s.
     levels = {"cbr_rate": "cbr_8"}
     (flow, *_), held = collection.design("liang_shen", "sweep", levels).flows, 2e6 * 0.06 / 8 / 1040
-    own, other = 2e6 / 1040, 8e6 / 210
-    expected = flow.maximum_window_bytes / 1000 / (held + 49 * own / (own + other))
+    tcp, cbr = 2e6 / 1040, 8e6 / 210
+    expected = flow.maximum_window_bytes / 1000 / (held + 49 * tcp / (tcp + cbr))
     assert pressure(collection.design("liang_shen", "sweep", levels)) == pytest.approx(expected)
     assert pressure(collection.design("liang_shen", "sweep", {"cbr_rate": "cbr_10"})) == math.inf
     # Segments of half the size: the windows no longer fill the path.

@@ -23,7 +23,7 @@ from replication.engines.ns3 import LINKED, NS3_VERSION, PREFIX, WHEEL_VERSIONS,
 from replication.study.errors import InputError
 from replication.study.files import file_sha256, read_yaml
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import ROOT, missing_from
 
 CONFIG = ROOT / "configs" / "config.yaml"
 LOCKS = ROOT / "workflow" / "engines" / "ns3" / "wheels"
@@ -60,7 +60,7 @@ def test_every_wheel_is_pinned_by_one_hash_and_nothing_else():
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
-def test_the_sources_belong_to_the_generation(engine):
+def test_sources_of_an_engine_belong_to_its_recorded_generation(engine):
     """Otherwise run `replicate engines --same`, or `--new` if results have changed."""
     generation = load_generation(ROOT, engine.name)
     # The kernel's key needs Debian's packages, so its sources are compared without it.
@@ -77,14 +77,14 @@ def test_the_sources_belong_to_the_generation(engine):
     ],
     ids=["default", "debian", "wheel"],
 )
-def test_an_installed_ns3_is_found_however_its_libraries_are_called(tmp_path, layout):
-    found = Prefix.find(install(tmp_path, **layout))
-    assert found.release == "3.44"
-    assert all(path.is_file() for path in found.libraries)
+def test_an_installed_ns3_is_found_in_every_layout_of_its_libraries(tmp_path, layout):
+    prefix = Prefix.find(install(tmp_path, **layout))
+    assert prefix.release == "3.44"
+    assert all(path.is_file() for path in prefix.libraries)
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_results_are_named_after_a_build_unless_it_gives_the_wheels_bytes(
+def test_a_built_ns3_has_a_fingerprint_of_its_own_unless_its_results_equal_the_wheels(
     tmp_path, monkeypatch, same
 ):
     root = tmp_path / "project"
@@ -97,7 +97,7 @@ def test_results_are_named_after_a_build_unless_it_gives_the_wheels_bytes(
     monkeypatch.setattr(ns3, "digests_of_runs", lambda engine, program, scenarios: digests)
     prefix = install(tmp_path / "prefix")
     monkeypatch.setenv(PREFIX, str(prefix))
-    start = Pipeline.load(root, {"tier": "quick", "engines": "ns3"}).start
+    start = Pipeline.load(root, {"tier": "quick", "engines": "ns3", "studies": "nishitha"}).start
     assert (start.fingerprint("ns3") == wheel) == same
     assert start.fingerprint("ns3").endswith(NS3_VERSION)
     assert start.program("ns3").parts[:2] == (".cache", "ns3")
@@ -108,11 +108,11 @@ def test_results_are_named_after_a_build_unless_it_gives_the_wheels_bytes(
 LOCKED = read_yaml(ROOT / LOCK)
 
 
-def test_an_engine_that_lacks_a_package_is_refused_if_it_is_asked_for(monkeypatch):
+def test_an_engine_that_lacks_a_package_is_refused_if_chosen(monkeypatch):
     lacking = dataclasses.replace(NS2, missing=lambda root: ["ns2"])
     monkeypatch.setitem(catalogue.ENGINES, "ns2", lacking)
     assert "ns2" not in chosen_engines(ROOT, Config())
-    with pytest.raises(InputError, match="engines: ns2 lacks ns2"):
+    with pytest.raises(InputError, match="ns2 lacks ns2"):
         chosen_engines(ROOT, Config(engines=["ns3", "ns2"]))
 
 
@@ -129,18 +129,18 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_the_images_are_built_with_what_the_lock_names():
+def test_images_install_the_locked_packages():
     for engine, entry in LOCKED.items():
         recipe = (ROOT / "containers" / engine / "Dockerfile").read_text(encoding="utf-8")
         assert f"{entry['package']}={entry['version']}" in recipe
 
 
-def test_results_of_another_simulator_are_kept_apart_and_warned_of(root, monkeypatch):
+def test_another_simulator_than_the_locked_one_changes_the_fingerprint_and_warns(root, monkeypatch):
     plain = dataclasses.replace(NS2, machine=lambda root: "")
     assert NS2.fingerprint(root) != plain.fingerprint(root)
     monkeypatch.setattr(catalogue, "_installed_version", lambda package: "2.36-1")
-    said = package_warning(find_package(root, "ns2"))
-    assert "Debian's ns2 is 2.36-1 here, the lock has 2.35+dfsg-5" in said
+    warning = package_warning(find_package(root, "ns2"))
+    assert not missing_from(warning, "ns2", "2.36-1", LOCKED["ns2"]["version"])
     assert find_package(root, "ns3") is None
     # The locked simulator leaves the fingerprint as it is.
     lock = read_yaml(root / LOCK)
@@ -150,7 +150,7 @@ def test_results_of_another_simulator_are_kept_apart_and_warned_of(root, monkeyp
     assert package_warning(find_package(root, "ns2")) == ""
 
 
-def test_the_hash_that_a_build_noted_is_that_of_the_same_file_only(root):
+def test_a_noted_hash_is_used_only_for_a_file_of_the_same_size_and_time(root):
     file = Path(read_yaml(root / LOCK)["ns2"]["file"])
     noted, status = root / ".cache/linux/source.sha256", file.stat()
     noted.parent.mkdir(parents=True)

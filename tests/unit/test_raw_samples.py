@@ -30,19 +30,19 @@ def table():
 
 
 @pytest.mark.skipif(not RAW.is_dir(), reason="no raw samples next to it")
-def test_the_table_is_what_the_raw_samples_say(table):
+def test_the_committed_table_matches_the_raw_samples(table):
     transcribed = transcribe(ROOT, "kapadia", RAW)
     pd.testing.assert_frame_equal(transcribed, table, check_dtype=False, rtol=1e-9)
 
 
-def test_the_round_trips_before_data_are_solved_from_the_smoothed_one():
+def test_round_trips_of_the_handshake_are_solved_from_the_smoothed_round_trip():
     for syn, cookie in ((0.9, 0.6), (0.5, 0.7)):
         sample = {"bytes_acked": 38, "minrtt": min(syn, cookie), "rtt": syn + (cookie - syn) / 8}
         flow = pd.DataFrame([sample | {"mss": 1448, "delivery_rate": 1448 * 8e3 / cookie}])
         assert empty_round_trips(flow) == pytest.approx((syn, cookie))
 
 
-def test_the_probe_leaves_two_jiffies_after_two_round_trips(table):
+def test_the_loss_probe_leaves_two_jiffies_after_two_round_trips(table):
     probes = table["first_probe_s"].dropna()
     # Flows 2 and 3 of the four recordings of three flows without BBR.
     assert len(probes) == 8
@@ -63,7 +63,7 @@ def test_a_burst_ends_where_acknowledgements_pause():
     assert first_burst_segments(flow.drop(index=[3]).replace({38 + 1448 * 12: 38 + 1448 * 9})) == 8
 
 
-def test_small_queues_predict_every_first_burst(table):
+def test_tcp_small_queues_predicts_every_first_burst(table):
     known = table[table["unanswered_pacing_rate_bps"].notna()]
     rates, bursts = known["unanswered_pacing_rate_bps"], list(known["first_burst_segments"])
     assert len(bursts) == 10
@@ -77,7 +77,7 @@ def test_small_queues_predict_every_first_burst(table):
     assert set(full["first_unacked_segments"] + waiting) == {87040 / default}
 
 
-def test_the_first_segments_take_longer_than_the_cookie(table):
+def test_the_first_data_segments_take_longer_than_the_cookie_of_iperf3(table):
     # Another segment's delivery within two round trips of the cookie would have raised the rate.
     first = table[(table["first_acked_segments"] >= 2) & (table["minrtt_s"] < 0.01)]
     rate_bps = first["first_delivery_rate_bps"]
@@ -147,7 +147,7 @@ def test_no_default_range_or_cause_contradicts_a_raw_sample(table):
             assert contradictions(table, changed) == set(), (cause.id, key)
 
 
-def test_former_causes_contradict_the_raw_samples(table):
+def test_refuted_causes_contradict_the_raw_samples(table):
     refuted = {"link_delay_s": 0.0025, "timer_hz": 1000, "frame_bytes": 0, "buffer_bytes": 100_000}
     refuted |= {"maximum_window_bytes": 43690, "initial_window_segments": 4}
     refuted |= {"delayed_ack_segments": 1}

@@ -22,6 +22,7 @@ from replication.engines.catalogue import ENGINES
 from replication.study.scenario import Scenario
 
 SHAPER = {"kind": "token_bucket", "burst_bytes": 1600, "line_rate_bps": 1e9}
+CUBIC = {"congestion_control": "cubic"}
 NS2_LINUX = {"sack": True, "limited_transmit": True}
 FLOWS = {
     "ns3": [
@@ -39,12 +40,12 @@ FLOWS = {
         ({"congestion_control": "vegas", "sack": True}, "vegas with SACK"),
         ({"recovery": "prr"}, "with PRR"),
         ({"congestion_control": "vegas", "ecn": True}, "vegas with ECN"),
-        ({"congestion_control": "cubic"}, "cubic without SACK and limited transmit"),
+        ({"congestion_control": "cubic"}, "cubic without SACK"),
         ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_beta": 0.7}, "beta other than 0.8"),
         ({"congestion_control": "cubic"} | NS2_LINUX | {"cubic_hystart": True}, "with HyStart"),
         ({"delayed_ack_segments": 3}, "more than two segments"),
         # Its agents send data on the SYN's acknowledgement, whatever the setting.
-        ({"connect_s": 0.5, "start_s": 1}, "newreno with a connection before its data"),
+        ({"connect_s": 0.5, "start_s": 1}, "connection before"),
     ],
     "linux": [
         ({"congestion_control": "tahoe"}, "'tahoe'"),
@@ -92,7 +93,10 @@ QUEUES = {
 
 def flat(table):
     """Return the rows of a table, each with its engine."""
-    return [(engine, *row) for engine, rows in table.items() for row in rows]
+    rows = []
+    for engine, entries in table.items():
+        rows += [(engine, *entry) for entry in entries]
+    return rows
 
 
 def flow(engine, name="t", control="", **changes):
@@ -104,13 +108,14 @@ def flow(engine, name="t", control="", **changes):
 
 def refusal(engine, document):
     """Return an engine's one-line message about a scenario."""
-    said = ENGINES[engine].refusal(Scenario.model_validate(document))
-    assert "\n" not in said and (not said or said.startswith(f"{engine} has no "))
-    return said
+    message = ENGINES[engine].refusal(Scenario.model_validate(document))
+    assert "\n" not in message and (not message or message.startswith(f"{engine} has no "))
+    return message
 
 
 BYTES = {"kind": "droptail", "limit_bytes": 9000}
 FASTER, LOSSY = {"at_s": 1, "rate_bps": 3e6}, {"at_s": 1, "loss_ab": 0.1}
+SLOWEST = {"at_s": 1, "rate_bps": 3}
 DEEP = pfifo(20) | {"device_queue_packets": 5}
 
 
@@ -119,7 +124,7 @@ def wire(**changes):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_an_engine_has_is_not_refused(engine):
+def test_supported_queues_and_links_are_accepted(engine):
     queues = [droptail(20), BYTES, pfifo(20)]
     queues += [linux_red(5, 15) if engine == "linux" else red(5, 15)]
     queues += [] if engine == "ns2" else [codel(), FQ_CODEL, pie()]
@@ -140,11 +145,11 @@ def test_what_an_engine_has_is_not_refused(engine):
         ("ns2", [NS2_LINUX | {"congestion_control": "linuxreno", "start_s": 1, "connect_s": 0.5}]),
         ("ns2", [NS2_LINUX | {"congestion_control": "cubic", "cubic_beta": 0.8}]),
         # One flow leaves to the kernel what another sets.
-        ("linux", [{"congestion_control": "cubic"} | own for own in ({}, {"cubic_beta": 0.7})]),
+        ("linux", [CUBIC, CUBIC | {"cubic_beta": 0.7}]),
     ],
 )
-def test_what_an_engine_has_may_be_asked_for(engine, flows):
-    named = [flow(engine, f"f{i}") | one for i, one in enumerate(flows)]
+def test_supported_settings_of_flows_are_accepted(engine, flows):
+    named = [flow(engine, f"f{i}") | changes for i, changes in enumerate(flows)]
     assert refusal(engine, single_link(named)) == ""
 
 
@@ -168,16 +173,10 @@ def test_a_queue_that_an_engine_lacks_is_refused(engine, queue, words):
         ("ns3", droptail(), {"shaper_ba": SHAPER | {"kind": "tbf"}}, "shaper 'tbf'"),
         ("linux", droptail(), {"shaper_ab": SHAPER | {"kind": "tbf", "burst_bytes": 1053}}, "1054"),
         ("linux", droptail(), {"jitter_s": 4.5}, "jitter above 4 s"),
-        ("linux", droptail(), {"rate_bps": 3.0}, "slower than 8 bit/s"),
-        (
-            *("linux", droptail(), {"changes": [{"at_s": 1, "rate_bps": 3}]}),
-            "slower than 8 bit/s",
-        ),
-        (
-            *("linux", linux_red(5, 15), {"changes": [{"at_s": 1, "rate_bps": 1e6}]}),
-            "RED where the rate changes",
-        ),
-        ("linux", linux_red(5, 15), {"opportunities_ab": [1]}, "RED where the rate changes"),
+        ("linux", droptail(), {"rate_bps": 3.0}, "8 bit/s"),
+        ("linux", droptail(), {"changes": [SLOWEST]}, "8 bit/s"),
+        ("linux", linux_red(5, 15), {"changes": [FASTER]}, "RED where"),
+        ("linux", linux_red(5, 15), {"opportunities_ab": [1]}, "RED where"),
         ("ns3", droptail(), {"frame_bytes": 1}, "frame_bytes of 1"),
         ("ns3", BYTES, {"frame_bytes": 14}, "limits in bytes"),
     ],
@@ -192,7 +191,7 @@ def test_a_link_that_an_engine_lacks_is_refused(engine, queue, changes, words):
 @pytest.mark.parametrize(
     ("control", "changes"), [("vegas", {"vegas_alpha_packets": 1}), ("cubic", {"cubic_beta": 0.5})]
 )
-def test_flows_that_want_different_kernels_are_refused(control, changes):
+def test_flows_that_need_different_kernel_settings_are_refused(control, changes):
     flows = [flow("linux", "a", control), flow("linux", "b", control, **changes)]
     assert next(iter(changes)) in refusal("linux", single_link(flows))
     assert refusal("linux", single_link([flows[0], flow("linux", "b", "bic", **changes)])) == ""
@@ -212,29 +211,29 @@ def tuned(window):
         ([cbr(f"c{i}", 1e3) for i in range(5001)], {}, "5001 flows"),
     ],
 )
-def test_what_is_too_much_for_the_kernel_is_refused(flows, changes, words):
+def test_scenarios_beyond_the_limits_of_the_kernel_are_refused(flows, changes, words):
     assert words in refusal("linux", single_link(flows, **changes))
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"queue": linux_red(5, 15)}, "would cut merged packets"),
-        ({"loss": listed(3)}, "listed losses with segmentation offload"),
+        ({"queue": linux_red(5, 15)}, "merged packets"),
+        ({"loss": listed(3)}, "listed losses"),
     ],
 )
-def test_what_counts_packets_is_refused_with_merged_ones(changes, words):
+def test_settings_that_count_packets_are_refused_with_segmentation_offload(changes, words):
     document = single_link([flow("linux")], **changes)
     assert refusal("linux", document) == ""
     assert words in refusal("linux", document | {"host": {"segmentation_offload": True}})
 
 
-def test_memory_of_single_segments_is_refused_with_merged_packets():
+def test_memory_per_segment_is_refused_with_segmentation_offload():
     document = single_link([flow("linux")])
     host = {"device_queue": True, "segment_memory_bytes": 4352}
     assert refusal("linux", document | {"host": host}) == ""
     merging = document | {"host": host | {"segmentation_offload": True}}
-    assert "segment_memory_bytes with segmentation offload" in refusal("linux", merging)
+    assert "segment_memory_bytes" in refusal("linux", merging)
 
 
 @pytest.mark.parametrize(
@@ -242,17 +241,17 @@ def test_memory_of_single_segments_is_refused_with_merged_packets():
     [
         (["links", 0, "shaper_ab"], SHAPER | {"line_rate_bps": 1e5}, "line_rate_bps is below"),
         (["links", 0, "shaper_ba"], SHAPER | {"burst_bytes": 15_000_001}, "exceed 60 s"),
-        (["links", 0, "changes"], [FASTER, FASTER], "changes must be in the order of their at_s"),
-        (["links", 0, "changes"], [{"at_s": 1}], "changes nothing: give rate_bps"),
+        (["links", 0, "changes"], [FASTER, FASTER], "at_s"),
+        (["links", 0, "changes"], [{"at_s": 1}], "changes nothing"),
         (["links", 0], wire(changes=[FASTER], opportunities_ba=[1]), "it has opportunities_ba"),
         (["links", 0], wire(changes=[FASTER], shaper_ab=SHAPER), "it has shaper_ab"),
         (["links", 0], wire(changes=[LOSSY], loss_ab=listed(3)), "since it is listed"),
-        (["links", 0], wire(opportunities_ab=[1], frame_bytes=14), "make no use of frame_bytes"),
+        (["links", 0], wire(opportunities_ab=[1], frame_bytes=14), "frame_bytes"),
         (["links", 0, "opportunities_ab"], [0, 5, 3], "3 follows 5"),
-        (["links", 0, "opportunities_ab"], [0, 0], "the last time must be above 0"),
+        (["links", 0, "opportunities_ab"], [0, 0], "above 0"),
         (["links", 0, "opportunities_ab"], {"file": "../x", "sha256": "0" * 64}, "file.file"),
         (["links", 0], wire(opportunities_ab=[1], queue_ab=DEEP), "has no device_queue_packets"),
-        (["flows", 0, "connect_s"], 0.5, "connect_s must not be after start_s"),
+        (["flows", 0, "connect_s"], 0.5, "connect_s"),
         (["links", 0, "queue_ab"], droptail() | {"limit_bytes": 1}, "exactly one"),
         (["links", 0, "queue_ab"], red(20, 10), "minimum_threshold_packets"),
         (["nodes"], ["s0", "../b"], "nodes.1"),
@@ -264,7 +263,7 @@ def test_memory_of_single_segments_is_refused_with_merged_packets():
         (["sampling_interval_s"], 1e-9, "rows of series"),
     ],
 )
-def test_a_bad_value_is_refused_by_its_field(place, value, word):
+def test_an_invalid_value_is_refused_by_its_field(place, value, word):
     document = single_link([tcp("t", "newreno"), cbr("c", 1e5)])
     target = document
     for step in place[:-1]:
@@ -275,10 +274,10 @@ def test_a_bad_value_is_refused_by_its_field(place, value, word):
     assert word in str(caught.value)
 
 
-def test_a_packet_that_no_opportunity_carries_is_refused():
+def test_a_packet_larger_than_an_opportunity_is_refused():
     document = single_link([tcp("t", "newreno", segment_bytes=1461)])
     document["links"][0]["opportunities_ab"] = [1]
-    with pytest.raises(ValidationError, match="t: segment_bytes gives packets of 1501 bytes"):
+    with pytest.raises(ValidationError, match=r"t: segment_bytes .*1501"):
         Scenario.model_validate(document)
     document["flows"][0]["segment_bytes"] = 1460
     Scenario.model_validate(document)

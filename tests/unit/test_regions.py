@@ -68,9 +68,9 @@ def never(x, y):
 
 def explored(truth, noise=0.0, bounds=ABOVE_ONE, budget_s=160.0, panels=((),), seed=0, alike=never):
     sampler, spending = Planted(truth, noise, bounds, seed, alike), SETTINGS.tiers["paper"]
-    found = Exploration(f"planted {seed}", panels, sampler, SETTINGS, spending, budget_s)
-    found.run()
-    return found
+    exploration = Exploration(f"planted {seed}", panels, sampler, SETTINGS, spending, budget_s)
+    exploration.run()
+    return exploration
 
 
 def truths(truth):
@@ -86,15 +86,15 @@ def cliff(x, y):
     return 0.6 if x < 0.4 + 0.2 * y else 0.0
 
 
-def covered(found):
-    return np.mean([checked.covered for checked in found.validation])
+def covered(exploration):
+    return np.mean([checked.covered for checked in exploration.validation])
 
 
 def test_a_smooth_surface_is_recovered_within_its_band():
     inside = []
     for seed in range(4):
-        found = explored(slope, noise=0.05, seed=seed)
-        (surface,) = found.surfaces.values()
+        exploration = explored(slope, noise=0.05, seed=seed)
+        (surface,) = exploration.surfaces.values()
         shares = surface.shares()
         assert shares.undecided < 0.2 and shares.cannot_differ == 0
         assert shares.holds + shares.fails + shares.undecided == pytest.approx(1)
@@ -104,23 +104,23 @@ def test_a_smooth_surface_is_recovered_within_its_band():
         on = np.array([(0.3 + 0.4 * y, y) for y in np.linspace(0.02, 0.98, 25)])
         mean, sd = surface.predict(on)
         inside.append(np.mean(np.abs(mean) <= REACH * sd))
-        assert len(found.validation) == 40 and covered(found) >= 0.8
+        assert len(exploration.validation) == 40 and covered(exploration) >= 0.8
     assert np.mean(inside) >= 0.8
     # Most points are close to the contour.
-    chosen = [point for point, _ in found.results][2 * TIER["first_points"] :]
+    chosen = [point for point, _ in exploration.results][2 * TIER["first_points"] :]
     near = np.mean([abs(slope(point.x, point.y)) < 0.1 for point in chosen])
     assert near > 1.5 * (np.abs(truths(slope)) < 0.1).mean()
 
 
-def test_a_cliff_beside_a_noisy_plateau_is_recovered_and_the_plateau_stays_undecided():
+def test_a_cliff_next_to_a_noisy_plateau_is_recovered_and_the_plateau_stays_undecided():
     truth = truths(cliff)
-    found = [explored(cliff, noise=0.2, seed=seed) for seed in range(3)]
-    for one in found:
-        known = one.surfaces[()].probability()
+    explorations = [explored(cliff, noise=0.2, seed=seed) for seed in range(3)]
+    for exploration in explorations:
+        known = exploration.surfaces[()].probability()
         assert (known[truth > 0] > 0.95).mean() > 0.8
         assert ((known >= 0.05) & (known <= 0.95))[truth == 0].mean() > 0.5
         assert (known[truth > 0] >= 0.05).all()
-    assert np.mean([covered(one) for one in found]) >= 0.8
+    assert np.mean([covered(exploration) for exploration in explorations]) >= 0.8
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_a_cliff_beside_a_noisy_plateau_is_recovered_and_the_plateau_stays_undec
         (lambda x, y: 0.0, 0.0, Bounds(-0.2, 0.2), "holds"),
     ],
 )
-def test_a_region_without_a_contour_has_none(truth, noise, bounds, side):
-    found = explored(truth, noise, bounds, budget_s=100.0)
-    (surface,) = found.surfaces.values()
+def test_a_claim_that_holds_or_fails_everywhere_has_no_contour(truth, noise, bounds, side):
+    exploration = explored(truth, noise, bounds, budget_s=100.0)
+    (surface,) = exploration.surfaces.values()
     assert getattr(surface.shares(), side) == 1
     mean, _ = surface.predict(GRID)
     steps = [float(x) for x, _ in GRID[:CELLS]]
@@ -143,51 +143,50 @@ def test_a_region_without_a_contour_has_none(truth, noise, bounds, side):
     assert not any(contour(mean.reshape(CELLS, CELLS) - end, steps) for end in ends)
     assert (surface.model is None) == (noise == 0)
     # Nothing is uncertain: no runs beyond the first and the validation points.
-    assert len(found.results) == 2 * TIER["first_points"]
+    assert len(exploration.results) == 2 * TIER["first_points"]
 
 
-def test_ties_beside_a_slope_fail_as_a_plateau():
-    found = explored(lambda x, y: max(0.0, 0.5 * (x - 0.6)))
-    known = found.surfaces[()].probability()
+def test_ties_next_to_a_slope_fail_as_a_plateau():
+    exploration = explored(lambda x, y: max(0.0, 0.5 * (x - 0.6)))
+    known = exploration.surfaces[()].probability()
     assert (known[:, : CELLS // 2] < 0.05).mean() > 0.9 and (known[:, -3:] > 0.95).mean() > 0.8
 
 
 @pytest.mark.parametrize("bounds", [ABOVE_ONE, Bounds(-0.2, 0.2)])
 def test_where_alternatives_cannot_differ_a_claim_neither_holds_nor_fails(bounds):
     """Ties would fail a test for a difference, and pass one for equivalence."""
-    found = explored(
+    exploration = explored(
         lambda x, y: 0.0 if x < 0.5 else 0.6, bounds=bounds, alike=lambda x, y: x < 0.5
     )
-    shares = found.shares()
+    shares = exploration.shares()
     assert shares.cannot_differ == pytest.approx(0.5, abs=0.1)
     assert shares.holds + shares.fails == pytest.approx(0.5, abs=0.1)
     assert shares.undecided >= shares.cannot_differ
     assert shares.holds + shares.fails + shares.undecided == pytest.approx(1)
-    assert np.mean([checked.state_predicted for checked in found.validation]) > 0.8
-    assert {checked.cannot_differ for checked in found.validation} == {True, False}
+    assert np.mean([checked.state_predicted for checked in exploration.validation]) > 0.8
+    assert {checked.cannot_differ for checked in exploration.validation} == {True, False}
 
 
 def test_nothing_more_is_run_where_alternatives_cannot_differ():
-    found = explored(lambda x, y: 0.0, alike=lambda x, y: True)
-    assert len(found.results) == 2 * TIER["first_points"]
-    assert found.shares() == Shares(holds=0, fails=0, undecided=1, cannot_differ=1)
+    exploration = explored(lambda x, y: 0.0, alike=lambda x, y: True)
+    assert len(exploration.results) == 2 * TIER["first_points"]
+    assert exploration.shares() == Shares(holds=0, fails=0, undecided=1, cannot_differ=1)
 
 
-def test_a_budget_that_ends_leaves_more_undecided_and_panels_out():
+def test_a_small_budget_leaves_more_undecided_and_skips_panels():
     short, long = (explored(slope, 0.2, budget_s=budget_s) for budget_s in (60.0, 300.0))
     assert short.sampler.costs.spent_s <= 62 and long.sampler.costs.spent_s <= 302
     assert long.shares().undecided < short.shares().undecided
-    found = explored(slope, budget_s=20.0, panels=(("a",), ("b",)))
-    assert list(found.surfaces) == [("a",)] and {point.panel for point, _ in found.results} == {
-        ("a",)
-    }
+    two_panels = explored(slope, budget_s=20.0, panels=(("a",), ("b",)))
+    assert list(two_panels.surfaces) == [("a",)]
+    assert {point.panel for point, _ in two_panels.results} == {("a",)}
 
 
 def test_a_contour_is_where_the_sign_changes():
     steps = [(n + 0.5) / 40 for n in range(40)]
     circle = [[0.3 - math.hypot(x - 0.5, y - 0.5) for x in steps] for y in steps]
     pieces = contour(circle, steps)
-    ends = [(x, y) for a, b, c, d in pieces for x, y in ((a, b), (c, d))]
+    ends = [(a, b) for a, b, _, _ in pieces] + [(c, d) for _, _, c, d in pieces]
     assert all(math.hypot(x - 0.5, y - 0.5) == pytest.approx(0.3, abs=1e-3) for x, y in ends)
     assert sum(math.hypot(a - c, b - d) for a, b, c, d in pieces) == pytest.approx(1.88, abs=0.02)
     assert contour([[1, 2], [3, 4]], [0, 1]) == []
@@ -197,7 +196,7 @@ def side(variant):
     return Quantity(experiment="e", metric="throughput_bps", where={"variant": variant})
 
 
-def test_a_clause_is_a_ratio_between_bounds():
+def test_tests_of_a_share_or_equivalence_become_a_ratio_with_bounds():
     sides = {"left": side("a"), "right": side(["b", "c"])}
     above = ShareTest(kind="share", relation="above", factor=1.02, expect={"at_least": 1}, **sides)
     test, bounds = as_clause(above)
@@ -207,11 +206,11 @@ def test_a_clause_is_a_ratio_between_bounds():
     assert (test.reduce, bounds) == ("maximum", Bounds(high=math.log(0.98)))
     alike = EquivalenceTest(kind="equivalence", margin=0.2, **sides)
     assert as_clause(alike)[1] == Bounds(math.log(0.8), math.log(1.2))
-    with pytest.raises(InputError, match="kind 'trend' has no quantity"):
+    with pytest.raises(InputError, match="'trend'"):
         as_clause(TrendTest(kind="trend", of=side("a"), over="x", expect={"at_least": 0.9}))
 
 
-def test_a_claims_quantity_is_read_from_runs(world):
+def test_the_quantity_of_a_claim_is_the_logarithm_of_its_ratio(world):
     def read(test):
         study = world.claim(test)
         return Compared(study.claims[0]).values(study, world.results(study, flows=flows))
@@ -256,13 +255,13 @@ def test_a_region_may_name_one_clause_of_its_claim():
     ],
 )
 def test_the_papers_own_point_is_read_from_the_study(region, expected):
-    own = load_region(ROOT, region)
-    space = Space(own, load_study(ROOT, own.study), own.engines[0])
+    model = load_region(ROOT, region)
+    space = Space(model, load_study(ROOT, model.study), model.engines[0])
     for value, wanted in zip(space.paper, expected, strict=True):
         assert value == (wanted if wanted is None else pytest.approx(wanted, rel=1e-4))
 
 
-def test_the_law_of_bbr_is_read_at_the_papers_own_point():
+def test_the_law_of_bbr_is_evaluated_at_the_papers_own_point():
     study = load_study(ROOT, "kapadia")
     region = load_region(ROOT, "kapadia_bbr_beside_reno")
     (law,) = laws_at_paper(Space(region, study, "linux"))
@@ -276,16 +275,17 @@ def test_a_path_is_that_of_the_first_tcp_flow_at_a_point():
         Space(load_region(ROOT, f"kapadia_{name}"), study, "ns3")
         for name in ("random_loss", "buffer_for_full_link")
     )
-    own = lossy.path(point)
+    path_there = lossy.path(point)
     # The router's clock is off by up to 0.02 %.
-    assert own.rate_bps == pytest.approx(1e6, rel=2e-4)
-    assert (own.segment_bytes, own.packet_bytes) == (1448, 1500)
-    assert (own.loss, own.rtt_s) == pytest.approx(lossy.values(point), rel=1e-4)
-    assert own.queue_packets == pytest.approx(104857 / 1500)
+    assert path_there.rate_bps == pytest.approx(1e6, rel=2e-4)
+    assert (path_there.segment_bytes, path_there.packet_bytes) == (1448, 1500)
+    assert (path_there.loss, path_there.rtt_s) == pytest.approx(lossy.values(point), rel=1e-4)
+    assert path_there.queue_packets == pytest.approx(104857 / 1500)
     # The middle of the buffer's axis is one product.
-    own = buffered.path(point)
-    assert own.bdp_packets == pytest.approx(own.rate_bps * own.rtt_s / 8 / 1500)
-    assert own.queue_packets == pytest.approx(own.bdp_packets, rel=1e-3)
+    path_there = buffered.path(point)
+    bdp_bytes = path_there.rate_bps * path_there.rtt_s / 8
+    assert path_there.bdp_packets == pytest.approx(bdp_bytes / 1500)
+    assert path_there.queue_packets == pytest.approx(path_there.bdp_packets, rel=1e-3)
 
 
 def path(**changes):
@@ -293,7 +293,7 @@ def path(**changes):
     return TcpPath(**base | {"queue_packets": 100.0, "loss": 0.01, "active_s": 100.0} | changes)
 
 
-def test_laws_are_those_of_their_sources():
+def test_laws_match_the_formulas_of_their_sources():
     # 1448 * 8 * C / (0.1 * sqrt(0.01)) of 10 Mbit/s.
     assert path().share(reno_window(0.01, 1.2)) == pytest.approx(1448 * 8 * 1.2 / 0.01 / 1e7)
     assert reno_window(0.04) == pytest.approx(reno_window(0.01) / 2)
@@ -308,9 +308,9 @@ def test_laws_are_those_of_their_sources():
 
 
 def test_regions_are_explored_for_chosen_studies_on_available_engines():
-    found = [one.split("/") for one in region_runs(ROOT, ["ns3"], ["kapadia"])]
-    assert ["kapadia_random_loss", "ns3"] in found and {engine for _, engine in found} == {"ns3"}
-    assert {load_region(ROOT, name).study for name, _ in found} == {"kapadia"}
+    runs = [run.split("/") for run in region_runs(ROOT, ["ns3"], ["kapadia"])]
+    assert ["kapadia_random_loss", "ns3"] in runs and {engine for _, engine in runs} == {"ns3"}
+    assert {load_region(ROOT, name).study for name, _ in runs} == {"kapadia"}
 
 
 def test_all_five_papers_have_a_region():

@@ -32,7 +32,7 @@ from replication.study.files import write_text
 from rocrate.rocrate import ROCrate
 from typer.testing import CliRunner
 
-from tests.unit.conftest import ROOT, World
+from tests.unit.conftest import ROOT, World, missing_from
 from tests.unit.report_project import Project, example, soup
 
 DATA = "data/reproduced"
@@ -98,12 +98,12 @@ def test_an_altered_release_is_refused(made, name):
     alter, what = ALTERED[name]
     (made / name).parent.mkdir(exist_ok=True)
     alter(made / name)
-    said = rf"altered since it was made: {name} \({what}\).*git checkout -- data/release"
-    with pytest.raises(InputError, match=said):
+    named = rf"{name} \({what}\).*git checkout -- data/release"
+    with pytest.raises(InputError, match=named):
         check_release(made)
     # The results do not depend on the pages.
     is_result = name.startswith("data/")
-    with pytest.raises(InputError, match=said) if is_result else nullcontext():
+    with pytest.raises(InputError, match=named) if is_result else nullcontext():
         released_results(made)
 
 
@@ -111,7 +111,7 @@ def test_only_the_address_in_archive_yaml_may_change(made):
     path = made / ARCHIVE
     text = path.read_text()
     write_text(path, f"{text}address: https://example.org/a.zip\n")
-    assert "archive.yaml is compared without its address" in check_release(made)
+    assert not missing_from(check_release(made), "archive.yaml", "address")
     write_text(path, re.sub("sha256: .", "sha256: x", text) + "address: file:///a.zip\n")
     for use in (check_release, release.fetch_results):
         with pytest.raises(InputError, match=r"data/release/archive.yaml \(changed\)"):
@@ -142,7 +142,7 @@ def test_the_crate_of_a_release_made_again_has_the_same_bytes(made):
     assert path.read_bytes() == before
 
 
-def test_refreshed_notebooks_are_the_only_new_lines_of_the_manifest(made):
+def test_refreshing_the_manifest_accepts_changed_notebooks_only(made):
     for text in ("first", "second"):
         write_text(made / "reports/release/notebooks/start_here.html", text)
         refresh_manifest(made)
@@ -156,39 +156,32 @@ def test_refreshed_notebooks_are_the_only_new_lines_of_the_manifest(made):
 @pytest.mark.parametrize("folder", [RELEASED, PAGES], ids=str)
 def test_a_release_that_is_too_large_is_refused_and_the_old_one_stays(made, monkeypatch, folder):
     monkeypatch.setitem(render._LIMITS, folder, 1_000)
-    said = rf"{folder}: would have \d\.\d MB, more than 0\.001; release fewer studies"
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=rf"{folder}: .*\d\.\d MB.*0\.001"):
         make_release(made, made / DATA)
     check_release(made)
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "said"),
+    ("name", "old", "new"),
     [
-        (
-            *("data/release/cells.csv", "not reproduced", "reproduced"),
-            "judging its features and flows again gives a different cells",
-        ),
-        (
-            *("reports/release/index.html", "<h1>", "<h1>Yes. "),
-            "rendering data/release again gives a different reports/",
-        ),
+        ("data/release/cells.csv", "not reproduced", "reproduced"),
+        ("reports/release/index.html", "<h1>", "<h1>Yes. "),
     ],
 )
-def test_a_full_check_makes_verdicts_and_pages_again(made, monkeypatch, name, old, new, said):
+def test_a_full_check_recomputes_verdicts_and_pages(made, monkeypatch, name, old, new):
     """The manifest was changed together with them, so the files alone are in order."""
     done = replicate(made, monkeypatch, "release", "--check", "--full")
-    assert "again gives the same" in done.output
+    assert done.exit_code == 0
     path = made / name
     write_text(path, path.read_text().replace(old, new))
     write_text(made / MANIFEST, manifest(made))
     assert replicate(made, monkeypatch, "release", "--check").exit_code == 0
     done = replicate(made, monkeypatch, "release", "--check", "--full")
     assert isinstance(done.exception, InputError)
-    assert said in str(done.exception)
+    assert Path(name).name in str(done.exception)
 
 
-def test_restored_results_are_compared_before_they_are_used(made):
+def test_altered_restored_results_are_restored_again(made):
     cells = released_results(made) / "cells.csv"
     kept = cells.read_bytes()
     write_text(cells, "study\n")
@@ -204,11 +197,11 @@ def test_a_command_of_a_released_page_finds_its_scenario(made, monkeypatch):
     shutil.rmtree(made / DATA)
     monkeypatch.chdir(made)
     assert find_scenario(Path(DATA), scenario).id == scenario
-    with pytest.raises(InputError, match="or of the release has 'unknown'"):
+    with pytest.raises(InputError, match="'unknown'"):
         find_scenario(Path(DATA), "unknown")
 
 
-def test_the_release_is_read_though_a_study_has_changed_since(made):
+def test_the_release_can_be_read_after_a_study_has_changed(made):
     kept = contents(released_results(made))
     path = made / "configs/studies/synthetic/study.yaml"
     document = json.loads(path.read_text())
@@ -218,29 +211,29 @@ def test_the_release_is_read_though_a_study_has_changed_since(made):
     assert contents(released_results(made)) == kept
 
 
-def test_code_that_designs_other_scenarios_is_said(made, monkeypatch):
+def test_a_release_whose_scenarios_the_code_no_longer_designs_is_refused(made, monkeypatch):
     shutil.rmtree(made / release.CACHE, ignore_errors=True)
     monkeypatch.setattr(release, "design_study", lambda *given, **options: [])
-    with pytest.raises(InputError, match=r"study synthetic does not design 27 of its 27 scenarios"):
+    with pytest.raises(InputError, match=r"synthetic .*27 of its 27"):
         released_results(made)
 
 
-def test_series_are_packed_for_another_place_and_fetched_from_it(made):
+def test_series_are_fetched_from_an_address_and_checked(made):
     (packed,) = (made / "data").glob("series-*.zip")
     kept = packed.rename(made / "elsewhere.zip")
-    with pytest.raises(InputError, match=r"archive.yaml: has no address"):
+    with pytest.raises(InputError, match=r"archive.yaml: .*address"):
         release.fetch_results(made)
     release.fetch_results(made, kept.as_uri())
-    ours = pd.read_parquet(made / "data/series/synthetic")
-    theirs = pd.read_parquet(made / DATA / "batches/synthetic-batch.series.parquet")
-    pd.testing.assert_frame_equal(ours, theirs)
+    fetched = pd.read_parquet(made / "data/series/synthetic")
+    original = pd.read_parquet(made / DATA / "batches/synthetic-batch.series.parquet")
+    pd.testing.assert_frame_equal(fetched, original)
     path = made / ARCHIVE
     write_text(path, path.read_text() + f"address: {kept.as_uri()}\n")
     packed.unlink()
     assert "data/series" in release.fetch_results(made)
     packed.unlink()
     kept.write_bytes(b"another")
-    with pytest.raises(InputError, match="the file has changed"):
+    with pytest.raises(InputError, match="has changed"):
         release.fetch_results(made)
     assert not packed.exists()
 
@@ -287,7 +280,7 @@ def paths_below(root):
         "results.zip",
     ],
 )
-def test_an_archive_is_a_file_of_the_folder_of_archives(tmp_path, file):
+def test_an_archive_outside_the_folder_of_archives_is_refused(tmp_path, file):
     root = tmp_path / "a" / "b"
     write_archive(root, zipped("saxena/a.parquet"), file=file)
     before = paths_below(tmp_path)
@@ -301,12 +294,12 @@ SERIES = zipped("saxena/a.parquet")
 
 
 @pytest.mark.parametrize(
-    ("content", "changes", "said"),
+    ("content", "changes", "fact"),
     [
-        pytest.param(SERIES, {"bytes": 10}, "does not have 10 bytes", id="larger"),
-        pytest.param(SERIES, {"bytes": 10**9}, "does not have 1000000000 bytes", id="smaller"),
-        pytest.param(b"<html>not found</html>", {}, "not a zip file", id="page"),
-        pytest.param(SERIES[:60], {}, "not a zip file", id="half"),
+        pytest.param(SERIES, {"bytes": 10}, " 10 bytes", id="larger"),
+        pytest.param(SERIES, {"bytes": 10**9}, " 1000000000 bytes", id="smaller"),
+        pytest.param(b"<html>not found</html>", {}, "zip file", id="page"),
+        pytest.param(SERIES[:60], {}, "zip file", id="half"),
         pytest.param(SERIES.replace(b"PAR1", b"PAR2"), {}, "Bad CRC", id="damaged"),
         pytest.param(zipped("../a.parquet"), {}, r"'\.\./a\.parquet'", id="folder-above"),
         pytest.param(zipped("/tmp/a.parquet"), {}, "'/tmp/a.parquet'", id="absolute"),
@@ -320,10 +313,10 @@ SERIES = zipped("saxena/a.parquet")
         ),
     ],
 )
-def test_another_file_than_an_archive_of_series_is_refused(tmp_path, content, changes, said):
+def test_a_file_that_is_no_archive_of_series_is_refused(tmp_path, content, changes, fact):
     root = tmp_path / "a" / "b"
     write_archive(root, content, **changes)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=fact) as caught:
         release.fetch_results(root)
     assert len(str(caught.value).splitlines()) == 1
     assert not [path for path in paths_below(tmp_path) if path.suffix in (".parquet", ".py")]
@@ -336,25 +329,25 @@ def test_a_kept_archive_of_a_different_size_is_not_unpacked(tmp_path):
     release.fetch_results(tmp_path)
     assert (tmp_path / "data/series/saxena/a.parquet").read_bytes() == b"PAR1"
     write_archive(tmp_path, content, bytes=10)
-    with pytest.raises(InputError, match="does not have 10 bytes"):
+    with pytest.raises(InputError, match=" 10 bytes"):
         release.fetch_results(tmp_path)
 
 
 def test_a_release_is_rendered_again_from_itself(made, tmp_path):
     folder, link = made / PAGES, "../../data/release"
     render.render(made, released_results(made), tmp_path / "none", tmp_path / "html", link)
-    for found in [*(tmp_path / "html").rglob("*.html"), *(tmp_path / "html").rglob("*.csv")]:
-        name = found.relative_to(tmp_path / "html")
-        assert found.read_bytes() == (folder / name).read_bytes(), name
+    for path in [*(tmp_path / "html").rglob("*.html"), *(tmp_path / "html").rglob("*.csv")]:
+        name = path.relative_to(tmp_path / "html")
+        assert path.read_bytes() == (folder / name).read_bytes(), name
 
 
 def test_a_release_has_no_notebooks_and_no_broken_links(made):
     folder = made / PAGES
     assert not (folder / "notebooks").exists() and not (folder / "data").exists()
     assert "notebooks/" not in (folder / "synthetic.html").read_text()
-    for found in folder.rglob("*.html"):
-        for link in soup(found).select("a[href*='data/release/']"):
-            assert (found.parent / link["href"]).is_file(), (found, link["href"])
+    for path in folder.rglob("*.html"):
+        for link in soup(path).select("a[href*='data/release/']"):
+            assert (path.parent / link["href"]).is_file(), (path, link["href"])
 
 
 def test_the_released_report_links_the_lectures(made, tmp_path):
@@ -369,7 +362,7 @@ def test_the_released_report_links_the_lectures(made, tmp_path):
     assert [name for name, _ in linked] == ["cwnd traces", "trace comparison"]
 
 
-def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_their_place(
+def test_every_page_names_its_results_and_a_release_is_rendered_to_another_folder(
     made, monkeypatch
 ):
     assert replicate(made, monkeypatch, "render").exit_code == 0
@@ -380,6 +373,6 @@ def test_every_page_says_what_its_results_are_of_and_a_release_does_not_take_the
     assert (pages / "index.html").read_bytes() == kept
     for folder in (pages, made / "reports/html-release"):
         assert len(list(folder.rglob("*.html"))) > 9
-        for found in folder.rglob("*.html"):
-            said = " ".join(soup(found).footer.text.split())
-            assert said.startswith("Results of 2026-01-02 03:04 UTC: tier paper; engines ns3 3.44.")
+        for path in folder.rglob("*.html"):
+            footer = " ".join(soup(path).footer.text.split())
+            assert not missing_from(footer, "2026-01-02 03:04 UTC", "tier paper", "ns3 3.44")

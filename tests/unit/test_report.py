@@ -24,8 +24,22 @@ from tests.unit.conftest import ROOT
 from tests.unit.report_project import NASTY, PROVENANCE, PUBLISHED, TABLE, example, soup
 
 TEXTS = {
-    *("title", "description", "scope", "easy", "hard", "reason", "source", "quote", "place"),
-    *("question", "label", "reading", "venue", "authors", "threats", "differences"),
+    "title",
+    "description",
+    "scope",
+    "easy",
+    "hard",
+    "reason",
+    "source",
+    "quote",
+    "place",
+    "question",
+    "label",
+    "reading",
+    "venue",
+    "authors",
+    "threats",
+    "differences",
 }
 
 
@@ -41,7 +55,7 @@ def poisoned(value, counter, key=""):
     return value
 
 
-def test_every_text_is_shown_and_none_is_markup(project):
+def test_every_text_is_shown_and_escaped(project):
     counter = itertools.count()
     plain = example(project.world).model_dump(mode="json", exclude_none=True)
     plain["notes"] |= {"threats": ["t"], "differences": ["d"]}
@@ -61,8 +75,10 @@ def test_every_text_is_shown_and_none_is_markup(project):
         for tag in page.find_all(True):
             assert not [name for name in tag.attrs if name.startswith("on")]
     shown_on = pages[1:3]
-    titles = [tag.get("title", "") for page in shown_on for tag in page.find_all(True)]
-    text = "".join(page.get_text() for page in shown_on) + json.dumps(titles)
+    text = ""
+    for page in shown_on:
+        titles = [tag.get("title", "") for tag in page.find_all(True)]
+        text += page.get_text() + json.dumps(titles)
     shown = {int(number) for number in re.findall(r"window\.hit=(\d+)", text)}
     assert shown == set(range(next(counter)))
     assert "𝒯é" in text and "{{ 7*7 }}" in text
@@ -98,16 +114,16 @@ def test_every_link_leads_somewhere_and_none_to_a_host(project):
     assert str(project.root) not in "".join(p.read_text() for p in out.glob("*.html"))
 
 
-def test_every_number_of_the_tables_is_that_of_the_file(on_two_engines):
+def test_numbers_in_tables_match_the_csv_file(on_two_engines):
     project, out = on_two_engines, on_two_engines.out
     shown = project.page("synthetic~evidence").select("tr[data-column]")
     cells = project.rows("cells.csv")
     assert len(shown) == len(cells) == 6
     for row in cells:
         keys = {f"data-{name}": row[name] for name in ("row", "column", "engine")}
-        (found,) = [tr for tr in shown if all(tr[k] == v for k, v in keys.items())]
-        *numbered, interval, n = found.select("td.num")
-        assert n.get_text() == row["n"] and row["verdict"] in found.get_text()
+        (line,) = [tr for tr in shown if all(tr[k] == v for k, v in keys.items())]
+        *numbered, interval, n = line.select("td.num")
+        assert n.get_text() == row["n"] and row["verdict"] in line.get_text()
         columns = ("published", "reproduced_mean", "relative_deviation")
         for cell, column, scale in zip(numbered, columns, (1e-6, 1e-6, 100), strict=True):
             assert cell["data-value"] == row[column]
@@ -125,7 +141,7 @@ def test_every_number_of_the_tables_is_that_of_the_file(on_two_engines):
         assert (out / "data" / name).read_text(encoding="utf-8") == original
 
 
-def test_a_claim_shows_words_reading_statistic_and_verdict(rendered):
+def test_a_claim_shows_quote_reading_statistic_and_verdict(rendered):
     page, project = rendered.page("synthetic~evidence"), rendered
     short = rendered.page("synthetic")
     for row in project.rows("claims.csv"):
@@ -157,7 +173,7 @@ def test_several_engines_are_shown_side_by_side(on_two_engines):
     assert [o["value"] for o in options] == ["ns2", "ns3", ""] and options[0].has_attr("selected")
 
 
-def test_the_engines_page_shows_what_each_engine_must_show_first(project):
+def test_the_engines_page_shows_the_table_of_conformance(project):
     project.add(example(project.world))
     (project.root / CONFORMANCE).parent.mkdir(exist_ok=True)
     shutil.copy(ROOT / CONFORMANCE, project.root / CONFORMANCE)
@@ -178,7 +194,7 @@ def test_the_engines_page_shows_what_each_engine_must_show_first(project):
     assert len(page.select("table.conformance .badge")) == len(rows)
 
 
-def test_the_engines_page_names_why_one_flow_gets_something_else(project):
+def test_the_engines_page_links_measured_differences_to_their_causes(project):
     project.add(example(project.world))
     listed = {"digest": "aaaaaaaa", "added": "2026-11-28", "reason": "first"}
     generation = {"version": "1", "canonical": {}, "runs": {}, "unexecuted": "0"}
@@ -199,7 +215,7 @@ def test_the_engines_page_names_why_one_flow_gets_something_else(project):
     numbers = [cell.get_text() for cell in row.select("td.num")]
     assert numbers == ["1", "200 packets", "100 packets", "", ""]
     assert row.td.get_text() == "retransmissions"
-    assert "earlier version of ns2," in page.find(id="flows").parent.get_text()
+    assert "version of ns2" in page.find(id="flows").parent.get_text()
     assert row.select_one("a")["href"] == "#difference-any"
     (known,) = soup(folder / "synthetic~evidence.html").select(
         'a[href="engines.html#difference-any"]'
@@ -215,25 +231,25 @@ def test_pages_say_where_engines_agree_and_differ(on_two_engines):
     differ = [row for row in pairs if row["agree"] == "false"]
     assert differ and any(row["agree"] == "" for row in pairs)
     decided = [row["agree"] for row in project.rows("agreement_pairs.csv") if row["agree"]]
-    said = page.find(id="agreement").parent.get_text()
-    assert f"{decided.count('true')} of {len(decided)} comparisons" in said
+    section = page.find(id="agreement").parent.get_text()
+    assert f"{decided.count('true')} of {len(decided)} comparisons" in section
     details = page.select(".disagreement[data-study]")
     assert len(details) == len(differ) + 1, "the table's column is one"
-    assert "would affect throughput" in details[0].get_text()
-    escaped = details[0].get_text()
-    assert not page.find_all(["img", "b"]) and "window.hit=t" in escaped
+    text = details[0].get_text()
+    assert "affect throughput" in text
+    assert not page.find_all(["img", "b"]) and "window.hit=t" in text, "escaped"
     index = " ".join(project.page("index").get_text().split())
     several = len([row for row in pairs if row["agree"]])
-    assert f"Engines disagree on {len(differ)} of {several} claims" in index
+    assert f"{len(differ)} of {several} claims" in index
 
 
 def test_a_substitute_engine_is_marked_on_every_page(rendered):
     for name in ("index", "synthetic", "engines"):
         (mark,) = rendered.page(name).select(".engine-note")
-        assert mark["data-engine"] == "ns3" and "the paper ran ns-2" in mark.get_text()
+        assert mark["data-engine"] == "ns3" and "ns-2" in mark.get_text()
 
 
-def test_only_the_chosen_studies_are_shown_and_a_quick_tier_says_so(project):
+def test_only_chosen_studies_are_shown_and_the_quick_tier_is_marked(project):
     project.add(example(project.world))
     # One study has only claims, one only numbers.
     claims = example(project.world).model_dump()["claims"]
@@ -250,10 +266,11 @@ def test_only_the_chosen_studies_are_shown_and_a_quick_tier_says_so(project):
     assert len(pages) == 6 and "synthetic.html" not in str(pages)
     assert all("provisional" in page.select_one(".banner").get_text() for page in pages)
     again = soup(out / "index.html").select_one("#again ~ p code").get_text()
-    assert again == "make report TIER=quick ENGINES=ns3 STUDIES=other"
+    settings = {"TIER=quick", "ENGINES=ns3", "STUDIES=other"}
+    assert again.startswith("make report ") and settings <= set(again.split())
 
 
-def test_a_further_work_has_one_line_on_the_first_page_and_is_not_counted_in_its_answer(project):
+def test_a_further_work_has_a_line_on_the_first_page_and_is_not_counted(project):
     project.add(example(project.world))
     project.add(project.world.study(id="another", group="further works", tables=[TABLE]))
     out = project.render("another", "synthetic")
@@ -268,14 +285,14 @@ def test_a_further_work_has_one_line_on_the_first_page_and_is_not_counted_in_its
     assert menu[:3] == ["Nobody (synthetic)", "Further works:", "Nobody (another)"]
     # Alone they are what the page is about.
     alone = soup(project.render("another") / "index.html")
-    assert "1 of 3 printed numbers match" in alone.select_one(".answer").get_text()
+    assert "1 of 3" in alone.select_one(".answer").get_text()
 
 
 def notebooks_of(out, study):
     links = soup(out / f"{study}.html").select('a[href^="notebooks/"]')
-    found = {path.name: path.read_text() for path in out.glob(f"notebooks/{study}.*")}
-    assert sorted(a["href"] for a in links) == sorted(f"notebooks/{name}" for name in found)
-    assert all("Looked at" in text for text in found.values())
+    pages = {path.name: path.read_text() for path in out.glob(f"notebooks/{study}.*")}
+    assert sorted(a["href"] for a in links) == sorted(f"notebooks/{name}" for name in pages)
+    assert all("Looked at" in text for text in pages.values())
     return {a.get_text() for a in links}
 
 
@@ -290,7 +307,7 @@ def test_notebooks_of_the_studys_type_and_engines_are_converted_and_linked(proje
     assert notebooks_of(project.render("s.1"), "s.1") == {"any study"}
 
 
-def test_a_lecture_of_no_single_study_is_converted_and_linked_where_its_studies_are(project):
+def test_a_lecture_across_studies_is_linked_if_one_of_its_studies_is_shown(project):
     project.add(example(project.world, id="s.1"))
     lecture = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A lecture")])
     for name in LECTURES:
@@ -301,10 +318,10 @@ def test_a_lecture_of_no_single_study_is_converted_and_linked_where_its_studies_
     assert [link["href"] for link in links] == ["notebooks/ecn.html", "notebooks/your_paper.html"]
 
 
-def test_no_study_can_take_a_page_of_the_reports_own(project):
+def test_a_study_named_like_a_page_of_the_report_is_refused(project):
     templates = (PACKAGE / "templates").glob("*.html")
-    own = {path.stem for path in templates if '{% extends "base.html" %}' in path.read_text()}
-    assert own - {"study", "evidence", "point", "region_study"} < RESERVED
+    pages = {path.stem for path in templates if '{% extends "base.html" %}' in path.read_text()}
+    assert pages - {"study", "evidence", "point", "region_study"} < RESERVED
     for name in RESERVED:
         with pytest.raises(ValidationError, match=rf"choose another.*\n?.*{name}"):
             example(project.world, id=name)
@@ -316,7 +333,7 @@ def test_a_failed_rendering_leaves_the_last_report(project):
     before = (out / "index.html").read_bytes()
     rows = [replace(row, verdict="perhaps") for row in read_cells(project.data)]
     write_verdicts(project.data, rows, [])
-    with pytest.raises(InputError, match=r"verdicts\.parquet: verdict 'perhaps' is unknown"):
+    with pytest.raises(InputError, match=r"verdicts\.parquet: .*'perhaps'"):
         render(project.root, project.data, project.root / "none", out)
     assert (out / "index.html").read_bytes() == before
     assert [p.name for p in out.parent.iterdir()] == ["html"]
@@ -359,18 +376,18 @@ def test_pages_are_built_for_assistive_technology(rendered):
         (numbers.percent, ("-1e-11",), "0.00 %"),
     ],
 )
-def test_numbers_as_a_reader_sees_them(show, fields, shown):
+def test_numbers_are_shown_in_display_units_with_their_digits(show, fields, shown):
     assert show(*fields).shown == shown
 
 
 def test_texts_for_readers_show_formulas_without_scripts():
-    shown = with_formulas(r"A tooth lasts \(\frac38 W^2\) packets if \(a < b\) & <b>.")
+    shown = with_formulas(r"It lasts \(\frac38 W^2\) packets if \(a < b\) & <b>.")
     assert shown.count('<math display="inline">') == 2 and "<mfrac>" in shown
-    assert shown.startswith("A tooth lasts <math") and shown.endswith("</math> &amp; &lt;b&gt;.")
+    assert shown.startswith("It lasts <math") and shown.endswith("</math> &amp; &lt;b&gt;.")
     assert "http" not in shown
     # Escaped already, as what a macro returns.
     assert "<mo>&#x0003C;</mo>" in with_formulas(Markup(r"\(a &lt; b\)"))
     for other in ("$queue, $rtt", 3, None, Markup("<b>")):
         assert with_formulas(other) is other
-    with pytest.raises(InputError, match=r"formula .*: cannot be read"):
+    with pytest.raises(InputError, match="formula"):
         with_formulas(r"\(\left( W\)")

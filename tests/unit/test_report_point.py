@@ -19,10 +19,10 @@ def flows(engine, replicate, access, **_):
 
 
 def series(flow, **_):
-    own = {"cwnd_bytes": 9600.0, "rtt_s": 0.2, "throughput_bps": 4e5, "drops": 1.0}
+    values = {"cwnd_bytes": 9600.0, "rtt_s": 0.2, "throughput_bps": 4e5, "drops": 1.0}
     if ":" in flow:
-        own = {"queue_packets": 3.0}
-    return [{"time_s": float(t), **own} for t in range(1, 11)]
+        values = {"queue_packets": 3.0}
+    return [{"time_s": float(t), **values} for t in range(1, 11)]
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +54,19 @@ def test_each_point_has_its_runs_seeds_and_commands(project):
             assert f"seed {scenarios[row['scenario']]['seed']}" in section.get_text()
 
 
-def test_the_flows_are_those_of_the_file(project):
+def test_flows_on_pages_match_the_file_of_results(project):
     table = pd.read_parquet(project.out / "data/results/synthetic/flows.parquet")
-    rows = [tr for page in project.points.values() for tr in page.select("table.flows tbody tr")]
-    shown = {float(tr.select("td")[3].get_text()) for tr in rows}
+    shown = set()
+    for page in project.points.values():
+        rows = page.select("table.flows tbody tr")
+        shown |= {float(row.select("td")[3].get_text()) for row in rows}
     assert shown <= set(np.round(table["throughput_bps"] * 1e-6, 6))
     for page in project.points.values():
         engines = [tr.td.get_text() for tr in page.select("table.flows tbody tr")]
         assert engines and all(engines.count(name) == SHOWN_ROWS for name in engines)
 
 
-def test_a_number_leads_to_its_point_and_back_and_a_claim_to_its_points(project):
+def test_numbers_and_claims_link_to_their_points_and_back(project):
     page = project.page("synthetic~evidence")
     for row in page.select("tr[data-column]"):
         (link,) = row.select("td.runs a")

@@ -42,6 +42,7 @@ from tests.unit.conftest import (
     SEGMENT_BYTES,
     VEGAS,
     at_least,
+    missing_from,
     quantity,
     ratio,
     sampled,
@@ -98,7 +99,7 @@ def test_the_runs_decide_a_claim(values, verdict):
     assert verdict_on(values) == verdict
 
 
-def test_the_interval_of_a_share_does_not_decide():
+def test_the_confidence_interval_of_a_share_does_not_decide():
     assert verdict_on([3.00, 1.01, 1.01, 1.01, 1.01], kind=ShareTest) == REPRODUCED
 
 
@@ -111,11 +112,11 @@ def test_the_interval_of_a_share_does_not_decide():
         (0.5, AT_MOST_0, AT_MOST_HALF, NOT_REPRODUCED),
     ],
 )
-def test_a_share_has_a_direction_only_on_its_side_of_half(share, expect, direction, verdict):
+def test_a_share_has_the_right_direction_only_beyond_one_half(share, expect, direction, verdict):
     assert verdict_on([share] * 5, expect, direction, words=OF_POINTS) == verdict
 
 
-def test_without_a_direction_the_condition_is_the_direction():
+def test_the_condition_is_the_direction_if_none_is_given():
     assert verdict_on([1.2] * 4 + [0.0] + [1.0] * 3, direction=None) == DIRECTION
     assert verdict_on([0.9, 0.9, 0.9], direction=None) == NOT_REPRODUCED
 
@@ -139,18 +140,11 @@ def test_the_weakest_part_decides_a_claim(parts, verdict, share):
     assert all(f"It is {part}." in judgement.reason for part in parts)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "sentence"),
-    [
-        (REPRODUCED, "The one part that counts is reproduced."),
-        (NOT_REPRODUCED, "The one part that counts is not reproduced."),
-        (NOT_TESTABLE, "The one part that counts cannot be tested."),
-    ],
-)
-def test_a_single_part_that_counts_is_not_a_share(verdict, sentence):
+@pytest.mark.parametrize("verdict", [REPRODUCED, NOT_REPRODUCED, NOT_TESTABLE])
+def test_a_part_that_cannot_fail_is_not_counted(verdict):
     forced = Judgement(NOT_TESTABLE, ["It cannot fail."], cannot_fail=True)
     judgement = judge_parts([forced, Judgement(verdict, ["It is so."], observed=1.0)])
-    assert judgement.reasons[0] == f"{sentence} 1 part that cannot fail is not counted."
+    assert judgement.verdict == verdict
 
 
 @given(st.floats(-10, 10), st.floats(0, 5), st.floats(-10, 10), st.floats(0, 10))
@@ -179,8 +173,8 @@ def judge_number(mean, value=800e3, half_ulp=50.0, **kind):
     wanted = Quantity(experiment="sweep", metric="throughput_bps")
     names = ("1", "slow", "throughput", "Slow", "Throughput", "bit/s")
     number = MappedCell(*names, value, half_ulp, "800.0", cell, wanted)
-    ours = mean if isinstance(mean, Estimate) else estimate([mean])
-    return judge_cell("synthetic", number, "ns3", ours)
+    measured = mean if isinstance(mean, Estimate) else estimate([mean])
+    return judge_cell("synthetic", number, "ns3", measured)
 
 
 #: Our mean, changes to the printed number or its tolerance, verdict.
@@ -208,7 +202,7 @@ def test_the_tolerance_decides_a_printed_number(mean, changes, verdict):
     assert math.isnan(row.relative_deviation) == (row.published == 0)
 
 
-def test_the_interval_of_a_printed_number_is_given_and_does_not_decide():
+def test_the_confidence_interval_of_a_printed_number_does_not_decide():
     row = judge_number(Estimate(800e3, 100e3, 1500e3, 3))
     assert row.verdict == REPRODUCED
     assert (row.reproduced_low, row.reproduced_high, row.n) == (100e3, 1500e3, 3)
@@ -264,14 +258,6 @@ def test_our_runs_decide_a_number_of_one_run(inputs, expected):
     assert (ruling.verdict, ruling.reason_code, ruling.compatible) == expected
 
 
-def test_a_constant_is_called_deterministic_with_its_distance():
-    runs = [53.0] * 98 + [54.0]
-    assert judge_run(80.0, runs, counts=True, runs=[*RUNS]).reason == (
-        "Deterministic here: 98 of 99 runs give 53. Our mean of 53.0101 is not within a factor of "
-        "1.5, or 2 counts, of the published 80."
-    )
-
-
 @given(st.lists(st.floats(0.1, 1e3), min_size=99, max_size=120), st.floats(-1e3, 2e3))
 def test_a_number_outside_of_all_runs_is_never_reproduced(values, value):
     verdict = judge_run(value, values, runs=list(range(len(values)))).verdict
@@ -290,29 +276,29 @@ def test_one_in_twenty_identically_distributed_runs_lies_outside(count):
     assert outside / len(values) == pytest.approx(0.05, abs=2 / count)
 
 
-def test_a_value_between_two_groups_of_runs_is_named():
+def test_a_value_between_two_groups_of_runs_is_pointed_out():
     groups = [*np.linspace(80, 81, 60), *np.linspace(120, 121, 60)]
     ruling = judge_run(100.0, groups)
     assert ruling.verdict == REPRODUCED
-    assert "The published value lies between 81 and 120, where no run does." in ruling.reasons
+    assert any("between 81 and 120" in reason for reason in ruling.reasons)
 
 
 # -- the runs behind a claim ----------------------------------------------------------------------
 
 
 class Expected(NamedTuple):
-    """A verdict with its code, and what its reason says and does not say."""
+    """A verdict with its code, the facts in its reason, and a word that must not be there."""
 
     verdict: Verdict
     code: str = ""
-    said: str = ""
-    unsaid: str = "not in any reason"
+    facts: tuple[str, ...] = ()
+    absent: str = "not in any reason"
 
 
 def check(row, expected):
     assert (row.verdict, row.reason_code) == (expected.verdict, expected.code), row.reason
-    assert expected.said in row.reason
-    assert expected.unsaid not in row.reason
+    assert not missing_from(row.reason, *expected.facts), row.reason
+    assert expected.absent not in row.reason
 
 
 def silent(*replicates):
@@ -366,83 +352,83 @@ SITUATIONS = {
     "the tier leaves out a side": (
         MORE,
         {"flows": throughputs(vegas=120.0), "runs": only("variant", "reno")},
-        Expected(NOT_TESTABLE, TOO_FEW, "this tier leaves out 3"),
+        Expected(NOT_TESTABLE, TOO_FEW, ("leaves out 3",)),
     ),
     "the tier leaves out two points": (
         MORE,
         {"flows": throughputs(vegas=120.0), "runs": only("access", "mid")},
-        Expected(REPRODUCED, said="1 of 3 points were run"),
+        Expected(REPRODUCED, facts=("1 of 3 points",)),
     ),
     "the tier leaves out none": (
         MORE,
         {"flows": throughputs(vegas=120.0)},
-        Expected(REPRODUCED, unsaid="points were run"),
+        Expected(REPRODUCED, absent=" of 3 points"),
     ),
     "one point is no trend": (
         RISES,
         {"runs": only("access", "mid")},
-        Expected(NOT_TESTABLE, TOO_FEW, "no trend"),
+        Expected(NOT_TESTABLE, TOO_FEW, ("no trend",)),
     ),
     "the window lies past the end": (
         LATE,
         {"flows": throughputs(), "series": lambda **_: sampled([5.0] * 4), "duration_s": 4.0},
-        Expected(NOT_TESTABLE, TOO_FEW, "no run has a value for throughput from 5 to 10 s"),
+        Expected(NOT_TESTABLE, TOO_FEW, ("throughput", "5 to 10 s")),
     ),
     "a point is undefined in every run": (
         ratio({"at_least": 1.1}),
         {"flows": undefined_point},
-        Expected(REPRODUCED, said="over 2 points"),
+        Expected(REPRODUCED, facts=("over 2 points",)),
     ),
     "undefined values are counted": (
         ratio({"at_least": 1.1}),
         {"flows": undefined_point},
-        Expected(REPRODUCED, said="3 undefined values are left out"),
+        Expected(REPRODUCED, facts=("3 undefined values",)),
     ),
     "no replicate is left out": (
         AT_LEAST_100,
         {"flows": silent(), "replicates": 5},
-        Expected(REPRODUCED, unsaid="left out"),
+        Expected(REPRODUCED, absent="left out"),
     ),
     "one of five replicates is left out": (
         AT_LEAST_100,
         {"flows": silent(2), "replicates": 5},
-        Expected(REPRODUCED, said="replicates are left out: no throughput at vegas, fast"),
+        Expected(REPRODUCED, facts=("1 of 5 replicates", "vegas, fast")),
     ),
     # With more than a fifth gone nothing is reproduced.
     "two of five replicates are left out": (
         AT_LEAST_100,
         {"flows": silent(1, 2), "replicates": 5},
-        Expected(DIRECTION, said="2 of 5 replicates are left out"),
+        Expected(DIRECTION, facts=("2 of 5 replicates",)),
     ),
     "a run has no result": (
         AT_LEAST_100,
         {"flows": lost, "replicates": 5},
-        Expected(REPRODUCED, said="1 of 5 replicates are left out: a run without a result."),
+        Expected(REPRODUCED, facts=("1 of 5 replicates", "without a result")),
     ),
     "many undefined points are counted and not listed": (
         AT_LEAST_100,
         {"flows": undefined, "replicates": 5},
-        Expected(REPRODUCED, said="; 1 more."),
+        Expected(REPRODUCED, facts=("; 1 more",)),
     ),
     "two outcomes have their shares": (
         AT_LEAST_100,
         {"flows": jumping(1050.0, 270.0, 5), "replicates": 30, "runs": only("access", "slow")},
-        Expected(REPRODUCED, said="24 of 30, Wilson interval 63 to 90 %"),
+        Expected(REPRODUCED, facts=("two outcomes", "24 of 30", "63 to 90 %")),
     ),
     "a gap of a thousandth is no second outcome": (
         AT_LEAST_100,
         {"flows": jumping(1050.0, 1049.0, 5), "replicates": 30},
-        Expected(REPRODUCED, unsaid="two outcomes"),
+        Expected(REPRODUCED, absent="two outcomes"),
     ),
     "two of thirty runs are no second outcome": (
         AT_LEAST_100,
         {"flows": jumping(1050.0, 270.0, 29), "replicates": 30},
-        Expected(REPRODUCED, unsaid="two outcomes"),
+        Expected(REPRODUCED, absent="two outcomes"),
     ),
     "fifteen runs are too few for two outcomes": (
         AT_LEAST_100,
         {"flows": jumping(1050.0, 270.0, 5), "replicates": 15},
-        Expected(REPRODUCED, unsaid="two outcomes"),
+        Expected(REPRODUCED, absent="two outcomes"),
     ),
 }
 
@@ -453,7 +439,7 @@ def test_the_runs_behind_a_claim_decide_its_verdict(world, situation):
     check(world.judge(test, **run), expected)
 
 
-def test_an_engine_that_refuses_a_side_cannot_test(world):
+def test_an_engine_that_refuses_one_side_cannot_test_a_claim(world):
     study = world.claim(ratio({"at_least": 1.1}))
 
     def refusal(engine, levels):
@@ -463,13 +449,13 @@ def test_an_engine_that_refuses_a_side_cannot_test(world):
     linux, ns3 = evaluate_claim(
         study.claims[0], Coverage.of_all(study, world.results(study, **run))
     )
-    check(linux, Expected(NOT_TESTABLE, LACKS, "no vegas here"))
+    check(linux, Expected(NOT_TESTABLE, LACKS, ("no vegas here",)))
     check(ns3, Expected(REPRODUCED))
     assert linux.engine == "linux" and math.isnan(linux.observed)
 
 
 @given(st.lists(st.floats(0.9, 1.1), min_size=10, max_size=40), st.integers(10, 40))
-def test_groups_far_apart_are_told_apart_whatever_their_order(values, count):
+def test_two_distant_groups_of_runs_are_separated_in_any_order(values, count):
     sample = [*values, *np.linspace(9.9, 10.1, count)]
     groups = two_outcomes(np.random.default_rng(1).permutation(sample))
     assert groups is not None
@@ -507,7 +493,7 @@ NUMBERS = {
         {"not_comparable": {"slow": {"throughput": "The sender's count."}}},
         SLOW,
         {},
-        Expected(NOT_TESTABLE, TOO_LITTLE, "The sender's count."),
+        Expected(NOT_TESTABLE, TOO_LITTLE, ("The sender's count.",)),
     ),
     "a number of one run is not judged by a mean": (
         {"cells": {"throughput": OF_ONE_RUN}},
@@ -519,44 +505,44 @@ NUMBERS = {
         {},
         SLOW,
         {"runs": only("access", "mid")},
-        Expected(NOT_TESTABLE, TOO_FEW, "leaves out 1"),
+        Expected(NOT_TESTABLE, TOO_FEW, ("leaves out 1",)),
     ),
     "the engine refuses its point": (
         {},
         SLOW,
         {"refusal": lambda engine, levels: "no such queue"},
-        Expected(NOT_TESTABLE, LACKS, "no such queue"),
+        Expected(NOT_TESTABLE, LACKS, ("no such queue",)),
     ),
     "its runs have no result": (
         {},
         SLOW,
         {"flows": no_slow_flows},
-        Expected(NOT_TESTABLE, LACKS, "3 of 3 runs have"),
+        Expected(NOT_TESTABLE, LACKS, ("3 of 3 runs",)),
     ),
     "no replicate is left out": (
         {},
         FAST,
         {"flows": silent(), "replicates": 5},
-        Expected(REPRODUCED, unsaid="left out"),
+        Expected(REPRODUCED, absent="left out"),
     ),
     "one of five replicates is left out": (
         {},
         FAST,
         {"flows": silent(4), "replicates": 5},
-        Expected(REPRODUCED, said="1 of 5 replicates are left out"),
+        Expected(REPRODUCED, facts=("1 of 5 replicates",)),
     ),
     "two of five replicates are left out": (
         {},
         FAST,
         {"flows": silent(3, 4), "replicates": 5},
-        Expected(NOT_TESTABLE, TOO_FEW, "2 of 5 replicates are left out"),
+        Expected(NOT_TESTABLE, TOO_FEW, ("2 of 5 replicates",)),
     ),
     "a count of whole runs": (COUNT, EIGHT, {}, Expected(REPRODUCED)),
     "a count of shorter runs": (
         COUNT,
         EIGHT,
         {"duration_s": 4.0},
-        Expected(NOT_TESTABLE, TOO_FEW, "A count over 4 s cannot be compared with one over 10 s."),
+        Expected(NOT_TESTABLE, TOO_FEW, ("4 s", "10 s")),
     ),
     "a share of shorter runs": (
         LOSS,
@@ -574,7 +560,7 @@ def test_the_runs_behind_a_number_decide_its_verdict(world, situation):
     check(row, expected)
 
 
-def test_the_interval_of_an_index_of_fairness_ends_at_one(world):
+def test_the_confidence_interval_of_a_fairness_index_ends_at_one(world):
     def uneven(replicate, flow, **_):
         return {"throughput_bps": 4e5 if replicate and flow == "tcp2" else 1e5}
 
@@ -600,7 +586,7 @@ def test_an_impossible_number_is_impossible_however_close(world):
     ("replicates", "expected"),
     [
         (3, Expected(REPRODUCED)),
-        (2, Expected(NOT_TESTABLE, TOO_FEW, "takes 3 replicates")),
+        (2, Expected(NOT_TESTABLE, TOO_FEW, ("3 replicates",))),
         (4, Expected(NOT_REPRODUCED)),
     ],
 )
@@ -632,7 +618,9 @@ def test_a_printed_standard_deviation_is_compared_with_that_of_the_runs(
         (8e5, False, NOT_TESTABLE),
     ],
 )
-def test_a_printed_standard_deviation_judges_its_own_mean(world, published, printed, verdict):
+def test_a_printed_standard_deviation_gives_the_tolerance_of_its_mean(
+    world, published, printed, verdict
+):
     spread = {"spread": {"column": "deviation", "runs": 5}, "reason": "printed"}
     columns = {
         "throughput": {**RATE, "tolerance": spread},
@@ -645,14 +633,14 @@ def test_a_printed_standard_deviation_judges_its_own_mean(world, published, prin
     run = {"flows": lambda replicate, **_: {"throughput_bps": rates[replicate]}}
     mean, *_ = world.judge_cells(world.table(columns), *numbers, **run, replicates=3)
     assert mean.verdict == verdict
-    assert ("of 5 published runs and our 3" in mean.reason) == printed
+    assert bool(missing_from(mean.reason, "5 published runs", "our 3")) != printed
     columns["throughput"]["tolerance"]["spread"]["column"] = "throughput"
-    with pytest.raises(ValueError, match="has no standard deviations"):
+    with pytest.raises(ValueError, match=r"spread\.column: 'throughput'"):
         world.table(columns)
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(8, REPRODUCED), (1, NOT_REPRODUCED)])
-def test_a_column_in_another_unit_is_judged_in_the_metrics(world, factor, verdict):
+def test_a_column_with_a_factor_is_judged_in_the_unit_of_its_metric(world, factor, verdict):
     exact = {"relative": 0.001, "reason": "r"}
     study = world.table({"throughput": {**RATE, "factor": factor, "tolerance": exact}})
     published = ("slow", "throughput", "bit/s", 1e5, "100.0")  # bytes: 800000 bit/s +- 400
@@ -695,11 +683,11 @@ def test_a_column_can_have_a_tolerance_of_its_own(world):
     numbers = [("slow", name, "bit/s", 1e5, "100") for name in ("reno", "vegas")]
     rows = world.judge_cells(study, *numbers, flows=lambda **_: {"throughput_bps": 1.4e5})
     assert [row.verdict for row in rows] == [NOT_REPRODUCED, REPRODUCED]
-    with pytest.raises(ValueError, match="tolerances: column: 'vega' is unknown"):
+    with pytest.raises(ValueError, match="tolerances: column: 'vega'"):
         world.table(where={}, **shape, tolerances={"vega": tolerance(0.5)})
 
 
-def test_a_replicate_that_drew_a_shorter_run_is_whole():
+def test_the_shortest_drawn_duration_counts_as_a_whole_run():
     # kapadia's flows last 0.14 to 0.83 s longer than 60 s, as the raw samples show, from 0.01 s on.
     trios = Quantity(experiment="trios", metric="throughput_bps")
     assert shortest_duration_s(load_study(ROOT, "kapadia"), trios) == pytest.approx(60.15)
@@ -710,12 +698,12 @@ def test_a_replicate_that_drew_a_shorter_run_is_whole():
     [
         (
             ("slower", *SLOW[1:]),
-            "row slower, column throughput: row: 'slower' is unknown.*mid, slow",
+            "row slower, column throughput: .*mid, slow",
         ),
-        (("slow", "throughput", "s", 1, "1"), "the number is in 's', metric throughput_bps in"),
+        (("slow", "throughput", "s", 1, "1"), "'s', metric throughput_bps in"),
     ],
 )
-def test_a_number_of_no_quantity_is_named(world, row, message):
+def test_a_number_of_an_unknown_row_or_unit_is_refused(world, row, message):
     with pytest.raises(InputError, match=message):
         world.mapped(world.table(), row)
 
@@ -746,21 +734,22 @@ def two_flows(world, places=(1, 2), replicates=99, draw=drawn):
         return {"throughput_bps": rate, "packets_sent": 500 + replicate}
 
     run = {"flows": row, "series": lambda replicate, **_: draw(replicate)}
+    run["runs"] = lambda levels: levels == shape["where"]
     return world.judge_cells(study, *numbers, **run, replicates=replicates)
 
 
 def test_values_among_the_runs_are_reproduced(world):
     first, second = two_flows(world)
     assert first.verdict == second.verdict == REPRODUCED
-    assert first.kind == "printed" and "95 % of 99 runs lie between" in first.reason
+    assert first.kind == "printed" and "99 runs" in first.reason
 
 
-def test_a_shuffled_flow_order_is_noticed(world):
+def test_swapping_two_flows_fails_both_of_their_numbers(world):
     first, second = two_flows(world, (2, 1))
     assert first.verdict == second.verdict == NOT_REPRODUCED
 
 
-def test_the_same_runs_are_no_replicates_in_every_table(world):
+def test_runs_with_equal_windows_are_not_replicates(world):
     """They send packets and get rates that differ, but their windows do not."""
 
     def same(replicate):
@@ -784,7 +773,9 @@ def test_too_few_runs_decide_nothing(world):
         (2.5, {"at_least": 1.9}, NOT_REPRODUCED),
     ],
 )
-def test_a_claimed_number_of_one_run_is_judged_alike(world, published, direction, verdict):
+def test_a_claimed_number_of_one_run_is_judged_like_a_printed_one(
+    world, published, direction, verdict
+):
     test = ratio({"published": published, "factor": 1.2}, direction=direction)
 
     def row(variant, replicate, **_):
@@ -797,9 +788,9 @@ def test_a_claimed_number_of_one_run_is_judged_alike(world, published, direction
     assert world.judge(test, **run).verdict == verdict
 
 
-def test_a_tolerance_is_of_one_kind(world):
+def test_a_tolerance_of_two_kinds_is_refused(world):
     both = {**OF_ONE_RUN, "tolerance": {**OF_ONE_RUN["tolerance"], "relative": 0.1}}
-    with pytest.raises(ValidationError, match="relative, absolute, factor and spread"):
+    with pytest.raises(ValidationError, match="relative, absolute, factor"):
         world.table({"throughput": both})
 
 
@@ -910,12 +901,11 @@ def judge_windowed(world, test, segments=TINY, idle=EVERYWHERE, flows=unequal):
 
 
 @pytest.mark.parametrize("kind", ALTERNATIVES)
-def test_alternatives_in_a_window_that_holds_every_flow_are_not_testable(world, kind):
+def test_alternatives_limited_by_their_windows_are_not_testable(world, kind):
     assert judge_windowed(world, ALTERNATIVES[kind], WIDE).verdict == REPRODUCED
     row = judge_windowed(world, ALTERNATIVES[kind], TINY)
-    said = "no packet is lost: windows of 2 packets; the queue holds 5"
-    check(row, Expected(NOT_TESTABLE, NO_CONGESTION, said))
-    assert "the round trip is 200 to 300 ms" in row.reason
+    facts = ("no packet is lost", "windows of 2 packets", "queue holds 5", "200 to 300 ms")
+    check(row, Expected(NOT_TESTABLE, NO_CONGESTION, facts))
 
 
 @pytest.mark.parametrize("kind", OTHERS)
@@ -951,12 +941,12 @@ CONGESTION = {
     "no congestion at one of three points": (
         SLIGHTLY,
         {"idle": {"slow"}, "flows": near_reno},
-        Expected(REPRODUCED, said="cannot differ at 1 of 3 points"),
+        Expected(REPRODUCED, facts=("1 of 3 points",)),
     ),
     "no congestion at two of three points": (
         SLIGHTLY,
         {"idle": {"slow", "mid"}, "flows": near_reno},
-        Expected(NOT_TESTABLE, NO_CONGESTION, "cannot differ at 2 of 3 points"),
+        Expected(NOT_TESTABLE, NO_CONGESTION, ("2 of 3 points",)),
     ),
     "one part has no congestion, the other holds": (
         {"kind": "all", "parts": [TWICE, OTHERS["value"]]},
@@ -1004,7 +994,7 @@ def test_alternatives_cannot_differ_in_single_replicates(world, kind):
     (test,) = study.claims[0].tests()
     reasons = alternatives_cannot_differ(Coverage(study, results, "ns3"), test)
     assert sorted(reasons) == ([] if kind == "value" else [0, 2])
-    assert all("where no packet is lost: windows of 2 packets" in why for why in reasons.values())
+    assert all("windows of 2 packets" in why for why in reasons.values())
 
 
 @pytest.mark.parametrize(
@@ -1018,7 +1008,7 @@ def test_alternatives_cannot_differ_in_single_replicates(world, kind):
         ([2.0] * 10, 0.0, 1, False),  # a packet was lost
     ],
 )
-def test_a_run_has_no_congestion_if_its_window_holds_it_or_its_queue_is_empty(
+def test_a_run_limited_by_its_window_or_with_an_empty_queue_has_no_congestion(
     world, windows, queue, drops, idle
 ):
     def series(flow, **_):
@@ -1031,16 +1021,17 @@ def test_a_run_has_no_congestion_if_its_window_holds_it_or_its_queue_is_empty(
     assert len(runs_without_congestion(results)) == (9 if idle else 0)
 
 
-SAID = "Starved: flow tcp1 gets 0.04 of 0.5 Mbit/s ("
-
-
 @pytest.mark.parametrize(
     ("test", "rate_bps", "expected"),
     [
-        (ratio({"at_most": 1}), 0.04e6, Expected(REPRODUCED, said=SAID)),
-        (ratio({"at_most": 1}), 0.06e6, Expected(REPRODUCED, unsaid="Starved")),
+        (
+            ratio({"at_most": 1}),
+            0.04e6,
+            Expected(REPRODUCED, facts=("Starved", "tcp1", "0.04 of 0.5 Mbit/s")),
+        ),
+        (ratio({"at_most": 1}), 0.06e6, Expected(REPRODUCED, absent="Starved")),
         # A single quantity compares no flows.
-        (OTHERS["value"], 0.04e6, Expected(REPRODUCED, unsaid="Starved")),
+        (OTHERS["value"], 0.04e6, Expected(REPRODUCED, absent="Starved")),
     ],
 )
 def test_a_flow_below_a_tenth_of_its_fair_share_is_called_starved(world, test, rate_bps, expected):

@@ -16,7 +16,7 @@ from replication.simulate.process import Limits, network_is_isolated
 from replication.simulate.runtime import Launch, find_image, make_runtime, native
 from replication.study.errors import RunError
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import ROOT, missing_from
 
 AMPLE = Limits(memory_bytes=2**30, time_s=20.0)
 HEAD = "from __future__ import annotations\nimport json, os, resource, sys, time\n"
@@ -80,7 +80,7 @@ def podman(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["run", "build"])
-def test_podman_gets_limits_that_the_caller_may_set(podman, command):
+def test_podman_gets_the_limits_of_the_caller(podman, command):
     podman('echo "$@"')
     script = f"ulimit -n 300; ulimit -u 200; {ROOT}/containers/podman {command} --rm image"
     words = subprocess.run(["bash", "-c", script], capture_output=True, text=True).stdout.split()
@@ -93,33 +93,33 @@ def test_podman_gets_limits_that_the_caller_may_set(podman, command):
     ]
 
 
-def test_a_failing_crun_is_one_line_with_a_remedy(podman, tmp_path):
+def test_a_failing_crun_is_reported_in_one_line_with_a_remedy(podman, tmp_path):
     podman('[ "$1" = image ] && echo abc && exit; echo "Error: crun: hybrid mode" >&2; exit 126')
     find_image.cache_clear()
     runtime = make_runtime(ROOT, Launch("podman", "ns3"), tmp_path)
     with pytest.raises(RunError) as caught:
         runtime.run_command(["true"], tmp_path, "/work")
     find_image.cache_clear()
-    assert "crun: hybrid mode; apt-get install runc" in str(caught.value)
+    assert not missing_from(caught.value, "crun: hybrid mode", "apt-get install runc")
     assert len(str(caught.value).splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "remedy"),
     [
-        ("echo 'Error: no such host' >&2; exit 125", "build the base by `containers/base podman`"),
+        ("echo 'Error: no such host' >&2; exit 125", "containers/base podman"),
         (
             '[ "$1" = image ] && exit; echo "Error: crun: hybrid mode" >&2; exit 126',
-            "crun: hybrid mode; apt-get install runc",
+            "apt-get install runc",
         ),
     ],
 )
-def test_images_that_cannot_be_built_are_one_line_with_a_remedy(podman, lines, said):
+def test_an_image_that_cannot_be_built_is_reported_in_one_line_with_a_remedy(podman, lines, remedy):
     podman(lines)
     command = [f"{ROOT}/containers/build", "podman", "ns3"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert said in done.stderr
+    assert remedy in done.stderr
 
 
 def test_a_program_ends_with_the_job_that_started_it(tmp_path):
@@ -151,7 +151,9 @@ def test_a_run_has_no_network_and_no_privileges(tmp_path):
     assert status["NoNewPrivs"] == "1"
 
 
-def test_a_forked_program_sees_what_a_started_one_would(python_program, tmp_path, monkeypatch):
+def test_a_forked_program_has_the_arguments_environment_and_limits_of_a_started_one(
+    python_program, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SECRET", "of the caller")
     program = python_program(
         "print('lost')\n"
@@ -177,16 +179,16 @@ def test_a_forked_program_sees_what_a_started_one_would(python_program, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "facts"),
     [
-        ("print('it: no room', file=sys.stderr)\nreturn 2", "exit code 2: it: no room"),
-        ("raise ValueError('a defect')", "exit code 1: ValueError: a defect"),
-        ("bytearray(2**31)", "exit code 1: MemoryError; perhaps memory_limit_bytes"),
-        ("os.kill(os.getpid(), 15)", "killed by signal 15"),
-        ("time.sleep(60)", "time_limit_s"),
+        ("print('it: no room', file=sys.stderr)\nreturn 2", ("exit code 2", "it: no room")),
+        ("raise ValueError('a defect')", ("exit code 1", "ValueError: a defect")),
+        ("bytearray(2**31)", ("exit code 1", "MemoryError", "memory_limit_bytes")),
+        ("os.kill(os.getpid(), 15)", ("signal 15",)),
+        ("time.sleep(60)", ("time_limit_s",)),
     ],
 )
-def test_each_bad_end_of_a_forked_program_is_reported(python_program, tmp_path, lines, said):
+def test_each_failure_of_a_forked_program_is_reported(python_program, tmp_path, lines, facts):
     with pytest.raises(RunError) as caught:
         run(python_program(lines), tmp_path / "work", limits=Limits(2**30, 2.0))
-    assert said in str(caught.value)
+    assert not missing_from(caught.value, *facts)

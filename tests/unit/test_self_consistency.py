@@ -3,7 +3,7 @@
 import pytest
 from replication.verdicts.self_consistency import SelfConsistency
 
-from tests.unit.conftest import quantity, tolerance
+from tests.unit.conftest import missing_from, quantity, tolerance
 
 PRINTED = (
     ("slow", "throughput", "bit/s", 800e3, "800"),
@@ -30,13 +30,13 @@ def consistency(world, test, files=(), printed=PRINTED, **table):
 def test_a_test_holds_or_fails_on_printed_numbers(world):
     rises = {"kind": "trend", "of": rate(), "over": "access", "expect": {"at_least": 1.0}}
     word, reason = consistency(world, rises)
-    assert word == "fails" and ": 0.5 over 3 points" in reason
+    assert word == "fails" and not missing_from(reason, " 0.5 ", "3 points")
     assert consistency(world, {**rises, "expect": {"at_least": 0.4}})[0] == "holds"
     # The direction alone does not satisfy the claim.
     assert consistency(world, {**rises, "direction": {"at_least": 0.4}})[0] == "fails"
 
 
-def test_a_number_serves_whatever_aggregate_the_table_gives_it(world):
+def test_a_printed_number_serves_for_any_aggregate_except_fairness(world):
     of = {**rate(access="slow"), "aggregate": "maximum"}
     test = {"kind": "value", "of": of, "expect": {"at_least": 8e5}}
     assert consistency(world, test)[0] == "holds"
@@ -48,19 +48,19 @@ def test_a_printed_fairness_index_is_no_replicate_of_the_printed_rates(world):
     columns = {"throughput": cell, "jain": {**cell, "aggregate": "jain"}}
     both = (*PRINTED, ("slow", "jain", "1", 0.5, "0.5"))
     word, reason = consistency(world, at_least(8e5, access="slow"), (), both, columns=columns)
-    assert word == "holds" and "passes in 1 of 1 run)" in reason
+    assert word == "holds" and "1 of 1 run" in reason
     of = {**rate(access="slow"), "aggregate": "jain"}
     for bound, expected in ((0.5, "holds"), (0.51, "fails")):
         test = {"kind": "value", "of": of, "expect": {"at_least": bound}}
         assert consistency(world, test, (), both, columns=columns)[0] == expected
 
 
-def test_a_number_in_two_columns_is_printed_twice(world):
+def test_a_number_in_two_columns_counts_as_two_printings(world):
     cell = {"metric": "throughput_bps", "aggregate": "sum", "tolerance": tolerance(0.1)}
     twice = (*PRINTED, ("slow", "again", "bit/s", 790e3, "790"))
     columns = {"throughput": cell, "again": {**cell, "aggregate": "mean"}}
     reason = consistency(world, at_least(8e5, access="slow"), (), twice, columns=columns)[1]
-    assert "passes in 1 of 2 printings)" in reason
+    assert "1 of 2 printings" in reason
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_number_in_two_columns_is_printed_twice(world):
         {**rate(), "where": {"access": "slow"}},  # one of all variants is printed
     ],
 )
-def test_another_quantity_is_not_printed(world, of):
+def test_a_quantity_that_is_not_printed_gives_no_result(world, of):
     assert consistency(world, {"kind": "value", "of": of, "expect": {"at_least": 1}}) == (
         "none",
         "",
@@ -81,9 +81,9 @@ def test_another_quantity_is_not_printed(world, of):
 
 def test_a_number_that_is_not_comparable_is_not_used(world):
     test = at_least(1, access="slow")
-    told = {"slow": {"throughput": "The sender's count."}}
+    reasons = {"slow": {"throughput": "The sender's count."}}
     assert consistency(world, test)[0] == "holds"
-    assert consistency(world, test, not_comparable=told)[0] == "none"
+    assert consistency(world, test, not_comparable=reasons)[0] == "none"
 
 
 def test_a_test_of_several_parts_counts_those_that_are_published(world):
@@ -92,7 +92,7 @@ def test_a_test_of_several_parts_counts_those_that_are_published(world):
         test = {"kind": "all", "parts": [at_least(bound, access="slow"), absent]}
         result, reason = consistency(world, test)
         assert result == word
-        assert "(2) Not testable: the paper does not publish timeouts" in reason
+        assert not missing_from(reason, "(2) Not testable", "timeouts")
 
 
 # -- traces ---------------------------------------------------------------------------------------
@@ -136,11 +136,11 @@ def test_features_of_a_trace_are_those_of_our_runs(world):
     sides = {"left": peak(["tcp1"]), "right": peak(["tcp2"])}
     larger = {"kind": "ratio", **sides, "expect": {"at_least": 1.4}}
     word, reason = traced(world, larger, files)
-    assert word == "holds" and ": 1.429 times over 1 point" in reason
+    assert word == "holds" and not missing_from(reason, "1.429 times", "1 point")
     assert traced(world, larger, {}) == ("none", "")
 
 
-def test_a_shuffled_flow_order_is_noticed(world):
+def test_swapping_two_flows_of_a_trace_fails_the_test(world):
     first = {"kind": "value", "of": peak({"start_order": 1}), "expect": {"at_least": 20}}
     assert traced(world, first, trace(world, ([10, 20], [10, 14])))[0] == "holds"
     assert traced(world, first, trace(world, ([10, 14], [10, 20])))[0] == "fails"
@@ -153,10 +153,10 @@ def test_published_runs_of_one_point_are_its_replicates(world):
     files = trace(world, ([10, 20], [10, 20]), "one") | trace(world, ([9, 30], [9, 30]), "two")
     test = {"kind": "value", "of": peak("tcp"), "expect": {"at_least": 20}}
     word, reason = traced(world, test, files, "one", "two")
-    assert word == "holds" and ": 25 segments over 1 point" in reason and "of 2 runs" in reason
+    assert word == "holds" and not missing_from(reason, "25 segments", "1 point", "of 2 runs")
 
 
-def test_rates_of_a_trace_serve_only_ratios(world):
+def test_rates_of_a_trace_are_used_only_for_ratios(world):
     files = trace(world, ([10], [10]), rates=(600, 300))
     left, right = (
         {**rate(access="slow"), "flows": [flow], "aggregate": "mean"} for flow in ("tcp1", "tcp2")
@@ -169,7 +169,7 @@ def test_rates_of_a_trace_serve_only_ratios(world):
 
 
 @pytest.mark.parametrize("metric", ["timeouts", "queue_mean_packets"])
-def test_what_ss_does_not_sample_is_undefined(world, metric):
+def test_metrics_that_ss_does_not_sample_give_no_result(world, metric):
     of = {**rate(access="slow"), "metric": metric, "aggregate": "mean"}
     test = {"kind": "value", "of": of, "expect": {"at_most": 1e9}}
     assert traced(world, test, trace(world, ([10], [10]), rates=(600, 300))) == ("none", "")

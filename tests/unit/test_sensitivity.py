@@ -1,5 +1,6 @@
 """Sensitivity: axes, designs, shares, flips, and causes, on known data."""
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -65,14 +66,14 @@ def studied(**parameters):
     return Study.model_validate(document)
 
 
-def test_whole_numbers_are_drawn_alike_with_both_ends():
+def test_whole_numbers_are_drawn_uniformly_with_both_ends():
     drawn = [axis(2, 1, 4).at(u) for u in np.linspace(0, 0.999, 400)]
     assert all(isinstance(v, int) for v in drawn)
     assert all(95 <= drawn.count(n) <= 105 for n in (1, 2, 3, 4))
 
 
 @pytest.mark.parametrize(
-    ("one", "position", "value"),
+    ("drawn", "position", "value"),
     [
         # A wide range is sampled by factors, a narrow one by differences.
         (axis(20, 10, 1000), 0.5, 100),
@@ -81,23 +82,23 @@ def test_whole_numbers_are_drawn_alike_with_both_ends():
         (axis("a", choices=["a", "b", "c"]), 1.0, "c"),
     ],
 )
-def test_a_value_is_drawn_by_its_position(one, position, value):
-    assert one.at(min(position, 0.999)) == value
+def test_wide_ranges_are_drawn_by_factors_and_narrow_ones_by_differences(drawn, position, value):
+    assert drawn.at(min(position, 0.999)) == value
 
 
 def test_a_parameter_that_no_template_reads_is_refused():
     check_parameters_used(studied())
-    with pytest.raises(InputError, match="'idle' is used by no template"):
+    with pytest.raises(InputError, match="'idle'"):
         check_parameters_used(studied(idle={"value": 1, "published": PUBLISHED}))
 
 
 @pytest.mark.parametrize("name", study_ids(ROOT))
-def test_a_study_has_no_dead_entries_and_scores_nothing_that_is_held_out(name):
-    found = load_explanations(ROOT, name)
+def test_a_study_has_no_unused_parameter_and_scores_no_held_out_row(name):
+    explanations = load_explanations(ROOT, name)
     check_parameters_used(load_study(ROOT, name))
-    for stage in found.stages if found else []:
+    for stage in explanations.stages if explanations else []:
         for table, rows in stage.rows.items():
-            assert not set(rows) & set(found.held_out.rows.get(table, []))
+            assert not set(rows) & set(explanations.held_out.rows.get(table, []))
 
 
 def level(**change):
@@ -107,58 +108,59 @@ def level(**change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (level(set={"parameters": {"nothing": 1}}), "parameter: 'nothing' is unknown"),
-        (level(set={"parameters": {"segment_bytes": 1}}), "is not plausible by the study's"),
+        (level(set={"parameters": {"nothing": 1}}), "parameter: 'nothing'"),
+        (level(set={"parameters": {"segment_bytes": 1}}), "segment_bytes.*plausible"),
         (level(reading={"metric": "delay_mean_s"}), "is in 'bit/s'"),
         (
             level(reading={"factor": 2.0}) | {"columns": ["nine"]},
-            "columns: column: 'nine' is unknown; there are throughput",
+            "column: 'nine'.* throughput",
         ),
     ],
 )
-def test_a_cause_that_does_not_fit_is_refused(world, change, message):
+def test_a_cause_that_does_not_match_its_study_is_refused(world, change, message):
     study = world.table()
     cells = world.mapped(study, ("slow", "throughput", "bit/s", 8e5, "0.80"))
     document = {"study": study.id, "score": "cells", "cpu_budget_s": 1.0, "stages": [{"rows": {}}]}
     document |= {"held_out": {"rows": {"1": ["slow"]}, "reason": "a test"}}
-    found = Explanations.model_validate(document | {"causes": [cause(**change)]})
+    explanations = Explanations.model_validate(document | {"causes": [cause(**change)]})
     with pytest.raises(InputError, match=message):
-        check_explanations(found, study, cells)
+        check_explanations(explanations, study, cells)
 
 
-def test_runs_are_whole_and_what_the_budget_does_not_allow_are_points():
+def test_a_small_budget_leaves_out_whole_points():
     study = studied(segment_bytes=assumed(960, 500, 1460))
 
     def designed(**budget):
-        own = SETTINGS.of(study.id).model_dump()
-        own["exploration"] |= budget
-        return design_points(study, settings(points=8, other_studies=own), ENGINES["ns3"])
+        of_study = SETTINGS.of(study.id).model_dump()
+        of_study["exploration"] |= budget
+        return design_points(study, settings(points=8, other_studies=of_study), ENGINES["ns3"])
 
     everything = designed()
-    runs = [run for point in everything for run in point.runs]
+    runs = itertools.chain(*(point.runs for point in everything))
     cost_s = sum({run.scenario_id: run.cost_s for run in runs}.values())
     less = designed(cpu_budget_s=cost_s * 0.8)
     assert 0 < len(everything) - len(less) < 8
     assert less == everything[: len(less)]
 
 
-def test_design_points_vary_what_they_should():
+def test_design_points_have_their_kinds_seeds_and_values():
     study = studied(segment_bytes=assumed(960, 500, 1460), access_s=assumed(0.01, 0.001, 0.02))
     points = design_points(study, settings(points=8), ENGINES["ns3"])
     kinds = Counter(point.kind for point in points)
     assert kinds == {DEFAULT: 1, SEED: 4, ONE_AT_A_TIME: 4, SPACE_FILLING: 8}
     seeds = {point.runs[0].scenario.seed for point in points if point.kind in (DEFAULT, SEED)}
-    assert len(seeds) == 5 and all(run.replicate == 0 for p in points for run in p.runs)
+    runs = itertools.chain(*(point.runs for point in points))
+    assert len(seeds) == 5 and {run.replicate for run in runs} == {0}
     filled = [point for point in points if point.kind == SPACE_FILLING]
     assert len({str(point.values) for point in filled}) == 8
     (default,) = (point for point in points if point.kind == DEFAULT)
     for point in filled:
         assert [r.scenario.seed for r in point.runs] == [r.scenario.seed for r in default.runs]
-        size = point.values["segment_bytes"]
-        assert {f.segment_bytes for r in point.runs for f in r.scenario.flows} == {size}
+        flows = itertools.chain(*(run.scenario.flows for run in point.runs))
+        assert {flow.segment_bytes for flow in flows} == {point.values["segment_bytes"]}
 
 
-def test_a_choice_that_the_engine_refuses_is_tried_alone_and_not_in_the_space():
+def test_a_choice_that_an_engine_refuses_is_tried_alone_only():
     document = study_document()
     document["parameters"]["sack"] = assumed(False, choices=[False, True])
     study = Study.model_validate(document)
@@ -181,7 +183,7 @@ def row_of(holds, alone=(), default="reproduced", seeds=(), tier="reproduced"):
     return claim_row("study", "claim", "ns3", table, tier)
 
 
-def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
+def test_the_share_of_designs_counts_each_verdict():
     words = ["reproduced"] * 64
     assert row_of(words).share == 1.0
     words[:9] = ["not reproduced"] * 7 + ["not testable", "direction only"]
@@ -199,7 +201,7 @@ def test_perturbing_verdicts_moves_the_share_by_exactly_that_much():
         (Verdict.NOT_TESTABLE, [(0, 0)]),
     ],
 )
-def test_words_change_at_their_bounds(word, shares):
+def test_words_for_robustness_change_at_their_thresholds(word, shares):
     assert {robustness_word(*share) for share in shares} == {word}
 
 
@@ -207,7 +209,7 @@ def test_words_change_at_their_bounds(word, shares):
     ("default", "flips"),
     [("reproduced", "p1 = 1; p2 = 2"), ("not reproduced", "p0 = 0"), ("not testable", "")],
 )
-def test_flips_are_the_changes_across_holding_and_no_others(default, flips):
+def test_only_changes_between_holding_and_not_holding_are_flips(default, flips):
     alone = ["reproduced", "direction only", "not reproduced", "not testable"]
     assert row_of([], alone, default).flipped_by == flips
 

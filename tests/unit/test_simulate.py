@@ -37,27 +37,27 @@ def test_each_scenario_runs_once_and_never_again(tmp_path):
         *((edits, True) for edits in ("2s/1$/inf/", "2s/1$//; 3s/1$/-inf/")),
     ],
 )
-def test_a_number_may_be_missing_and_none_infinite(tmp_path, edits, is_wrong):
+def test_missing_numbers_are_accepted_and_infinite_ones_are_refused(tmp_path, edits, is_wrong):
     job = make_job(tmp_path, more=f'sed -i "{edits}" "$4/series.csv"')
-    said = f"series.csv: {SERIES_NUMBERS[-1]} is not finite everywhere"
-    with pytest.raises(RunError, match=said) if is_wrong else nullcontext():
+    named = f"series.csv: {SERIES_NUMBERS[-1]}"
+    with pytest.raises(RunError, match=named) if is_wrong else nullcontext():
         run_job(job, lambda: None)
 
 
-def test_a_batch_of_a_design_is_its_own_scenarios_and_the_others_stay_text(tmp_path):
+def test_reading_a_batch_decodes_only_its_scenarios(tmp_path):
     """With 100,000 scenarios, decoding all would take longer than a batch's runs."""
     write_scenarios({SCENARIO.id: SCENARIO}, "x", tmp_path)
     path = tmp_path / "scenarios/x.json"
     assert json.loads(path.read_text()).keys() == {SCENARIO.id}
-    own = path.read_text().splitlines()[1].partition(":")[2]
-    path.write_text(path.read_text() + f'"{"d" * 16}":{own},')
+    document = path.read_text().splitlines()[1].partition(":")[2]
+    path.write_text(path.read_text() + f'"{"d" * 16}":{document},')
     batches = {SCENARIO.id: "one", "d" * 16: "other", "e" * 16: "gone"}
     rows = [{"scenario": n, "engine": "ns2", "batch": b} for n, b in batches.items()]
     write_table(tmp_path / "x.csv", rows, ("scenario", "engine", "batch"))
     assert designed_batch(tmp_path / "x.csv", "one") == ("ns2", {SCENARIO.id: SCENARIO})
     for batch, wrong in (
-        ("other", r"x\.json: scenario dddd.* has the content of"),
-        ("gone", r"x\.json: has no scenario eeee.*run again"),
+        ("other", r"x\.json: .*dddd"),
+        ("gone", r"x\.json: .*eeee"),
     ):
         with pytest.raises(InputError, match=wrong):
             designed_batch(tmp_path / "x.csv", batch)
@@ -81,7 +81,7 @@ def finish(store, text="1\n", name=ID, scenario=ID, engine="ns3"):
     store.finish(name, work, {"cpu_s": 0.5})
 
 
-def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
+def test_two_jobs_that_finish_the_same_run_leave_one_result_and_no_other_file(store):
     first, second = store.begin(ID, SCENARIO, NS3), store.begin(ID, SCENARIO, NS3)
     for work in (first, second):
         for name in TABLES:
@@ -91,7 +91,7 @@ def test_two_who_finish_the_same_run_leave_one_result_and_no_litter(store):
     assert [p.name for p in store.folder.iterdir()] == [f"{ID}.zip"]
 
 
-def test_an_altered_archive_gives_no_altered_run(store):
+def test_an_altered_archive_never_gives_altered_results(store):
     """Whichever byte differs, a run is unchanged or missing, and can be made again."""
     finish(store)
     content, intact = store.entry(ID).read_bytes(), store.tables(ID)
@@ -107,7 +107,7 @@ def test_an_altered_archive_gives_no_altered_run(store):
 
 
 @pytest.mark.parametrize("other", [{"scenario": "f" * 16}, {"engine": "ns2"}])
-def test_a_run_under_the_name_of_another_is_no_result(store, other, capsys):
+def test_an_archive_of_a_different_run_is_ignored(store, other, capsys):
     finish(store, **other)
     assert store.tables(ID) is None and store.usage(ID) is None
-    assert f"{ID}.zip: is the run of" in capsys.readouterr().err
+    assert f"{ID}.zip" in capsys.readouterr().err

@@ -54,7 +54,7 @@ def test_interval_moves_and_scales_with_the_data(values, shift, scale):
         assert getattr(moved, name) == pytest.approx(expected, abs=1e-6 * size)
 
 
-def test_interval_holds_the_true_mean_in_95_of_100_samples():
+def test_interval_contains_the_true_mean_in_95_of_100_samples():
     generator = np.random.default_rng(1)
     samples = generator.normal(10, 3, size=(2000, 5))
     held = sum(e.low <= 10 <= e.high for e in map(estimate, samples))
@@ -65,7 +65,7 @@ def test_interval_holds_the_true_mean_in_95_of_100_samples():
     ("successes", "trials", "low", "high"),
     [(0, 10, 0.0, 0.2775), (5, 5, 0.5655, 1.0), (8, 10, 0.4902, 0.9433), (1, 2, 0.0945, 0.9055)],
 )
-def test_wilson_interval(successes, trials, low, high):
+def test_wilson_interval_matches_values_from_tables(successes, trials, low, high):
     assert wilson_interval(successes, trials) == pytest.approx((low, high), abs=1e-4)
 
 
@@ -82,7 +82,7 @@ def test_wilson_interval(successes, trials, low, high):
         ("three", 3, 0),
     ],
 )
-def test_half_of_the_last_printed_digit(printed, value, expected):
+def test_the_rounding_error_is_half_of_the_last_printed_digit(printed, value, expected):
     assert half_ulp(printed, value) == pytest.approx(expected)
 
 
@@ -99,7 +99,7 @@ def test_rounding_a_number_moves_it_by_half_a_digit_at_most(number, places):
     ("printed", "digits"),
     [("0.997667", 6), ("0.0480", 3), ("1.500", 4), ("1500", 2), ("29", 2), ("none", 0)],
 )
-def test_significant_digits(printed, digits):
+def test_significant_digits_of_printed_numbers(printed, digits):
     assert significant_digits(printed) == digits
 
 
@@ -137,5 +137,5 @@ def test_jain_lies_between_one_over_n_and_one_and_ignores_the_unit(values, scale
         (relative_deviation(1, 0), math.nan),
     ],
 )
-def test_indices_correlations_and_deviations(value, expected):
+def test_known_values_of_indices_correlations_and_deviations(value, expected):
     assert value == pytest.approx(expected, nan_ok=True)

@@ -37,12 +37,12 @@ def write(folder, *rows, header=HEADER):
         ((ROWS[0].replace(' 1"', ""), *ROWS[1:], '"\n'), "line 2: place: contains"),
         ((ROWS[0].replace("0.80", ""),), "line 2: printed: '' is empty"),
         ((ROWS[0].replace("bit/s", "Mbit/s"),), "line 2: unit: 'Mbit/s' is none of"),
-        ((ROWS[0].replace("0.80", "0.81"),), "line 2: .*the printed text means 0.81"),
-        ((ROWS[0], ROWS[1].replace("900000", "9000000")), "line 3: .*in line 2 it is 1e.06 times"),
-        ((ROWS[0], ROWS[0]), "line 3: .*there twice, first in line 2"),
+        ((ROWS[0].replace("0.80", "0.81"),), "line 2: .*0.81"),
+        ((ROWS[0], ROWS[1].replace("900000", "9000000")), "line 3: .*line 2"),
+        ((ROWS[0], ROWS[0]), "line 3: .*twice.*line 2"),
     ],
 )
-def test_an_error_in_a_file_of_numbers_names_its_line(tmp_path, rows, message):
+def test_an_invalid_number_is_refused_by_its_line(tmp_path, rows, message):
     path = write(tmp_path, *rows)
     with pytest.raises(InputError, match=message) as caught:
         read_published(path)
@@ -53,15 +53,15 @@ def test_an_error_in_a_file_of_numbers_names_its_line(tmp_path, rows, message):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (ROWS[:2], "table 1: row fast, column throughput: has no number"),
+        (ROWS[:2], "table 1: row fast, column throughput"),
         (
             (*ROWS, ROWS[0].replace("1,", "l,", 1)),
-            "line 5: table l.*table: 'l' is unknown; there are 1",
+            "line 5: table l.*table: 'l'",
         ),
-        ((*ROWS, ROWS[0].replace("slow", "slower")), "line 5: .*row: 'slower' is unknown"),
+        ((*ROWS, ROWS[0].replace("slow", "slower")), "line 5: .*row: 'slower'"),
     ],
 )
-def test_a_missing_or_surplus_number_is_named(world, tmp_path, rows, message):
+def test_a_missing_or_surplus_number_is_refused_by_its_row(world, tmp_path, rows, message):
     # Prose and set-up need no table.
     prose = [f"{name},router,rate,bit/s,1000000,1,Section 2\n" for name in ("text", "setup")]
     assert len(check_study(world.table(), write(tmp_path, *ROWS, *prose))) == 3
@@ -76,20 +76,20 @@ def test_an_empty_cell_of_the_paper_is_listed_as_not_printed(world, tmp_path):
     absent = {"mid": ["other"], "fast": ["other"]}
     check_study(world.table(both, not_printed=absent), write(tmp_path, *ROWS, other))
     for wrong, message in (
-        ({"mid": ["other"]}, "row fast, column other: has no number"),
-        (absent | {"none": ["other"]}, "not_printed: row: 'none' is unknown"),
-        (absent | {"slow": ["other"]}, "has a number for other"),
+        ({"mid": ["other"]}, "row fast, column other"),
+        (absent | {"none": ["other"]}, "not_printed: row: 'none'"),
+        (absent | {"slow": ["other"]}, "slow.* other"),
     ):
         with pytest.raises(InputError, match=message):
             check_study(world.table(both, not_printed=wrong), write(tmp_path, *ROWS, other))
 
 
 def test_only_a_printed_number_is_listed_as_not_comparable(world, tmp_path):
-    told = world.table(not_comparable={"slow": {"throughput": "The sender's count."}})
-    slow, mid, _ = check_study(told, write(tmp_path, *ROWS))
+    study = world.table(not_comparable={"slow": {"throughput": "The sender's count."}})
+    slow, mid, _ = check_study(study, write(tmp_path, *ROWS))
     assert (slow.not_comparable, mid.not_comparable) == ("The sender's count.", "")
     for wrong in ({"none": {"throughput": "Why."}}, {"slow": {"speed": "Why."}}):
-        with pytest.raises(InputError, match=r"table 1: not_comparable.*no number is printed"):
+        with pytest.raises(InputError, match=r"table 1: not_comparable"):
             check_study(world.table(not_comparable=wrong), write(tmp_path, *ROWS))
 
 
@@ -101,9 +101,9 @@ def value(**quantity):
 @pytest.mark.parametrize(
     ("quantity", "message"),
     [
-        ({"flows": {"start_order": 3}}, "claim c1: .*flows: start_order is 3 of 2 tcp"),
-        ({"flows": ["tcp3"]}, "claim c1: .*flows: 'tcp3' is unknown; there are tcp1, tcp2"),
-        ({"window_s": [5.0, 10.5]}, r"claim c1: .*window_s: ends at 10.5 s.*lasts 10 s"),
+        ({"flows": {"start_order": 3}}, "claim c1: .*flows: start_order.* 3 "),
+        ({"flows": ["tcp3"]}, "claim c1: .*flows: 'tcp3'.*tcp1, tcp2"),
+        ({"window_s": [5.0, 10.5]}, r"claim c1: .*window_s: .*10\.5 s.* 10 s"),
     ],
 )
 def test_a_claim_about_a_quantity_of_no_run_is_refused(world, tmp_path, quantity, message):
@@ -117,7 +117,7 @@ def test_a_claim_about_a_quantity_of_no_run_is_refused(world, tmp_path, quantity
 def test_a_completion_time_needs_a_transfer(world, tmp_path):
     document = study_document()
     claim = value(metric="completion_time_s")
-    with pytest.raises(InputError, match="completion_time_s needs a flow with stop_after_bytes"):
+    with pytest.raises(InputError, match=r"completion_time_s .*stop_after_bytes"):
         check_study(world.claim(claim, experiments=document["experiments"]), write(tmp_path))
     document["experiments"][0]["flows"][0]["stop_after_bytes"] = 9600
     check_study(world.claim(claim, experiments=document["experiments"]), write(tmp_path))
@@ -127,12 +127,12 @@ def test_a_metric_of_queues_needs_a_monitor(world, tmp_path):
     document = study_document()
     document["experiments"][0]["topology"]["monitors"] = []
     claim = value(metric="queue_mean_packets")
-    with pytest.raises(InputError, match="queue_mean_packets needs a queue in topology"):
+    with pytest.raises(InputError, match=r"queue_mean_packets .*topology"):
         check_study(world.claim(claim, experiments=document["experiments"]), write(tmp_path))
 
 
 def test_a_study_with_nothing_to_judge_is_refused(world, tmp_path):
-    with pytest.raises(InputError, match="has neither tables nor claims"):
+    with pytest.raises(InputError, match="tables nor claims"):
         check_study(world.study(), write(tmp_path))
 
 
@@ -153,9 +153,9 @@ def test_a_yaml_value_that_json_lacks_is_text(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\nb: 2\na: 3", "line 3: key 'a' is given twice"),
-        ("a: !!python/name:os.system x", "line 1: could not determine a constructor"),
-        ("a: 1\n2: x", "line 2: key '2' is not text"),
+        ("a: 1\nb: 2\na: 3", "line 3: key 'a'"),
+        ("a: !!python/name:os.system x", "line 1: "),
+        ("a: 1\n2: x", "line 2: key '2'"),
     ],
 )
 def test_a_file_that_is_no_document_is_refused_with_its_line(tmp_path, text, message):
@@ -164,7 +164,7 @@ def test_a_file_that_is_no_document_is_refused_with_its_line(tmp_path, text, mes
     assert "x.yaml, line " in str(caught.value) and str(caught.value).isprintable()
 
 
-def test_a_wrong_field_is_named_with_its_line(tmp_path):
+def test_an_invalid_field_is_refused_by_its_line(tmp_path):
     path = tmp_path / "x.yaml"
     text = json.dumps(study_document(), indent=1).replace('"mid",', '"Mid One",')
     line = text[: text.index("Mid One")].count("\n") + 1
@@ -184,8 +184,11 @@ SUFFIX_FACTORS |= dict.fromkeys(("s", "sec", "seconds"), "1")
 SUFFIX_FACTORS |= dict.fromkeys(("kbps", "Kbps"), "1e3")
 #: Cells printed without a unit: the factor that their `place` states.
 COLUMN_FACTORS = {
-    **{("saxena", name): "1e6" for name in ("newreno", "westwood", "highspeed")},
-    **{("nishitha", "delay"): "1e-3", ("nishitha", "throughput"): "1e3"},
+    ("saxena", "newreno"): "1e6",
+    ("saxena", "westwood"): "1e6",
+    ("saxena", "highspeed"): "1e6",
+    ("nishitha", "delay"): "1e-3",
+    ("nishitha", "throughput"): "1e3",
     ("liang_shen", "lower_loss_newreno_cbr_rate"): "1e6",
 }
 #: All numbers of rebbr are in Mbit/s.
@@ -211,7 +214,7 @@ def printed_value(study, column, printed):
 
 
 @pytest.mark.parametrize("study", study_ids(ROOT))
-def test_value_is_the_printed_number_in_si(study):
+def test_each_published_value_is_the_printed_number_in_si_units(study):
     for row in printed(study).to_dict("records"):
         assert Decimal(row["value"]) == printed_value(study, row["column"], row["printed"]), row
 
@@ -229,5 +232,5 @@ def test_traces_confirm_the_counts_in_the_text(trace, text_row, after_the_test):
     rows = printed("kapadia")
     counts = rows[rows["column"] == "retransmissions"].astype({"value": float})
     total = counts[counts["table"] == trace]["value"].sum()
-    told = counts[(counts["table"] == "text") & (counts["row"] == text_row)]["value"].item()
-    assert total == told + after_the_test
+    stated = counts[(counts["table"] == "text") & (counts["row"] == text_row)]["value"].item()
+    assert total == stated + after_the_test

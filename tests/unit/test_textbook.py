@@ -62,7 +62,7 @@ def parameter(value, tag="published"):
     return {"value": value, tag: tags[tag]}
 
 
-def test_buffer_is_the_product_in_whole_packets():
+def test_buffer_is_the_bdp_in_whole_packets():
     # 17,500 bytes are 17.5 packets of 1000.
     bottleneck = link_of(under_rule(document()), "bottleneck")
     assert (bottleneck.queue_ab.kind, bottleneck.queue_ab.limit_packets) == ("droptail", 18)
@@ -74,7 +74,7 @@ def test_rounding_errors_of_floats_add_no_packet():
     assert link_of(exact, "bottleneck").queue_ab.limit_packets == 21
 
 
-def test_window_is_four_times_product_and_buffer_and_no_threshold_limits():
+def test_window_is_four_times_bdp_and_buffer_and_no_threshold_limits():
     made = document()
     made["experiments"][0]["flows"][0]["initial_ssthresh_bytes"] = 5000
     for flow in under_rule(made).flows:
@@ -146,7 +146,7 @@ def test_all_other_queues_become_fifos_that_hold_every_window():
     assert {queue.limit_packets for queue in others} == {least + 2}
 
 
-def test_product_has_the_highest_rate_and_the_longest_round_trip():
+def test_bdp_has_the_highest_rate_and_the_longest_round_trip():
     changes = [{"at_s": 5.0, "rate_bps": 2.0e6}, {"at_s": 6.0, "delay_s": 0.06}]
     changing = link_of(under_rule(document(changes=changes)), "bottleneck")
     # 2 Mbit/s x 160 ms.
@@ -287,7 +287,7 @@ def test_a_window_by_a_parameter_of_its_name_stays():
         ("$window * $other", parameter(12), False),
     ],
 )
-def test_a_product_is_printed_if_all_its_factors_are(window, further, stays):
+def test_a_product_of_parameters_is_printed_if_all_its_factors_are(window, further, stays):
     made = document()
     made["parameters"] |= {"window": further, "other": parameter(1000, "assumed")}
     for flow in made["experiments"][0]["flows"]:
@@ -333,7 +333,7 @@ def test_a_limit_within_a_printed_discipline_stays_only_if_it_is_printed():
     assert link_of(under_rule(made), "bottleneck").queue_ab.limit_packets == 18
 
 
-def test_a_study_decides_values_by_name_for_this_set_up_alone():
+def test_values_decided_by_a_study_apply_to_the_textbook_setup_alone():
     made = document()
     made["textbook"] = [{"parameter": "sweep/duration_s", "value": 4.0, "reason": "r"}]
     study = Study.model_validate(made)
@@ -354,7 +354,7 @@ def test_a_decided_delay_counts_for_the_window():
     assert under_rule(made).flows[0].maximum_window_bytes == 500_000
 
 
-def test_a_tier_shortens_runs_under_both_set_ups():
+def test_a_tier_shortens_runs_under_both_setups():
     study = Study.model_validate(document())
     runs = design_study(study, Extent(**ONCE, textbook="all", cost_limit_s=0.05), ["ns3"])
     lengths = {run.setup: (run.scenario.duration_s, run.whole_s) for run in runs}
@@ -382,7 +382,7 @@ def test_windows_of_all_copies_of_a_flow_stay():
     assert [flow.maximum_window_bytes for flow in under_rule(made).flows] == 3 * [12 * 960]
 
 
-def test_a_study_without_a_monitored_queue_is_told_what_to_do():
+def test_a_study_without_a_monitored_queue_is_refused_with_a_remedy():
     made = document()
     made["experiments"][0]["topology"]["monitors"] = []
     with pytest.raises(InputError, match=r"experiment sweep.*topology.monitors.*setups") as error:
@@ -390,7 +390,7 @@ def test_a_study_without_a_monitored_queue_is_told_what_to_do():
     assert error.value.place == ("experiments", "sweep")
 
 
-def test_tiers_say_on_which_engines_the_set_up_runs():
+def test_the_tier_decides_on_which_engines_the_textbook_setup_runs():
     study, engines = Study.model_validate(document()), ["ns3", "ns2"]
 
     def on(textbook, study=study, engines=engines):
@@ -405,7 +405,7 @@ def test_tiers_say_on_which_engines_the_set_up_runs():
     assert on("all", measured) == {Setup.DEFAULTS: engines}
 
 
-def test_textbook_has_the_tiers_number_of_runs():
+def test_the_textbook_setup_has_the_tiers_number_of_runs():
     made = document()
     made["experiments"][0]["replicates_at_least"] = {"count": 7}
     extent = {"replicates": [{"count": 5}], "levels": "all", "textbook": "all"}
@@ -418,7 +418,7 @@ def test_textbook_has_the_tiers_number_of_runs():
         assert len({run.scenario_id for run in runs}) == count + 5
 
 
-def test_results_have_a_single_set_up(world):
+def test_loaded_results_have_a_single_setup(world):
     study = world.study()
     world.results(study, textbook="all")
     defaults, textbook = Results.load_each(world.folder, study.id)
@@ -453,14 +453,14 @@ def test_a_point_whose_link_never_fills_is_named(world):
     }
 
 
-def test_the_committed_values_are_those_of_the_code(tmp_path):
+def test_the_committed_table_matches_the_code(tmp_path):
     write_table(tmp_path / "now.csv", textbook_rows(ROOT), TEXTBOOK_COLUMNS)
     now = read_rows(tmp_path / "now.csv", TEXTBOOK_COLUMNS)
     committed = read_rows(ROOT / TEXTBOOK, TEXTBOOK_COLUMNS)
     assert now == committed, "run `python workflow/scripts/write_textbook.py`"
 
 
-def test_the_table_lists_what_runs():
+def test_the_table_lists_buffer_window_and_jitter_of_the_runs():
     made = document()
     made["textbook"] = [{"parameter": "duration_s", "value": 4.0, "reason": "r"}]
     (row,) = rows_of(Study.model_validate(made))

@@ -62,7 +62,7 @@ def derived_rows(folder: Path, names: dict[str, list[str]]) -> dict[tuple[str, s
 # Without the traces, which are not committed, there is no such test: CI takes a skip for a failure.
 if trace_folder().is_dir():
 
-    def test_derived_rows():
+    def test_summary_figures_of_the_traces_match_the_committed_numbers():
         study = load_study(ROOT, "kapadia")
         names = {
             table.id.removeprefix(TABLE_PREFIX): list(table.rows or {}) for table in study.tables
@@ -87,7 +87,7 @@ if trace_folder().is_dir():
         ([20, 10, 12, 5], [1, 3]),
     ],
 )
-def test_reductions(cwnd: list[float], expected: list[int]):
+def test_a_reduction_takes_20_percent_and_two_segments(cwnd: list[float], expected: list[int]):
     assert find_reductions(cwnd) == expected
 
 
@@ -100,7 +100,9 @@ def test_reductions(cwnd: list[float], expected: list[int]):
         ([10, 20, 5, 6, 7], [64, 64, 7, 7, 7], 2),  # timeout in slow start
     ],
 )
-def test_start_up_end(cwnd: list[float], ssthresh: list[float], expected: int | None):
+def test_start_up_ends_at_the_threshold_or_the_first_reduction(
+    cwnd: list[float], ssthresh: list[float], expected: int | None
+):
     series = CwndSeries(*map(np.array, (range(len(cwnd)), cwnd, ssthresh)))
     assert series.start_up_end == expected
     assert series.steady_cwnd.tolist() == cwnd[expected or 0 :]
@@ -135,7 +137,7 @@ def test_pair_trace_is_read_in_si_units(tmp_path: Path):
     # The control connection is left out.
     assert set(read_trace(trio)["port"]) == {500, 501, 502}
     assert list(read_flows(trio, ["one", "two"])) == ["one", "two"]
-    with pytest.raises(InputError, match="2 data flows for 3 names"):
+    with pytest.raises(InputError, match=r"2 data flows.* 3 "):
         read_flows(trio, ["one", "two", "three"])
     flow = read_flows(pair, ["reno", "bbr"])["bbr"]
     assert flow["delivery_rate_bps"].unique().tolist() == [480_000.0]
@@ -152,18 +154,17 @@ GOOD = "1.0,a:1,,,10,\n"
     ("content", "where"),
     [
         ("1,2,3\n", "line 1: 3 columns"),
-        (GOOD + "1.0,a:1,,,ten,\n", "line 2: cwnd_segments is 'ten'"),
-        (GOOD + "1.0,a:1,,,0,\n", "line 2: cwnd_segments is '0', not a positive number"),
+        (GOOD + "1.0,a:1,,,ten,\n", "line 2: cwnd_segments .*'ten'"),
+        (GOOD + "1.0,a:1,,,0,\n", "line 2: cwnd_segments .*'0'"),
         ("\xff\xfe,", "utf-8"),
     ],
 )
 def test_bad_files_are_refused_by_file_and_line(content: str, where: str, tmp_path: Path):
     path = tmp_path / "bad.sender-ss.csv"
     path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=where) as caught:
         read_trace(path)
     assert str(path) in str(caught.value)
-    assert where in str(caught.value)
 
 
 # -- windows on one grid --------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def steady(values, ssthresh=0.0) -> CwndSeries:
 
 
 @given(st.integers(1, 8), st.floats(2, 50), st.floats(0.5, 5), st.integers(12, 80))
-def test_period_and_height_of_a_sawtooth(count, low, step, samples):
+def test_period_and_height_of_a_sawtooth_are_recovered(count, low, step, samples):
     height = step * (samples - 1)
     cwnd = teeth(count, low, step, samples)
     sawtooth = prominent_teeth(INTERVAL_S * np.arange(cwnd.size), cwnd)
@@ -222,7 +223,7 @@ def test_only_the_peak_includes_start_up():
 
 
 @given(slow=st.integers(0, 30), rest=st.integers(1, 30))
-def test_share_of_slow_start_by_the_threshold(slow, rest):
+def test_the_share_of_slow_start_is_the_time_below_the_threshold(slow, rest):
     # Above the threshold first, so that start-up is over before a timeout takes it back there.
     cwnd = [50.0] * rest + [2.0] * slow
     share = steady(cwnd, 25.0).slow_start_share()
@@ -238,7 +239,7 @@ def test_an_unset_threshold_is_infinite_until_start_up_ends():
     assert endless.slow_start_share() == endless.slow_start_share(by_threshold=False) == 1.0
 
 
-def test_the_window_on_the_grid_does_not_depend_on_sampling():
+def test_the_resampled_window_does_not_depend_on_the_sampling_times():
     # A window that changes once a second, read four times a second and now and then.
     def cwnd(time):
         return 20 + 2 * (np.floor(time + 1e-9) % 10)
@@ -262,6 +263,6 @@ def test_samples_are_sorted_cut_and_counted_from_the_first():
 
 
 @given(values=windows, shift=st.floats(-0.5, 100), seed=st.integers(0, 99))
-def test_distance_is_the_shift_whatever_the_order_of_samples(values, shift, seed):
+def test_distance_between_windows_is_their_shift_in_any_order_of_samples(values, shift, seed):
     shifted = np.random.default_rng(seed).permutation(np.array(values) + shift)
     assert steady(values).distance(steady(shifted)) == pytest.approx(abs(shift), abs=1e-6)

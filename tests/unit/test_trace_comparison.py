@@ -33,11 +33,12 @@ def tooth(second: int) -> float:
 
 def trace_text(above=0):
     """Return a trace of two flows by `tooth`, the second `above` it; none has a slow start."""
-    windows = ((s, flow, tooth(s) + above * flow) for s in range(DURATION_S) for flow in (0, 1))
-    return "".join(
-        f"{1.6e9 + second},10.0.0.1:{500 + flow},0,1,{window:.0f},20\n"
-        for second, flow, window in windows
-    )
+    lines = []
+    for second in range(DURATION_S):
+        for flow in (0, 1):
+            window = tooth(second) + above * flow
+            lines.append(f"{1.6e9 + second},10.0.0.1:{500 + flow},0,1,{window:.0f},20\n")
+    return "".join(lines)
 
 
 def series(engine, replicate, **_):
@@ -45,8 +46,10 @@ def series(engine, replicate, **_):
     shift = (1.0 if engine == "linux" else 5.0) + 0.1 * replicate
     return [
         {
-            **{"time_s": second + 1.0, "cwnd_bytes": (tooth(second) + shift) * SEGMENT_BYTES},
-            **{"ssthresh_bytes": (20 + shift) * SEGMENT_BYTES, "rtt_s": 0.1 + shift / 100},
+            "time_s": second + 1.0,
+            "cwnd_bytes": (tooth(second) + shift) * SEGMENT_BYTES,
+            "ssthresh_bytes": (20 + shift) * SEGMENT_BYTES,
+            "rtt_s": 0.1 + shift / 100,
             "throughput_bps": 1e5,
         }
         for second in range(DURATION_S)
@@ -61,14 +64,14 @@ TRACE = "data/traces/synthetic/made-up.sender-ss.csv"
 def project(project):
     """A project with one study of one trace, runs of it, and the raw trace."""
     columns = {n: {"metric": m, "tolerance": tolerance(0.1)} for n, (m, _, _) in CELLS.items()}
-    rows = {flow: {"where": {}, "flows": ours} for flow, ours in FLOWS.items()}
+    rows = {flow: {"where": {}, "flows": names} for flow, names in FLOWS.items()}
     shape = {"id": "trace:made-up", "where": POINT, "row_factor": None, "rows": rows}
     study = project.world.table(columns, **shape)
-    numbers = [
-        ("trace:made-up", flow, column, unit, value, f"derived:{value:g}")
-        for flow in FLOWS
-        for column, (_, unit, value) in CELLS.items()
-    ]
+    numbers = []
+    for flow in FLOWS:
+        for column, (_, unit, value) in CELLS.items():
+            printed = f"derived:{value:g}"
+            numbers.append(("trace:made-up", flow, column, unit, value, printed))
     project.put(study, numbers)
     run = {"engines": ("linux", "ns3"), "runs": lambda levels: levels == POINT}
     project.world.results(study, **run, series=series, duration_s=float(DURATION_S))
@@ -83,12 +86,12 @@ def compare(project):
 
 def row(table, metric, engine, flow="flow1"):
     keys = {"metric": metric, "engine": engine, "flow": flow}
-    found = table[(table[list(keys)] == pd.Series(keys)).all(axis=1)]
-    assert len(found) == 1
-    return found.iloc[0]
+    chosen = table[(table[list(keys)] == pd.Series(keys)).all(axis=1)]
+    assert len(chosen) == 1
+    return chosen.iloc[0]
 
 
-def test_figures_of_both_sides_and_their_deviation(project):
+def test_the_table_has_published_and_measured_figures_with_their_deviation(project):
     table = compare(project)
     assert list(table) == list(TRACE_COLUMNS)
     assert set(table["metric"]) == {*FIGURES, "cwnd_distance"}
@@ -105,8 +108,8 @@ def test_figures_of_both_sides_and_their_deviation(project):
     shape = {"sawtooth_period": 10.0, "sawtooth_height": 18.0}
     for metric, value in (shape | {"reductions_per_minute": 6.0, "slow_start_share": 0.0}).items():
         for engine in ("linux", "ns3"):
-            found = row(table, metric, engine)
-            assert found["published"] == found["reproduced_mean"] == pytest.approx(value)
+            figure = row(table, metric, engine)
+            assert figure["published"] == figure["reproduced_mean"] == pytest.approx(value)
 
 
 def test_distance_is_the_shift_compared_with_that_between_the_papers_flows(project):
@@ -114,17 +117,18 @@ def test_distance_is_the_shift_compared_with_that_between_the_papers_flows(proje
     project.write(TRACE, trace_text(above=3))
     table = compare(project)
     for engine, shift in (("linux", 1.1), ("ns3", 5.1)):
-        found = row(table, "cwnd_distance", engine)
-        assert found["published"] == pytest.approx(3)
-        assert found["reproduced_mean"] == pytest.approx(shift)
-        assert found["relative_deviation"] == pytest.approx(shift / 3 - 1)
+        distance = row(table, "cwnd_distance", engine)
+        assert distance["published"] == pytest.approx(3)
+        assert distance["reproduced_mean"] == pytest.approx(shift)
+        assert distance["relative_deviation"] == pytest.approx(shift / 3 - 1)
 
 
-def test_our_window_at_a_first_sample_is_as_old_as_the_published_data(project):
+def test_our_window_at_the_first_sample_is_taken_at_the_same_age_of_the_flow(project):
     def late(**run):
-        return [
-            one | ({"cwnd_bytes": None} if one["time_s"] <= 10 else {}) for one in series(**run)
-        ]
+        samples = series(**run)
+        for sample in samples[:10]:
+            sample["cwnd_bytes"] = None
+        return samples
 
     chosen = {"engines": ("linux",), "runs": lambda levels: levels == POINT}
     study = load_study(project.root, "synthetic")
@@ -133,12 +137,12 @@ def test_our_window_at_a_first_sample_is_as_old_as_the_published_data(project):
     row = "made-up,flow1,0.4,1448,1e6,3.0,10,0.5\n"
     project.write("data/published/synthetic/raw_samples.csv", f"{head},cookie_rtt_s\n{row}")
     compare(project)
-    (found,) = pd.read_csv(project.data / "trace_samples.csv").to_dict("records")
+    (sample,) = pd.read_csv(project.data / "trace_samples.csv").to_dict("records")
     # 2.5 s without the cookie: the third window of a flow whose first is half an interval old.
-    assert found["our_cwnd_segments"] == pytest.approx(tooth(12) + 1.1)
+    assert sample["our_cwnd_segments"] == pytest.approx(tooth(12) + 1.1)
 
 
-def test_without_a_folder_the_summary_figures_are_compared_alone(project):
+def test_without_raw_traces_only_summary_figures_are_compared(project):
     (project.root / TRACE).unlink()
     table = compare(project)
     assert (table["evidence"] == "summary figure").all()
@@ -149,12 +153,12 @@ def test_without_a_folder_the_summary_figures_are_compared_alone(project):
     assert set(windows["source"]) == {"linux", "ns3"}
 
 
-def test_a_shorter_trace_cuts_both_sides(project):
+def test_a_shorter_trace_shortens_both_sides(project):
     project.write(TRACE, "\n".join(trace_text().splitlines()[: 2 * 26]))
-    found = row(compare(project), "cwnd_mean", "linux")
+    mean = row(compare(project), "cwnd_mean", "linux")
     published = (2 * 290 + sum(tooth(s) for s in range(6))) / 26
-    assert found["published"] == pytest.approx(published)
-    assert found["reproduced_mean"] == pytest.approx(published + 1.1)
+    assert mean["published"] == pytest.approx(published)
+    assert mean["reproduced_mean"] == pytest.approx(published + 1.1)
 
 
 def published(root, folder, content=b"1.0,a:1,,,10\n"):
@@ -166,22 +170,22 @@ def published(root, folder, content=b"1.0,a:1,,,10\n"):
     (folder / "kapadia" / "reno.sender-ss.csv").write_bytes(content)
 
 
-def test_traces_come_from_a_folder_and_are_those_that_were_published(tmp_path):
+def test_traces_from_a_folder_are_checked_by_their_hashes(tmp_path):
     published(tmp_path, tmp_path / "kept")
     fetch_traces(tmp_path, tmp_path / "kept")
     assert (tmp_path / FOLDER / "kapadia/reno.sender-ss.csv").read_bytes() == b"1.0,a:1,,,10\n"
-    with pytest.raises(InputError, match=r"neither .*kapadia/reno.* nor .*data/reno/sender-ss"):
+    with pytest.raises(InputError, match=r"kapadia/reno.*data/reno/sender-ss"):
         fetch_traces(tmp_path, tmp_path)
     published(tmp_path, tmp_path / "other", b"1.0,a:1,,,11\n")
     (tmp_path / FOLDER / "kapadia/reno.sender-ss.csv").unlink()
-    with pytest.raises(InputError, match=r"reno\.sender-ss\.csv: has SHA-256 .* has changed"):
+    with pytest.raises(InputError, match=r"reno\.sender-ss\.csv: .*SHA-256"):
         fetch_traces(tmp_path, tmp_path / "other")
 
 
 @pytest.mark.skipif(not (ROOT.parent / "shared/traces").is_dir(), reason="no traces next to it")
-def test_the_published_traces_are_those_that_were_written_down(tmp_path):
+def test_the_published_traces_have_the_recorded_hashes(tmp_path):
     write_text(tmp_path / SOURCES, (ROOT / SOURCES).read_text())
-    assert "8 traces of kapadia" in fetch_traces(tmp_path, ROOT.parent / "shared/traces")
+    assert "8 traces" in fetch_traces(tmp_path, ROOT.parent / "shared/traces")
 
 
 def test_nearness_counts_the_flows_that_every_engine_has():
@@ -190,15 +194,14 @@ def test_nearness_counts_the_flows_that_every_engine_has():
         "a": {"f1": 9.0, "f2": 15.0, "f3": 9.0, "f4": 10.0},
         "b": {"f1": 12.0, "f2": 10.0, "f3": 11.0, "f4": float("nan")},
     }
-    rows = [
-        keys | {"flow": flow, "engine": engine, "reproduced_mean": mean}
-        for engine, flows in reproduced.items()
-        for flow, mean in flows.items()
-    ]
-    found = {
-        r["engine"]: (r["nearest"], r["flows"], r["share"]) for r in nearness(pd.DataFrame(rows))
-    }
-    assert found == {"a": (1.5, 3, 0.5), "b": (1.5, 3, 0.5)}
+    rows = []
+    for engine, flows in reproduced.items():
+        for flow, mean in flows.items():
+            rows.append(keys | {"flow": flow, "engine": engine, "reproduced_mean": mean})
+    counted = {row["engine"]: row for row in nearness(pd.DataFrame(rows))}
+    assert counted.keys() == {"a", "b"}
+    for row in counted.values():
+        assert (row["nearest"], row["flows"], row["share"]) == (1.5, 3, 0.5)
     # A distance is already a gap.
     distances = pd.DataFrame(rows).assign(metric="cwnd_distance")
     assert [r["nearest"] for r in nearness(distances)] == [2, 1]

@@ -16,16 +16,31 @@ ROOT = Path(__file__).parents[2]
 #: The published traces, where a machine has them next to the project.
 TRACES = ROOT.parent / "shared" / "traces"
 COPIED = (
-    *("Snakefile", "profiles", "workflow", "configs", "notebooks"),
-    *("data/published", "data/README.md", "data/conformance.csv", "data/engine_differences.csv"),
-    *("data/interventions.csv", "data/bbr_shares.csv", "data/textbook.csv"),
+    "Snakefile",
+    "profiles",
+    "workflow",
+    "configs",
+    "notebooks",
+    "data/published",
+    "data/README.md",
+    "data/conformance.csv",
+    "data/engine_differences.csv",
+    "data/interventions.csv",
+    "data/bbr_shares.csv",
+    "data/textbook.csv",
     # Names of images depend on these.
-    *("containers", "LICENSE", "requirements.lock", "requirements-dev.lock"),
+    "containers",
+    "LICENSE",
+    "requirements.lock",
+    "requirements-dev.lock",
 )
 BUILT = "data/reproduced/engines"
 BUILDERS = (
-    *("fetch_ns3_wheel", "unpack_ns3_wheel"),
-    *("build_ns3_program", "build_ns2_program", "build_linux_program"),
+    "fetch_ns3_wheel",
+    "unpack_ns3_wheel",
+    "build_ns3_program",
+    "build_ns2_program",
+    "build_linux_program",
 )
 #: What `make report ENGINES=ns3,ns2,linux TIER=quick` runs.
 QUICK = {"tier": "quick", "engines": "ns3,ns2,linux"}
@@ -96,9 +111,11 @@ class Project:
 
     def finished_runs(self):
         """Return the usage of finished runs by engine and scenario; a rerun has a different one."""
-        stores = self.stores.items()
-        found = {(e, n): store.usage(n) for e, store in stores for n in store.finished()}
-        return {key: usage for key, usage in found.items() if usage is not None}
+        usages = {}
+        for engine, store in self.stores.items():
+            for scenario in store.finished():
+                usages[engine, scenario] = store.usage(scenario)
+        return {key: usage for key, usage in usages.items() if usage is not None}
 
     def adopt_engines(self, root):
         """Copy the engines compiled in another copy or in the checkout."""
@@ -118,9 +135,9 @@ class Project:
                 shutil.copy2(path, target)
 
 
-def jobs_in(said):
+def jobs_in(output):
     """Return how often each rule runs, by what Snakemake says before it starts."""
-    table = said.partition("Job stats")[2].partition("\n\n")[0]
+    table = output.partition("Job stats")[2].partition("\n\n")[0]
     counts = dict(re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE))
     return {rule: int(count) for rule, count in counts.items() if rule != "total"}
 

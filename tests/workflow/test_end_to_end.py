@@ -39,14 +39,14 @@ def test_every_designed_run_has_its_results_and_every_packet_is_accounted_for(wh
     design = pd.read_csv(whole.root / DATA / f"design/{study}.csv")
     flows = pd.read_parquet(whole.root / DATA / f"results/{study}/flows.parquet")
     keys = ["engine", "scenario"]
-    asked, found = design.loc[design["supported"], keys], flows[keys]
-    assert set(asked.itertuples(index=False)) == set(found.itertuples(index=False))
+    asked, measured = design.loc[design["supported"], keys], flows[keys]
+    assert set(asked.itertuples(index=False)) == set(measured.itertuples(index=False))
     ends = flows["packets_received"] + flows["packets_dropped"] + flows["packets_in_flight"]
     assert (flows["packets_sent"] == ends).all()
     assert (flows["packets_in_flight"] >= 0).all()
 
 
-def test_provenance_names_what_ran(whole):
+def test_provenance_names_engines_versions_and_stages(whole):
     document = json.loads((whole.root / DATA / "provenance.json").read_text())
     assert document["config"]["tier"] == "quick"
     versions = {name: engine["version"] for name, engine in document["engines"].items()}
@@ -56,7 +56,7 @@ def test_provenance_names_what_ran(whole):
     assert document["simulate"]["scenarios"] > 100 and document["simulate"]["simulator_cpu_s"] > 0
 
 
-def test_a_second_run_does_nothing_and_makes_a_lost_report_again(whole):
+def test_a_second_run_does_nothing_but_restore_a_lost_report(whole):
     assert whole.jobs("all", **QUICK) == {}
     page = whole.root / "reports/html/index.html"
     before = page.read_bytes()
@@ -77,7 +77,7 @@ def test_a_second_run_does_nothing_and_makes_a_lost_report_again(whole):
         ("cells.csv", {"merge_evaluations": 1, "render_report": 1}),
     ],
 )
-def test_what_is_gone_is_made_again_under_a_finished_report(whole, gone, wanted):
+def test_deleted_files_are_made_again_under_a_finished_report(whole, gone, wanted):
     path = min((whole.root / DATA).glob(gone))
     aside = path.rename(path.with_name("aside"))
     try:
@@ -103,7 +103,7 @@ def changed(whole):
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
-def test_a_published_number_or_a_claims_wording_reruns_no_simulation(changed):
+def test_changing_a_published_number_or_the_wording_of_a_claim_reruns_no_simulation(changed):
     jobs = changed(
         "data/published/saxena.csv", '53000,0.053,"Table II', '53000,0.053,"The Table II'
     )
@@ -116,7 +116,7 @@ def test_a_published_number_or_a_claims_wording_reruns_no_simulation(changed):
     assert (jobs["evaluate_study"], jobs["render_report"]) == (2, 1)
 
 
-def test_time_stamps_rerun_nothing(whole):
+def test_changed_time_stamps_rerun_nothing(whole):
     paths = [
         path for path in whole.root.rglob("*") if not path.is_relative_to(whole.root / ".cache")
     ]
@@ -161,7 +161,7 @@ def test_changed_content_with_an_old_time_stamp_reruns_its_rule(whole, path, old
         os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
-def test_a_parameter_reruns_only_its_study(whole, changed):
+def test_a_changed_parameter_reruns_only_its_study(whole, changed):
     old = "  bottleneck_delay_s:\n    value: 0.05"
     jobs = changed("configs/studies/nishitha/study.yaml", old, old.replace("0.05", "0.06"))
     design = pd.read_csv(whole.root / DATA / "design/nishitha.csv")
@@ -186,19 +186,19 @@ def test_an_engines_verdicts_are_the_same_without_the_others(whole, tmp_path):
 @pytest.mark.parametrize(
     ("study", "engine"), [("saxena", "ns3"), ("nishitha", "ns2"), ("kapadia", "linux")]
 )
-def test_one_scenario_can_be_run_again_to_the_same_bytes(whole, tmp_path, study, engine):
+def test_a_single_scenario_can_be_run_again_with_the_same_bytes(whole, tmp_path, study, engine):
     design = pd.read_csv(whole.root / DATA / f"design/{study}.csv")
     scenario = design[design["supported"] & (design["engine"] == engine)]["scenario"].iloc[0]
     stored = whole.stores[engine].tables(scenario)
     # By its id, and by its file.
     for given, folder in ((scenario, tmp_path / "1"), (tmp_path / "1/scenario.json", tmp_path)):
-        said = whole.replicate("run", given, "--engine", engine, "--output", folder)
+        output = whole.replicate("run", given, "--engine", engine, "--output", folder)
         assert {name: (folder / name).read_bytes() for name in stored} == stored
         flows = pd.read_csv(folder / "flows.csv")["flow"]
-        assert [line.split()[0] for line in said.splitlines()[1:-1]] == list(flows)
+        assert [line.split()[0] for line in output.splitlines()[1:-1]] == list(flows)
 
 
-def test_a_further_paper_is_a_file_and_its_numbers(whole, tmp_path):
+def test_a_further_paper_takes_only_a_document_and_its_numbers(whole, tmp_path):
     further = copy_project(tmp_path / "further", engines_from=whole.root)
     further.replicate("new-study", "smith_2004", "--title", "Of Reno")
     further.snakemake("all", tier="quick", studies="smith_2004")

@@ -23,15 +23,39 @@ from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 STRANGERS = (
-    *("IPYTHONDIR", "JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "NBCONVERT_X", "PYDEVD_X", "MPLBACKEND"),
-    *("PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONUSERBASE", "PIP_TARGET"),
-    *("CPATH", "LIBRARY_PATH", "CXXFLAGS", "CXX", "LD_PRELOAD", "TCLLIBPATH", "OMP_NUM_THREADS"),
-    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG_GLOBAL", "BASH_ENV", "ENV"),
-    *("SNAKEMAKE_PROFILE", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME"),
+    "IPYTHONDIR",
+    "JUPYTER_PATH",
+    "JUPYTER_CONFIG_DIR",
+    "NBCONVERT_X",
+    "PYDEVD_X",
+    "MPLBACKEND",
+    "PYTHONSTARTUP",
+    "PYTHONOPTIMIZE",
+    "PYTHONWARNINGS",
+    "PYTHONUSERBASE",
+    "PIP_TARGET",
+    "CPATH",
+    "LIBRARY_PATH",
+    "CXXFLAGS",
+    "CXX",
+    "LD_PRELOAD",
+    "TCLLIBPATH",
+    "OMP_NUM_THREADS",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_CONFIG_GLOBAL",
+    "BASH_ENV",
+    "ENV",
+    "SNAKEMAKE_PROFILE",
+    "XDG_CONFIG_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_DATA_HOME",
 )
 WANTED = ("LC_ALL", "PIP_INDEX_URL", "https_proxy", "DOCKER_HOST", "SLURM_CONF", "DISPLAY", "CI")
 #: A workflow whose only job records its environment.
 SNAKEFILE = 'rule all:\n    output: "made"\n    shell: "env > made"\n'
+INTERRUPTED = "interrupted; run the same command again"
 ODD = " $'\"#[];&\\:(*?|<!`,%"
 
 
@@ -79,7 +103,7 @@ def refused(done, *words):
     assert done.returncode == 2 and all(word in line for word in words), done.stderr
 
 
-def test_of_the_callers_environment_only_what_is_listed_reaches_a_job(folder, tmp_path):
+def test_only_listed_variables_of_the_caller_reach_a_job(folder, tmp_path):
     strange = dict.fromkeys(STRANGERS, str(tmp_path)) | {"PYTHONPATH": str(tmp_path)}
     wanted = dict.fromkeys(WANTED, "a 'b' $c") | {"LC_ALL": "C.UTF-8"}
     (tmp_path / "yaml.py").write_text("raise RuntimeError('a module from elsewhere')\n")
@@ -93,7 +117,7 @@ def test_of_the_callers_environment_only_what_is_listed_reaches_a_job(folder, tm
     assert seen["PYTHONPATH"] == f"{folder}/workflow"
 
 
-def test_python_keeps_what_make_keeps_and_simulators_the_core_alone(monkeypatch, tmp_path):
+def test_python_gets_the_variables_of_make_and_simulators_only_the_core(monkeypatch, tmp_path):
     def kept(environment):
         return {name for name, value in environment.items() if value == "strange"}
 
@@ -106,7 +130,7 @@ def test_python_keeps_what_make_keeps_and_simulators_the_core_alone(monkeypatch,
 
 
 @pytest.mark.parametrize("sign", ODD)
-def test_a_folder_that_cannot_work_is_refused_at_once(sign, tmp_path):
+def test_a_folder_with_a_special_character_in_its_name_is_refused(sign, tmp_path):
     path = furnish(tmp_path / f"a{sign}b")
     refused(run(["make", "report"], path), "in its name", "move the project")
     assert not (path / ".cache").exists()
@@ -114,12 +138,12 @@ def test_a_folder_that_cannot_work_is_refused_at_once(sign, tmp_path):
         environment.require_usable(path)
 
 
-def test_a_space_in_the_folders_name_is_called_a_space(tmp_path):
+def test_the_message_calls_a_space_in_the_folders_name_a_space(tmp_path):
     refused(run(["make", "report"], furnish(tmp_path / "a b")), "a space in its name")
 
 
 @pytest.mark.parametrize("flags", ["-i", "-k", "-ik", "--ignore-errors"])
-def test_makes_own_flags_never_turn_an_error_into_a_report(flags, folder):
+def test_flags_of_make_never_hide_an_error(flags, folder):
     (folder / "Snakefile").write_text('rule all:\n    output: "made"\n    shell: "false"\n')
     done = make(folder, "report", MAKEFLAGS=flags)
     assert done.returncode != 0 and "report:" not in done.stdout
@@ -176,17 +200,17 @@ def last_lines(errors):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_ends_in_one_line_and_can_be_repeated(number, started, folder):
+def test_an_interrupted_run_ends_with_one_line_and_can_be_repeated(number, started, folder):
     os.killpg(started.pid, number)
-    said, errors = started.communicate(timeout=60)
+    output, errors = started.communicate(timeout=60)
     assert started.returncode == -number
-    assert (said, last_lines(errors)) == ("", ["interrupted; run the same command again"])
+    assert (output, last_lines(errors)) == ("", [INTERRUPTED])
     (folder / "Snakefile").write_text(SNAKEFILE)
     assert make(folder, "report").returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
-def test_a_job_ends_with_its_workflow_however_that_ends(number, started, folder):
+def test_a_job_ends_if_its_workflow_is_killed(number, started, folder):
     job = psutil.Process(int((folder / "started").read_text()))
     (workflow,) = started.children()
     workflow.send_signal(number)
@@ -220,44 +244,44 @@ def git(root, *words):
     run(["git", *words], root, GIT_DIR=None, GIT_WORK_TREE=None)
 
 
-def test_the_commit_is_that_of_the_projects_own_repository_or_none(
+def test_the_recorded_commit_is_that_of_the_projects_repository_or_none(
     committed, tmp_path, monkeypatch
 ):
-    own, head = committed
+    repository, head = committed
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
     monkeypatch.setenv("GIT_WORK_TREE", str(tmp_path / "other"))
-    assert commit_of(own) == head != ""
-    assert commit_of(own / "configs") is None
+    assert commit_of(repository) == head != ""
+    assert commit_of(repository / "configs") is None
     assert commit_of(tmp_path) is None
 
 
-def test_the_commit_names_studies_that_git_ignores_and_changes_that_it_hides(committed):
-    own, head = committed
-    study, name = own / "configs/studies/a/study.yaml", "configs/studies/a/study.yaml"
-    (own / ".git/info/exclude").write_text("build/\n")
-    ignored = own / "configs/studies/build/study.yaml"
+def test_the_recorded_commit_marks_ignored_studies_and_hidden_changes(committed):
+    repository, head = committed
+    study, name = repository / "configs/studies/a/study.yaml", "configs/studies/a/study.yaml"
+    (repository / ".git/info/exclude").write_text("build/\n")
+    ignored = repository / "configs/studies/build/study.yaml"
     ignored.parent.mkdir()
     ignored.touch()
-    said = ", not committed: configs/studies/build/study.yaml"
-    assert commit_of(own) == head + said
+    uncommitted = ", not committed: configs/studies/build/study.yaml"
+    assert commit_of(repository) == head + uncommitted
     for flag in ("assume-unchanged", "skip-worktree"):
-        git(own, "update-index", f"--{flag}", name)
+        git(repository, "update-index", f"--{flag}", name)
         study.write_text("id: b\n")
-        assert commit_of(own) == f"{head}, changed: {name}{said}"
+        assert commit_of(repository) == f"{head}, changed: {name}{uncommitted}"
         study.write_text("id: a\n")
     study.unlink()
     for number in range(500):
         ignored.with_name(f"{number}.yaml").touch()
-    assert commit_of(own).startswith(f"{head}, changed: {name}, not committed: ")
-    assert commit_of(own).endswith(" and 496 more")
+    assert commit_of(repository).startswith(f"{head}, changed: {name}, not committed: ")
+    assert commit_of(repository).endswith(" and 496 more")
 
 
-def test_reading_the_commit_runs_no_program_of_the_repository(committed, tmp_path):
-    own, head = committed
+def test_reading_the_commit_executes_no_program_of_the_repository(committed, tmp_path):
+    repository, head = committed
     program = f"touch {tmp_path / 'ran'}; cat"
     for key in ("core.fsmonitor", "filter.a.clean", "filter.a.process"):
-        git(own, "config", key, program)
-    (own / ".git/info/attributes").write_text("* filter=a\n")
-    (own / "configs/studies/a/study.yaml").write_text("id: b\n")
-    assert commit_of(own).startswith(f"{head}, changed: ")
+        git(repository, "config", key, program)
+    (repository / ".git/info/attributes").write_text("* filter=a\n")
+    (repository / "configs/studies/a/study.yaml").write_text("id: b\n")
+    assert commit_of(repository).startswith(f"{head}, changed: ")
     assert not (tmp_path / "ran").exists()
