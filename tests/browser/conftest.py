@@ -130,5 +130,5 @@ def tab(chromium, report):
         return tabs[-1]
 
     yield make
-    for one in tabs:
-        one.context.close()
+    for opened in tabs:
+        opened.context.close()

@@ -218,8 +218,8 @@ def test_the_readme_lists_every_other_attribute_that_our_sources_set(plain_progr
     defaults = printed_defaults(plain_program, [f"ns3::{kind}" for kind in kinds])
     for name, constant in re.findall(rf"{value}(true|false|[\d.]+)\)", sources):
         if name in left:
-            own = {value for attribute, value in defaults if attribute.endswith(f"::{name}")}
-            assert constant in own, name
+            of_ns3 = {default for attribute, default in defaults if attribute.endswith(f"::{name}")}
+            assert constant in of_ns3, name
     constants = rf"{value}(?:ns3::\w+\()?(?:true|false|[\d.']+)\)"
     quoted = set(re.findall(value, sources))
     assert left & quoted == set(re.findall(constants, sources)) - {"DefaultTtl"}

@@ -75,15 +75,16 @@ def next_sends(result, after):
     return [event for event in later if event.event == "send"]
 
 
+#: Engine, variant, lost packets and the segments that are sent again.
+RETRANSMISSIONS = []
+for _engine, _variant in EVERYWHERE:
+    for _lost in (ONE,) if _variant == "reno" else (ONE, TWO, THREE, FOUR):
+        _again = RESENT.get((_variant, _lost), [number - 1 for number in _lost])
+        RETRANSMISSIONS.append((_engine, _variant, _lost, _again))
+
+
 @pytest.mark.parametrize(
-    ("bench", "variant", "lost", "expected"),
-    [
-        (engine, variant, lost, RESENT.get((variant, lost), [number - 1 for number in lost]))
-        for engine, variant in EVERYWHERE
-        for lost in (ONE, TWO, THREE, FOUR)
-        if variant != "reno" or lost == ONE
-    ],
-    indirect=["bench"],
+    ("bench", "variant", "lost", "expected"), RETRANSMISSIONS, indirect=["bench"]
 )
 def test_segments_retransmitted_without_a_timeout_match_fall_and_floyd(
     recover, variant, lost, expected
