@@ -184,7 +184,7 @@ NOTHING = replace(RESULT, panels=[], points=[point(1, 0, "no queue")])
         ),
         (
             WORDS.learned(count_regions([RESULT, *REST])),
-            "2 claims from 1 papers, on up to two engines: 4 regions. The claim holds in at least "
+            "2 claims from 1 paper, on up to two engines: 4 regions. The claim holds in at least "
             "90 % of the area in 1 of them, fails in at least 90 % in 1, and shows no difference "
             "anywhere in 1; it depends on the parameters in the other 1. A share is one of the "
             "area that we chose to draw, mostly on logarithmic axes; the borders below are the "

@@ -206,7 +206,9 @@ def _counts(kind: str, compared: Iterable[Compared]) -> str:
         f"{noise[WITHIN]} within it, {noise[UNKNOWN]} without intervals) and "
         f"{sum(item.verdict_moved for item in both)} in verdict"
     )
-    return f"{said}; {alone} more are in one of the two only." if alone else f"{said}."
+    if not alone:
+        return f"{said}."
+    return f"{said}; {alone} more {'is' if alone == 1 else 'are'} in only one of the two."
 
 
 def write_differences(
