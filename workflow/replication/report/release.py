@@ -99,6 +99,9 @@ _SLOW = {
         "packets_sent",
         "packets_received",
         "loss_rate",
+        "throughput_bps",
+        "goodput_bps",
+        "delivery_ratio",
     ),
 }
 
