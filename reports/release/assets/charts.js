@@ -28,12 +28,22 @@
     return ["concat", "vconcat"].find((key) => Array.isArray(spec[key]));
   }
 
+  const NARROWEST = 280; // A panel this wide may stand in a row of several.
+
+  // A panel that shares its vertical axis, with the axis' labels if it is the first of its row.
+  function withAxis(panel, isFirst) {
+    return JSON.parse(JSON.stringify(panel), (_, value) =>
+      typeof value?.labels === "boolean" ? { ...value, labels: isFirst, ticks: isFirst } : value,
+    );
+  }
+
   // The chart with its panels in so many columns, as wide as fits.
   function inColumns(spec, columns, width) {
     const wide = Math.max(160, Math.min(width / columns, WIDEST) - PANEL_MARGIN);
     const widened = (panel) => (typeof panel.width === "number" ? { ...panel, width: wide } : panel);
     const key = panelsOf(spec);
-    return { ...spec, ...(key === "concat" && { columns }), [key]: spec[key].map(widened) };
+    const panels = spec[key].map((panel, place) => withAxis(widened(panel), place % columns === 0));
+    return { ...spec, ...(key === "concat" && { columns }), [key]: panels };
   }
 
   // A single panel takes the whole width. Panels are placed in as many columns as fit, and widened
@@ -43,7 +53,8 @@
     const encoding = spec.encoding ?? {};
     const keys = ["facet", "hconcat", "repeat"];
     if (Array.isArray(spec.concat)) {
-      const needed = Math.max(...spec.concat.map((panel) => panel.width ?? 0)) + PANEL_MARGIN;
+      const widest = Math.max(...spec.concat.map((panel) => panel.width ?? 0));
+      const needed = Math.min(widest, NARROWEST) + PANEL_MARGIN;
       const panels = spec.concat.length;
       const most = Math.max(1, Math.min(panels, Math.floor(width / needed)));
       // Full rows: four panels stand two and two rather than three and one.
