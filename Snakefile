@@ -17,9 +17,9 @@ REPO = Path(workflow.basedir)
 sys.modules.setdefault("pandas", None)
 # Run the code of this folder, whichever environment is active.
 sys.path.insert(0, str(REPO / "workflow"))
-from replication.simulate.environment import enter_workflow
-from replication.simulate.lifetime import SHELL_PREFIX, handle_signals, remove_leftovers
-from replication.study.errors import exit_with_error
+from replication.base.environment import enter_workflow
+from replication.base.lifetime import SHELL_PREFIX, handle_signals, remove_leftovers
+from replication.base.errors import exit_with_error
 
 with exit_with_error():
     enter_workflow(REPO)

@@ -5,9 +5,9 @@ import os
 import subprocess
 
 import pytest
+from replication.base.errors import RunError
 from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch, make_runtime, reference
-from replication.study.errors import RunError
 
 from tests.containers.conftest import ENGINES, ROOT
 

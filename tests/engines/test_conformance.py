@@ -14,8 +14,8 @@ from measurements.conformance import (
     recovery_rows,
     write,
 )
+from replication.base.table import CONFORMANCE_COLUMNS, read_rows
 from replication.engines.catalogue import ENGINES
-from replication.study.table import CONFORMANCE_COLUMNS, read_rows
 
 CHECKS = {check["id"]: check for check in DOCUMENT["checks"]}
 RECOVERIES = [

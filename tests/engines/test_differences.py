@@ -14,8 +14,8 @@ from measurements.difference_conditions import (
     start_up,
 )
 from measurements.differences import CASE, TABLE, Table, generation, is_current, tasks
+from replication.base.table import DIFFERENCE_COLUMNS, read_rows
 from replication.engines.catalogue import ENGINES
-from replication.study.table import DIFFERENCE_COLUMNS, read_rows
 
 #: Seconds of CPU: each of them once on each engine, in conditions that few packets decide.
 SEEDED = (SingleFlow(0, 0.1, True), SingleFlow(0.01, 0.1, True))

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from replication.base.files import read_yaml
 from replication.design.config import load_study
 from replication.engines.ns3 import NS3_VERSION
 from replication.explore.explanation import explain_study
 from replication.explore.machine import Machine, whole_runs
 from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch
-from replication.study.files import read_yaml
 from replication.study.variation import apply
 from replication.verdicts.cause import Cause
 

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from measurements.scenarios import cbr, droptail, dumbbell, pie, single_link
+from replication.base.table import FLOW_NUMBERS, SERIES_COLUMNS
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import Scenario
-from replication.study.table import FLOW_NUMBERS, SERIES_COLUMNS
 
 from tests.engines.engine_bench import TRAITS
 

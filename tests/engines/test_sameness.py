@@ -7,13 +7,13 @@ import sys
 
 import pytest
 import yaml
+from replication.base.errors import InputError
+from replication.base.files import read_yaml
 from replication.compare.sameness import Sameness
 from replication.engines import model
 from replication.engines.canonical import canonical_scenarios, digests_of_runs
 from replication.engines.catalogue import ENGINES, NS2
 from replication.engines.generation import load_generation, write_generation
-from replication.study.errors import InputError
-from replication.study.files import read_yaml
 
 from tests.workflow.project import ROOT
 

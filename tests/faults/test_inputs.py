@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from replication.base.errors import RunError, describe
 from replication.cli.main import find_scenario
 from replication.simulate.process import Limits
 from replication.simulate.run import run_job
-from replication.study.errors import RunError, describe
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 

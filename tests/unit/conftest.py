@@ -15,6 +15,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 from measurements.scenarios import cbr, droptail, link
+from replication.base.files import read_yaml
+from replication.base.table import (
+    FLOW_COLUMNS,
+    SERIES_COLUMNS,
+    SERIES_NUMBERS,
+    write_parquet,
+)
 from replication.design.config import Extent
 from replication.design.design import Batch, Run, design_study, write_design
 from replication.metrics.cell_map import MappedCell, map_cells
@@ -23,15 +30,8 @@ from replication.metrics.sampled import SampledResults
 from replication.report import render
 from replication.report.manifest import RELEASED
 from replication.report.pages.page import environment
-from replication.study.files import read_yaml
 from replication.study.published import read_published
 from replication.study.study import Study
-from replication.study.table import (
-    FLOW_COLUMNS,
-    SERIES_COLUMNS,
-    SERIES_NUMBERS,
-    write_parquet,
-)
 from replication.study.variation import Variation, apply
 from replication.verdicts.cell import evaluate_cells
 from replication.verdicts.claim import evaluate_claim

@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 from bs4 import BeautifulSoup
+from replication.base.files import write_text
 from replication.compare.agreement import write_agreement
 from replication.metrics.collect import collect_study
 from replication.metrics.results import Results
 from replication.report.pages.source import Source
 from replication.report.render import render
-from replication.study.files import write_text
 from replication.study.study import Study
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import write_self_consistency

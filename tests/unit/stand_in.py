@@ -1,11 +1,11 @@
 """A substitute for a simulator: writes correct tables, then runs a test's additions."""
 
+from replication.base.table import FLOW_NUMBERS, SERIES_NUMBERS
 from replication.simulate.process import Limits
 from replication.simulate.run import Job
 from replication.simulate.runtime import native
 from replication.simulate.store import Store
 from replication.study.scenario import Scenario
-from replication.study.table import FLOW_NUMBERS, SERIES_NUMBERS
 
 from tests.unit.conftest import minimal_scenario
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from replication.base.errors import InputError
+from replication.base.files import write_text
 from replication.compare.agreement import (
     EngineDifferences,
     pairs_of,
@@ -25,8 +27,6 @@ from replication.compare.verdicts import (
 )
 from replication.report.manifest import RELEASED
 from replication.report.release import results_in
-from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.study import Study
 from replication.study.verdict import Verdict
 from replication.verdicts.verdict_table import read_cells, read_claims, write_verdicts

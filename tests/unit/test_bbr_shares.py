@@ -5,11 +5,10 @@ import re
 
 import pytest
 from measurements.bbr_shares import BUFFERS_BDP, RIVALS, UNTIL_S, scenario
+from replication.base.table import BBR_SHARE_COLUMNS, BBR_SHARES, grouped, read_rows, write_table
 from replication.engines.path import TcpPath, bbr_share
 from replication.report.pages.region_words import law_runs
 from replication.study.scenario import Scenario
-from replication.study.study import BBR_SHARES
-from replication.study.table import BBR_SHARE_COLUMNS, grouped, read_rows, write_table
 
 from tests.unit.conftest import ROOT
 

@@ -16,6 +16,8 @@ import pytest
 from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.base.errors import InputError
+from replication.base.files import write_text
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, WINDOWS
 from replication.design.config import load_study
 from replication.metrics.metric import quantity
@@ -42,8 +44,6 @@ from replication.report.pages.page import environment, svg_of
 from replication.report.pages.source import Source
 from replication.report.release import released_results
 from replication.study.claim_model import Quantity
-from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.finding_model import Finding
 
 from tests.unit.conftest import CLAIM, RELEASED_STUDIES, ROOT, missing_from, study_document

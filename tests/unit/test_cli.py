@@ -86,7 +86,7 @@ HEAD = """
 import os, sys
 from types import SimpleNamespace
 from replication.cli.script import job
-from replication.study.errors import InputError
+from replication.base.errors import InputError
 snakemake = SimpleNamespace(log="the.log")
 """
 

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from replication.base.errors import InputError
+from replication.base.files import atomic, write_text
+from replication.base.table import write_parquet
 from replication.metrics.collect import coarser, collect_study
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.claim_model import Quantity
-from replication.study.errors import InputError
-from replication.study.files import atomic, write_text
-from replication.study.table import write_parquet
 from replication.verdicts.sample import Coverage
 
 from tests.unit.conftest import claim, sampled, study_document

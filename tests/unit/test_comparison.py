@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.base.errors import InputError
 from replication.design.study_check import check_quantities
-from replication.study.errors import InputError
 from replication.study.verdict import Verdict
 from replication.verdicts.comparison import crossing
 

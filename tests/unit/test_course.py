@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from replication import lab
+from replication.base.errors import InputError
 from replication.report.notebooks.course import COURSE, LECTURER, SECTION, SYLLABUS, write_course
 from replication.report.notebooks.exercise import (
     SEALS,
@@ -20,7 +21,6 @@ from replication.report.notebooks.exercise import (
     unit_hint,
 )
 from replication.report.notebooks.notebook import to_html
-from replication.study.errors import InputError
 
 from tests.unit.conftest import ROOT, missing_from, numbers_in
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from measurements.scenarios import dumbbell, red, tcp
 from pydantic import ValidationError
+from replication.base.errors import InputError
 from replication.design.config import load_study, load_tier, study_ids
 from replication.design.design import (
     Run,
@@ -20,7 +21,6 @@ from replication.design.design import (
 from replication.engines.catalogue import NS3
 from replication.engines.model import crossings_by_link, nominal_crossings
 from replication.metrics.metric_model import METRICS
-from replication.study.errors import InputError
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
 from replication.study.study import Study

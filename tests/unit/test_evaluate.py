@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from replication.study.errors import InputError
-from replication.study.setup import Setup
-from replication.study.table import (
+from replication.base.errors import InputError
+from replication.base.table import (
     CELL_COLUMNS,
     CLAIM_COLUMNS,
     SELF_CONSISTENCY_COLUMNS,
@@ -15,6 +14,7 @@ from replication.study.table import (
     write_table,
     written,
 )
+from replication.study.setup import Setup
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import (

@@ -4,14 +4,14 @@ from dataclasses import asdict, replace
 
 import pytest
 import yaml
+from replication.base.errors import InputError
+from replication.base.files import write_text
 from replication.explore.machine import write_json
 from replication.metrics.results import Results
 from replication.report.charts.figure import Figure
 from replication.report.pages.conclusions import conclusions
 from replication.report.pages.source import Source
 from replication.report.release import released_results
-from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.finding_model import load_findings
 from replication.study.setup import Setup
 from replication.verdicts.evaluate import evaluate_study

@@ -6,6 +6,9 @@ import math
 import warnings
 
 import pytest
+from replication.base.errors import InputError
+from replication.base.files import read_json
+from replication.base.table import DIFFERENCE_COLUMNS, DIFFERENCES, grouped, read_rows
 from replication.compare.agreement import EngineDifference, load_differences
 from replication.compare.flow_differences import (
     KEY,
@@ -20,10 +23,6 @@ from replication.compare.flow_differences import (
     outdated,
     pairs,
 )
-from replication.study.errors import InputError
-from replication.study.files import read_json
-from replication.study.study import DIFFERENCES
-from replication.study.table import DIFFERENCE_COLUMNS, grouped, read_rows
 
 from tests.unit.conftest import ROOT, missing_from
 

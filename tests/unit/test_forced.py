@@ -7,11 +7,11 @@ import functools
 from pathlib import Path
 
 import pytest
+from replication.base.files import read_yaml
 from replication.design.config import load_study_of
 from replication.metrics.results import Results
 from replication.report.release import released_results
 from replication.study.claim_model import SIDES, sides
-from replication.study.files import read_yaml
 from replication.study.verdict import ReasonCode, Verdict
 from replication.verdicts import bounds_check, claim, metric_range, null_check
 from replication.verdicts.claim import evaluate_claim

@@ -12,10 +12,10 @@ import pytest
 from measurements.scenarios import cake, cbr, codel, droptail, linux_tcp, pfifo, pie, tcp
 from measurements.scenarios import linux_red as red
 from pydantic import BaseModel
+from replication.base.files import read_yaml
 from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
 from replication.engines.input_file import INPUT_FILE, input_text
 from replication.study import link
-from replication.study.files import read_yaml
 from replication.study.scenario import CbrFlow, Host, Scenario, TcpFlow
 
 from tests.unit.conftest import ROOT, minimal_scenario

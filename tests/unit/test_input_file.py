@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from measurements.scenarios import linux_tcp, tcp
+from replication.base.errors import InputError
 from replication.design.config import load_study, load_tier
 from replication.design.design import design_study
 from replication.engines.catalogue import ENGINES, LINUX, NS2, NS3
 from replication.engines.input_file import INPUT_FILE, input_text, write_inputs
 from replication.engines.routing import Routes
-from replication.study.errors import InputError
 from replication.study.scenario import Host, Scenario
 from replication.study.variation import Variation, apply
 from scipy.sparse.csgraph import shortest_path

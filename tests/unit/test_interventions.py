@@ -4,6 +4,9 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from replication.base.errors import InputError
+from replication.base.files import write_text
+from replication.base.table import INTERVENTION_COLUMNS, INTERVENTIONS, write_table
 from replication.compare.agreement import EngineDifference, load_differences
 from replication.design.config import load_study, study_ids
 from replication.engines.catalogue import ENGINES
@@ -17,13 +20,10 @@ from replication.explore.interventions import (
     scenarios_digest,
 )
 from replication.report.pages.causes import Causes, read_interventions
-from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.finding_model import load_findings
 from replication.study.intervention import Intervention, load_interventions
 from replication.study.stated_cause import StatedCause, check_stated
-from replication.study.study import INTERVENTIONS, Notes, Threat
-from replication.study.table import INTERVENTION_COLUMNS, write_table
+from replication.study.study import Notes, Threat
 
 from tests.unit.conftest import ROOT, missing_from, quantity
 

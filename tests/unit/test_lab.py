@@ -10,6 +10,7 @@ import time
 import pandas as pd
 import pytest
 from replication import lab
+from replication.base.errors import InputError
 from replication.engines.catalogue import ENGINES
 from replication.report.notebooks import live
 from replication.report.notebooks.collection import Collection, open_collection
@@ -17,7 +18,6 @@ from replication.report.notebooks.live import LiveRun, differences_of, differenc
 from replication.report.notebooks.names import find_project
 from replication.report.notebooks.queue import DEFAULTS, complete_queue
 from replication.report.notebooks.session import study_in_brief
-from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
 from tests.unit.conftest import RELEASED_STUDIES, ROOT, missing_from

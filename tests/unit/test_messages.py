@@ -5,11 +5,11 @@ import shutil
 import sys
 
 import pytest
+from replication.base import environment
+from replication.base.errors import InputError
+from replication.base.files import write_text
 from replication.cli.main import main
 from replication.design.new_study import example
-from replication.simulate import environment
-from replication.study.errors import InputError
-from replication.study.files import write_text
 
 from tests.unit.conftest import ROOT
 

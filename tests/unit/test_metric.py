@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.base.errors import InputError
 from replication.design.study_check import check_quantities
 from replication.metrics.feature import WINDOW_FEATURES, FlowSeries, feature
 from replication.metrics.metric import quantity
 from replication.metrics.metric_model import METRICS, MetricError
 from replication.study.claim_model import Quantity
-from replication.study.errors import InputError
 
 from tests.unit.conftest import claim, sampled, study_document
 

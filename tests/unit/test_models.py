@@ -7,6 +7,10 @@ from typing import get_args
 import jsonschema
 import pytest
 from pydantic import ValidationError
+from replication.base.errors import describe
+from replication.base.files import read_yaml
+from replication.base.model import REFERENCE, Document
+from replication.base.position import read_model
 from replication.cli.schema import MODELS, schema_text
 from replication.design.config import load_study, load_tier, study_files, study_ids
 from replication.design.design import design_study
@@ -15,12 +19,8 @@ from replication.engines.canonical import canonical_scenarios
 from replication.engines.catalogue import ENGINES
 from replication.engines.input_file import input_text
 from replication.study.claim_model import Quantity, covers
-from replication.study.errors import describe
-from replication.study.files import read_yaml
 from replication.study.link import ListedLoss, Queue
-from replication.study.model import REFERENCE, Document
 from replication.study.parameter import Factor, LevelValues
-from replication.study.position import read_model
 from replication.study.progression import Progression
 from replication.study.study import Study
 from replication.study.verdict import Verdict

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from replication.base.files import read_yaml
 from replication.design.config import load_study
 from replication.metrics.cell_map import map_cells
 from replication.metrics.results import Results
 from replication.report.release import released_results
 from replication.study.claim_model import Claim, Condition, NotTestable
-from replication.study.files import read_yaml
 from replication.study.published import read_published
 from replication.study.study import Study
 from replication.study.verdict import Verdict

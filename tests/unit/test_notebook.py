@@ -18,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from papermill import inspect_notebook
 from papermill.inspection import _infer_parameters
 from papermill.iorw import load_notebook_node
+from replication.base.errors import InputError, RunError
 from replication.compare.agreement import load_differences
 from replication.design.config import Paths, load_config
 from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, WRITTEN_FOR
@@ -30,7 +31,6 @@ from replication.report.notebooks.picture import NOT_CONCLUDED, verdicts
 from replication.report.notebooks.session import design, pressure
 from replication.report.pages import regions
 from replication.report.release import released_results
-from replication.study.errors import InputError, RunError
 from replication.study.study import ExperimentType
 from replication.verdicts.verdict_table import read_cells, read_claims, write_verdicts
 

@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from replication.base.errors import InputError
+from replication.base.files import file_sha256, read_yaml
 from replication.design.config import Config, chosen_engines, load_config
 from replication.design.pipeline import Pipeline
 from replication.engines import catalogue, ns3
@@ -20,8 +22,6 @@ from replication.engines.catalogue import (
 )
 from replication.engines.generation import load_generation
 from replication.engines.ns3 import LINKED, NS3_VERSION, PREFIX, WHEEL_VERSIONS, Prefix
-from replication.study.errors import InputError
-from replication.study.files import file_sha256, read_yaml
 
 from tests.unit.conftest import ROOT, missing_from
 

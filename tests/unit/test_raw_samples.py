@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from replication.base.table import read_frame
 from replication.compare.trace_comparison import TRANSCRIBED
 from replication.design.config import load_study
-from replication.study.table import read_frame
 from replication.study.variation import Variation, apply, assumptions
 from replication.verdicts.cause import load_explanations
 from scripts.transcribe_raw_samples import (

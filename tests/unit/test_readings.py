@@ -3,16 +3,16 @@
 import pandas as pd
 import pytest
 from pydantic import ValidationError
+from replication.base.errors import InputError
+from replication.base.files import write_text
+from replication.base.table import read_rows, write_table
 from replication.design.config import Sensitivity, load_sensitivity, load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore.readings import READING_COLUMNS, READINGS, check_readings, judge_readings
 from replication.explore.robustness import INPUT_HASHES, sources
 from replication.metrics.sampled import SampledResults
-from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.scenario import canonical_json
 from replication.study.study import Study
-from replication.study.table import read_rows, write_table
 
 from tests.unit.conftest import FLOW_ROW, ROOT, study_document
 from tests.unit.report_project import example, soup

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import yaml
+from replication.base.errors import InputError
 from replication.design.config import load_study
 from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
 from replication.explore.regions.exploration import (
@@ -26,7 +27,6 @@ from replication.explore.regions.region_rows import Shares
 from replication.explore.regions.space import Point, Space, contour, laws_at_paper
 from replication.explore.regions.surface import CELLS, GRID, REACH, Bounds
 from replication.study.claim_model import EquivalenceTest, Quantity, ShareTest, TrendTest
-from replication.study.errors import InputError
 
 from tests.unit.conftest import ROOT, quantity
 

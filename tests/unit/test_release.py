@@ -12,6 +12,8 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from replication.base.errors import InputError
+from replication.base.files import write_text
 from replication.cli.main import app, find_scenario
 from replication.design.config import load_study
 from replication.report import release, render
@@ -27,8 +29,6 @@ from replication.report.manifest import (
 )
 from replication.report.release import released_results
 from replication.report.render import _write_notebooks, make_release
-from replication.study.errors import InputError
-from replication.study.files import write_text
 from rocrate.rocrate import ROCrate
 from typer.testing import CliRunner
 

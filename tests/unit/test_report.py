@@ -10,14 +10,14 @@ import nbformat
 import pytest
 from markupsafe import Markup
 from pydantic import ValidationError
+from replication.base.errors import InputError
+from replication.base.table import CONFORMANCE, CONFORMANCE_COLUMNS, read_rows
 from replication.design.notebook_names import LECTURES
 from replication.report.notebooks.notebook import write_notebook
 from replication.report.pages import shown as numbers
 from replication.report.pages.formulas import with_formulas
 from replication.report.render import PACKAGE, render
-from replication.study.errors import InputError
-from replication.study.study import CONFORMANCE, RESERVED, Study
-from replication.study.table import CONFORMANCE_COLUMNS, read_rows
+from replication.study.study import RESERVED, Study
 from replication.verdicts.verdict_table import read_cells, write_verdicts
 
 from tests.unit.conftest import ROOT

@@ -6,6 +6,8 @@ from dataclasses import asdict, replace
 import pandas as pd
 import pytest
 import yaml
+from replication.base.errors import InputError
+from replication.base.table import REGION_COLUMNS, read_rows
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore import named_variation
@@ -14,8 +16,6 @@ from replication.explore.regions.region_result import merge_regions, region_resu
 from replication.explore.variation_model import MODERN_KERNEL, load_variation
 from replication.report.pages import regions
 from replication.report.pages.source import Source
-from replication.study.errors import InputError
-from replication.study.table import REGION_COLUMNS, read_rows
 
 from tests.unit.conftest import ROOT, missing_from
 from tests.unit.region_example import ALIKE, BUFFER, OUTSIDE, PANEL, RESULT

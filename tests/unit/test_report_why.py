@@ -4,6 +4,8 @@ import json
 import re
 
 import pytest
+from replication.base.files import write_text
+from replication.base.table import write_table
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
 from replication.explore.explained import EXPLANATIONS
@@ -12,8 +14,6 @@ from replication.explore.robustness import TABLES
 from replication.report.pages import evidence
 from replication.report.pages.evidence import explanation_of, number_of, varied_claims
 from replication.report.pages.source import Source
-from replication.study.files import write_text
-from replication.study.table import write_table
 from replication.verdicts.cause import load_explanations
 
 from tests.unit.conftest import ROOT, missing_from, numbers_in

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from replication.base.errors import InputError
 from replication.design.config import load_study
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.statistic import Estimate, estimate, two_outcomes
@@ -22,7 +23,6 @@ from replication.study.claim_model import (
     RatioTest,
     ShareTest,
 )
-from replication.study.errors import InputError
 from replication.study.published import Cell
 from replication.study.study import Study
 from replication.study.verdict import ReasonCode, Verdict

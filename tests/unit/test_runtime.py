@@ -11,10 +11,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from replication.base.errors import RunError
 from replication.engines.input_file import INPUT_FILE
 from replication.simulate.process import Limits, network_is_isolated
 from replication.simulate.runtime import Launch, find_image, make_runtime, native
-from replication.study.errors import RunError
 
 from tests.unit.conftest import ROOT, missing_from
 

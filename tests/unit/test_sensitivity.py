@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
+from replication.base.errors import InputError
 from replication.design.config import Sensitivity, load_sensitivity, load_study, study_ids
 from replication.engines.catalogue import ENGINES
 from replication.explore.robustness import (
@@ -22,7 +23,6 @@ from replication.explore.robustness import (
     robustness_word,
     value_range,
 )
-from replication.study.errors import InputError
 from replication.study.parameter import Assumed
 from replication.study.study import Study
 from replication.study.variation import Assumption, check_parameters_used

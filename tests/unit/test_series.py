@@ -3,10 +3,10 @@
 import lzma
 
 import pytest
+from replication.base.errors import InputError
+from replication.base.files import digest_of
 from replication.engines.catalogue import NS3
 from replication.engines.input_file import input_text
-from replication.study.errors import InputError
-from replication.study.files import digest_of
 from replication.study.link import SeriesFile
 from replication.study.scenario import Scenario
 from replication.study.series import read_series

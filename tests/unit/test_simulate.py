@@ -5,13 +5,13 @@ import shutil
 from contextlib import nullcontext
 
 import pytest
+from replication.base.errors import InputError, RunError
+from replication.base.table import SERIES_NUMBERS, write_table
 from replication.design.design import write_scenarios
 from replication.engines.catalogue import NS3
 from replication.simulate.run import designed_batch, run_job
 from replication.simulate.store import TABLES, Store
-from replication.study.errors import InputError, RunError
 from replication.study.scenario import Scenario
-from replication.study.table import SERIES_NUMBERS, write_table
 
 from tests.unit.conftest import minimal_scenario
 from tests.unit.stand_in import make_job

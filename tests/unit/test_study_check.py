@@ -6,11 +6,11 @@ from decimal import Decimal
 
 import pandas as pd
 import pytest
+from replication.base.errors import InputError
+from replication.base.files import read_yaml
+from replication.base.position import read_model
 from replication.design.config import study_ids
 from replication.design.study_check import check_study
-from replication.study.errors import InputError
-from replication.study.files import read_yaml
-from replication.study.position import read_model
 from replication.study.published import read_published
 from replication.study.study import Study
 

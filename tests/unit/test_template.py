@@ -4,7 +4,7 @@ import re
 
 import pytest
 from measurements.scenarios import droptail, link
-from replication.study.model import REFERENCE
+from replication.base.model import REFERENCE
 from replication.study.study import Experiment
 from replication.study.template import TemplateError, instantiate, replicate_seed, resolve
 

@@ -2,15 +2,15 @@
 
 import pytest
 from pydantic import ValidationError
+from replication.base.errors import InputError
+from replication.base.table import read_rows, write_table
 from replication.design.config import Extent
 from replication.design.design import TextbookRule, combinations, design_study, engines_by_setup
 from replication.design.textbook_table import TEXTBOOK, TEXTBOOK_COLUMNS, rows_of, textbook_rows
 from replication.metrics.results import Results
 from replication.metrics.unfilled import unfilled_points
-from replication.study.errors import InputError
 from replication.study.setup import Setup
 from replication.study.study import Study
-from replication.study.table import read_rows, write_table
 
 from tests.unit.conftest import CLAIM, ROOT, study_document
 

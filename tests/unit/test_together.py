@@ -1,8 +1,8 @@
 """Numbers of one sentence: none is reproduced unless all are, in the same runs."""
 
 import pytest
+from replication.base.errors import InputError
 from replication.metrics.cell_map import check_complete
-from replication.study.errors import InputError
 from replication.study.verdict import ReasonCode, Verdict
 
 BOTH = {"one": ["throughput"], "two": ["throughput"]}

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from replication.base.errors import InputError
 from replication.design.config import load_study
 from replication.metrics.cwnd import (
     FIGURES,
@@ -20,7 +21,6 @@ from replication.metrics.cwnd import (
 from replication.metrics.feature import FlowSeries, feature
 from replication.metrics.trace import read_flows, read_trace
 from replication.metrics.trace_source import FOLDER, TABLE_PREFIX, TRACE_SUFFIX
-from replication.study.errors import InputError
 from replication.study.published import read_published
 
 from tests.unit.conftest import ROOT

@@ -6,13 +6,13 @@ import json
 
 import pandas as pd
 import pytest
+from replication.base.errors import InputError
+from replication.base.files import digest_of, write_text
+from replication.base.table import TRACE_COLUMNS
 from replication.compare.trace_comparison import compare_traces, nearness
 from replication.design.config import load_study
 from replication.metrics.cwnd import FIGURES
 from replication.metrics.trace_source import FOLDER, SOURCES, fetch_traces
-from replication.study.errors import InputError
-from replication.study.files import digest_of, write_text
-from replication.study.table import TRACE_COLUMNS
 
 from tests.unit.conftest import ROOT, SEGMENT_BYTES, tolerance
 

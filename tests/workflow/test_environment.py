@@ -17,9 +17,9 @@ from unittest import mock
 
 import psutil
 import pytest
+from replication.base import environment
+from replication.base.errors import InputError
 from replication.report.provenance import commit_of
-from replication.simulate import environment
-from replication.study.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 STRANGERS = (
@@ -152,8 +152,8 @@ def test_flags_of_make_never_hide_an_error(flags, folder):
 #: A workflow whose only job takes long, and its script.
 SLOW = """\
 from pathlib import Path
-from replication.simulate.environment import enter_workflow
-from replication.simulate.lifetime import SHELL_PREFIX, handle_signals
+from replication.base.environment import enter_workflow
+from replication.base.lifetime import SHELL_PREFIX, handle_signals
 enter_workflow(Path())
 shell.prefix(SHELL_PREFIX)
 onstart: handle_signals()

@@ -12,10 +12,16 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from replication.base.table import (
+    BBR_SHARE_COLUMNS,
+    BBR_SHARES,
+    Row,
+    grouped,
+    read_rows,
+    write_table,
+)
 from replication.engines.path import TcpPath, bbr_share
 from replication.study.scenario import Scenario
-from replication.study.study import BBR_SHARES
-from replication.study.table import BBR_SHARE_COLUMNS, Row, grouped, read_rows, write_table
 
 from measurements.bench import ROOT, Bench, Result, mean, program
 from measurements.difference_conditions import SEGMENT, bdp_packets, flow_of

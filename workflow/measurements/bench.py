@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from replication.base.table import Row
 from replication.engines.catalogue import ENGINES
 from replication.engines.input_file import INPUT_FILE, write_inputs
 from replication.study.scenario import Scenario
-from replication.study.table import Row
 
 from measurements.scenarios import Part
 

@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from replication.base.files import read_yaml
+from replication.base.table import CONFORMANCE, CONFORMANCE_COLUMNS
 from replication.engines.catalogue import ENGINES
 from replication.metrics.cwnd import FloatArray, find_reductions
 from replication.metrics.feature import FlowSeries, feature
 from replication.metrics.statistic import jain_index
 from replication.simulate.process import written_version
-from replication.study.files import read_yaml
 from replication.study.scenario import TCP_IP_HEADER_BYTES, Scenario
-from replication.study.study import CONFORMANCE
-from replication.study.table import CONFORMANCE_COLUMNS
 
 from measurements.bench import ROOT, Bench, Result, program
 from measurements.scenarios import Part, document, droptail, link, listed

@@ -16,12 +16,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from replication.base.table import (
+    DIFFERENCE_COLUMNS,
+    DIFFERENCES,
+    Row,
+    grouped,
+    read_rows,
+    write_table,
+)
 from replication.compare.agreement import load_differences
 from replication.compare.flow_differences import KEY, compare_rows
 from replication.engines.catalogue import ENGINES
 from replication.study.scenario import Scenario
-from replication.study.study import DIFFERENCES
-from replication.study.table import DIFFERENCE_COLUMNS, Row, grouped, read_rows, write_table
 
 from measurements.bench import ROOT, Bench, program
 from measurements.difference_conditions import CONDITIONS, VARIANTS, Condition

@@ -1,6 +1,6 @@
 """The replication of published TCP studies, in rooms that import only downwards.
 
-cli, report, explore, compare, verdicts, design, simulate, metrics, engines, study
+cli, report, explore, compare, verdicts, design, simulate, metrics, engines, study, base
 """
 
 import os

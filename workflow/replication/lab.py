@@ -23,7 +23,7 @@ _PLACES = {
     "replication.metrics.metric_model": ("display_unit",),
     "replication.report.charts.cells": ("verdict_look",),
     "replication.report.charts.data": ("proper",),
-    "replication.study.files": ("parse_yaml",),
+    "replication.base.files": ("parse_yaml",),
     f"{_NOTEBOOKS}.collection": ("Collection", "column_of", "open_collection", "read_study"),
     f"{_NOTEBOOKS}.dumbbell": ("dumbbell",),
     f"{_NOTEBOOKS}.exercise": ("check",),

@@ -1,8 +1,8 @@
 """Write the tables of all studies' explanations."""
 
+from replication.base.table import merge_tables
 from replication.cli.script import DATA, job
 from replication.explore.explained import EXPLANATIONS
-from replication.study.table import merge_tables
 
 given, folder = snakemake.params, DATA / "sensitivity"
 with job(snakemake, "putting the explanations of the studies together"):

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from replication.base.table import write_table
 from replication.compare.trace_comparison import TRANSCRIBED
 from replication.design.config import load_study
 from replication.metrics.trace_source import TABLE_PREFIX
-from replication.study.table import write_table
 
 SUFFIX = ".sender-ss.txt.xz"
 #: The row of the first connection of a recording, by which iperf3 controls the test.

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from replication.base.files import parse_yaml, write_text
+from replication.base.model import REFERENCE
 from replication.cli.schema import MODELS, schema_of
 from replication.design.config import Replicates, Tier, load_sensitivity, load_tier, study_ids
 from replication.engines.catalogue import ENGINES
 from replication.engines.model import Engine
 from replication.explore.regions.region_model import load_region, region_names
-from replication.study.files import parse_yaml, write_text
-from replication.study.model import REFERENCE
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario
 from replication.verdicts.cause import load_explanations
 from replication.verdicts.metric_range import BOUNDED, UNBOUNDED

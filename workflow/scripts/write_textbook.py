@@ -5,8 +5,8 @@ python workflow/scripts/write_textbook.py
 
 from pathlib import Path
 
+from replication.base.table import write_table
 from replication.design.textbook_table import TEXTBOOK, TEXTBOOK_COLUMNS, textbook_rows
-from replication.study.table import write_table
 
 if __name__ == "__main__":
     write_table(TEXTBOOK, textbook_rows(Path()), TEXTBOOK_COLUMNS)

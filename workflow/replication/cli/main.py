@@ -11,6 +11,11 @@ from typing import Annotated
 
 import typer
 
+from replication.base.environment import enter
+from replication.base.errors import InputError, RunError, check_known, end_of
+from replication.base.files import read_json, write_text
+from replication.base.model import EngineName
+from replication.base.position import located, read_model
 from replication.cli.script import DATA, ROOT
 from replication.design.config import (
     STUDIES,
@@ -28,12 +33,7 @@ from replication.engines.catalogue import ENGINES, find_package, locked_packages
 from replication.engines.generation import FOLDER, load_generation, write_generation
 from replication.engines.input_file import INPUT_FILE, SCENARIO_FILE
 from replication.engines.model import Engine
-from replication.simulate.environment import enter
 from replication.simulate.store import FAILED
-from replication.study.errors import InputError, RunError, check_known, end_of
-from replication.study.files import read_json, write_text
-from replication.study.model import EngineName
-from replication.study.position import located, read_model
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from replication.base.model import Document
 from replication.compare.agreement import EngineDifferences
 from replication.design.config import Config, Sensitivity, Tier
 from replication.explore.regions.region_model import Region, RegionSettings
 from replication.explore.variation_model import MODERN_KERNEL, NamedVariation
 from replication.study.finding_model import Findings
 from replication.study.intervention import Interventions
-from replication.study.model import Document
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.verdict import SettingsChanges

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from replication.simulate.environment import enter
-from replication.simulate.lifetime import end_with_workflow
-from replication.study.errors import end_of
+from replication.base.environment import enter
+from replication.base.errors import end_of
+from replication.base.lifetime import end_with_workflow
 
 #: The project's folder, which commands and rules start in.
 ROOT = Path()

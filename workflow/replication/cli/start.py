@@ -12,7 +12,7 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from replication.simulate.lifetime import handle_signals, signal_received
+from replication.base.lifetime import handle_signals, signal_received
 
 _ROOT = Path(__file__).resolve().parents[3]
 _INTERRUPTED = "interrupted; run the same command again"

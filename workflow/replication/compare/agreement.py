@@ -15,6 +15,10 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
+from replication.base.errors import check_known
+from replication.base.model import Document, EngineName, Identifier, Text
+from replication.base.position import read_model
+from replication.base.table import flat, read_design, write_table
 from replication.compare.verdicts import CELL, CLAIM, Compared, compare_verdicts, judged_of
 from replication.design.config import load_study
 from replication.metrics.metric import quantity
@@ -22,15 +26,11 @@ from replication.metrics.metric_model import CONTRASTED, METRICS
 from replication.metrics.results import Results
 from replication.metrics.statistic import Estimate, estimate
 from replication.study.claim_model import Quantity, Where, covers
-from replication.study.errors import check_known
-from replication.study.model import Document, EngineName, Identifier, Text
 from replication.study.parameter import unique
-from replication.study.position import read_model
 from replication.study.scenario import CongestionControl
 from replication.study.setup import Setup
 from replication.study.stated_cause import StatedCause
 from replication.study.study import Study
-from replication.study.table import flat, read_design, write_table
 from replication.verdicts.verdict_table import engine_coverage, read_cells, read_claims, runs_under
 from replication.verdicts.wording import qualifier
 

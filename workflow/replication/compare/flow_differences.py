@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from replication.base.errors import check_known
+from replication.base.table import DIFFERENCES, Row
 from replication.compare.agreement import EngineDifference
 from replication.engines.generation import load_generation
-from replication.study.errors import check_known
-from replication.study.study import DIFFERENCES
-from replication.study.table import Row
 
 #: A larger difference needs an entry.
 LARGEST = 0.25

@@ -8,6 +8,8 @@ since equal tables say nothing about them.
 from dataclasses import dataclass
 from pathlib import Path
 
+from replication.base.errors import InputError
+from replication.base.files import digest_of
 from replication.design.config import load_study, load_tier, study_ids
 from replication.design.design import Run, design_study
 from replication.engines.canonical import (
@@ -20,8 +22,6 @@ from replication.engines.generation import Generation, Sources, today
 from replication.engines.model import Engine
 from replication.simulate.process import written_version
 from replication.simulate.store import Store
-from replication.study.errors import InputError
-from replication.study.files import digest_of
 from replication.study.scenario import Scenario, TcpFlow
 from replication.study.setup import Setup
 

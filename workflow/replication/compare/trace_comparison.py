@@ -19,6 +19,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from replication.base.table import (
+    TRACE_COLUMNS,
+    TRACE_NEARNESS_COLUMNS,
+    TRACE_SAMPLE_COLUMNS,
+    TRACE_WINDOW_COLUMNS,
+    read_frame,
+    write_frame,
+    write_table,
+)
 from replication.design.config import load_study
 from replication.engines.path import FlowPaths
 from replication.metrics.cell_map import MappedCell, cells_of
@@ -32,15 +41,6 @@ from replication.metrics.trace_source import TABLE_PREFIX, trace_files
 from replication.study.claim_model import Quantity
 from replication.study.scenario import Scenario
 from replication.study.study import Study
-from replication.study.table import (
-    TRACE_COLUMNS,
-    TRACE_NEARNESS_COLUMNS,
-    TRACE_SAMPLE_COLUMNS,
-    TRACE_WINDOW_COLUMNS,
-    read_frame,
-    write_frame,
-    write_table,
-)
 
 COMPARISON = "trace_comparison.csv"
 NEARNESS = "trace_nearness.csv"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replication.base.table import read_rows, write_table
 from replication.study.setup import Setup
-from replication.study.table import read_rows, write_table
 from replication.study.verdict import DECIDED
 
 #: Whether a change exceeds noise.

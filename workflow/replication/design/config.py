@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
+from replication.base.errors import InputError, check_known, describe, problems
+from replication.base.files import read_yaml
+from replication.base.model import Document, EngineName, Identifier, PositiveSeconds, Text
+from replication.base.position import describe_at, located, read_model
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION, PREFIX, Ns3Version
-from replication.study.errors import InputError, check_known, describe, problems
-from replication.study.files import read_yaml
-from replication.study.model import Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import unique
-from replication.study.position import describe_at, located, read_model
 from replication.study.study import ALL_STUDIES, Study, check_run_count
 from replication.study.verdict import SettingsChange, SettingsChanges
 

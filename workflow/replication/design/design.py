@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from replication.base.errors import InputError, Place
+from replication.base.files import digest_of, write_text
+from replication.base.position import within
+from replication.base.table import DESIGN_COLUMNS, flat
 from replication.design.config import Extent
 from replication.design.textbook import Bottleneck, apply_rule, bottlenecks, window_bytes
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine, crossings_by_link
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.metric_model import COUNTS
-from replication.study.errors import InputError, Place
-from replication.study.files import digest_of, write_text
 from replication.study.parameter import Factor, Level
-from replication.study.position import within
 from replication.study.printed import printed_settings
 from replication.study.scenario import Scenario
 from replication.study.setup import Setup
 from replication.study.study import Experiment, Study
-from replication.study.table import DESIGN_COLUMNS, flat
 from replication.study.template import TemplateError, instantiate, replicate_seed
 from replication.study.variation import values_of
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from replication.base.files import digest_of, read_json, sha256_of
 from replication.design.config import load_study, study_files
 from replication.engines.catalogue import ENGINES, chosen_engine
 from replication.engines.model import Engine
 from replication.engines.ns3 import NS3_VERSION
-from replication.study.files import digest_of, read_json, sha256_of
 from replication.study.published import published_path, read_published
 from replication.study.scenario import canonical_json
 
@@ -21,7 +21,7 @@ from replication.study.scenario import canonical_json
 _DECISIVE = {"parameters", "substitutions", "experiments", "tables", "claims"}
 PACKAGE = Path(__file__).parents[1]
 _DESIGN = ("design/config.py", "design/design.py", "design/textbook.py")
-_SIMULATE = ("study", "engines", "simulate", *_DESIGN)
+_SIMULATE = ("base", "study", "engines", "simulate", *_DESIGN)
 _JUDGE = (*_SIMULATE, "metrics", "verdicts", "compare", "explore")
 _REPORT = ("report", "lab.py")
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import yaml
 
+from replication.base.errors import InputError, check_known
+from replication.base.files import read_text, read_yaml, write_text
+from replication.base.position import located
+from replication.base.table import PUBLISHED_COLUMNS
 from replication.design.config import STUDIES, load_study, study_files, study_ids
 from replication.design.study_check import check_study
 from replication.engines.catalogue import ENGINES
-from replication.study.errors import InputError, check_known
-from replication.study.files import read_text, read_yaml, write_text
-from replication.study.position import located
 from replication.study.published import published_path
 from replication.study.study import Study
-from replication.study.table import PUBLISHED_COLUMNS
 
 #: An example for each engine, as YAML and CSV; `head.txt` has the first lines of each study.
 _TEMPLATES = Path("configs") / "templates"

@@ -8,6 +8,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
+from replication.base.errors import InputError
+from replication.base.table import REGIONS_TABLE
 from replication.design.config import (
     Config,
     Paths,
@@ -27,8 +29,6 @@ from replication.engines.catalogue import ENGINES, kernels_to_build, package_war
 from replication.engines.ns3 import NS3_VERSION
 from replication.metrics.trace_source import traces_hash
 from replication.simulate.runtime import find_inside
-from replication.study.errors import InputError
-from replication.study.study import REGIONS_TABLE
 
 #: Memory to gather the tables of a batch, in MiB.
 _GATHER_MB = 1024

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from replication.base.files import digest_of, sha256_of, write_text
+from replication.base.position import located
 from replication.design.config import Config, load_study, load_tier, study_files
 from replication.design.design import (
     Batch,
@@ -23,9 +25,7 @@ from replication.design.study_check import check_series, check_study
 from replication.metrics.metric_model import digested_experiments, wanted_quantities
 from replication.metrics.trace_source import has_traces
 from replication.simulate.store import Totals, count_runs
-from replication.study.files import digest_of, sha256_of, write_text
 from replication.study.finding_model import findings_path, load_findings
-from replication.study.position import located
 from replication.study.published import published_path
 from replication.study.scenario import Host
 from replication.study.setup import Setup

@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from replication.base.errors import InputError
 from replication.design.config import Paths, load_config
 from replication.design.start import Start
 from replication.engines.input_file import write_inputs
 from replication.simulate.process import Usage
 from replication.simulate.run import RunTables, check_run
 from replication.simulate.runtime import Launch, find_inside, make_runtime
-from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 
 

@@ -5,6 +5,9 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from replication.base.errors import InputError, check_known
+from replication.base.position import within
+from replication.base.table import COMPLETION, SOCKET_NUMBERS
 from replication.design.design import Run, combinations, scenario_at
 from replication.engines.routing import Routes
 from replication.metrics.cell_map import MappedCell, check_complete, map_cells
@@ -22,13 +25,10 @@ from replication.study.claim_model import (
     covers,
     sides,
 )
-from replication.study.errors import InputError, check_known
-from replication.study.position import within
 from replication.study.published import read_published
 from replication.study.scenario import Scenario
 from replication.study.series import read_series
 from replication.study.study import Experiment, Study
-from replication.study.table import COMPLETION, SOCKET_NUMBERS
 from replication.study.variation import check_parameters_used
 
 #: Tolerance of window ends: sampling times are sums of intervals, which have rounding errors.

@@ -10,8 +10,8 @@ import math
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from replication.base.errors import InputError
 from replication.engines.path import FlowPaths, limit_packets
-from replication.study.errors import InputError
 from replication.study.link import Cake, DropTail, Link, Queue, Red
 from replication.study.printed import LIMITS, Setting
 from replication.study.scenario import Scenario, TcpFlow

@@ -3,8 +3,8 @@
 from difflib import get_close_matches
 from pathlib import Path
 
+from replication.base.errors import InputError
 from replication.design.config import STUDIES, explanations_path, study_ids
-from replication.study.errors import InputError
 from replication.study.published import published_path
 
 #: The files of a study's folder.

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from replication.base.errors import RunError
+from replication.base.files import digest_of, read_yaml
 from replication.engines.input_file import INPUT_FILE, write_inputs
 from replication.engines.model import Engine
-from replication.study.errors import RunError
-from replication.study.files import digest_of, read_yaml
 from replication.study.scenario import Scenario
 
 CANONICAL = Path("workflow/engines/canonical.yaml")

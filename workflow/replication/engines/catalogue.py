@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from replication.base.files import file_sha256
+from replication.base.model import Document
+from replication.base.position import read_models
 from replication.engines.model import Engine, Refusals
 from replication.engines.ns3 import NS3_VERSION, own_program
-from replication.study.files import file_sha256
 from replication.study.link import ListedLoss, Queue, Red, Shaper, TokenBucketFilter
-from replication.study.model import Document
-from replication.study.position import read_models
 from replication.study.scenario import Host, Scenario, TcpFlow
 
 

@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType
 
+from replication.base.errors import RunError
 from replication.engines.catalogue import linux_cache
 from replication.engines.input_file import INPUT_FILE, input_text, write_inputs
 from replication.engines.model import INPUT_FILE_SOURCES, Engine
 from replication.engines.ns3 import Prefix, compile_program, installed
 from replication.engines.source_lines import C_SUFFIXES, source_lines
 from replication.engines.trace_program import trace_into
-from replication.study.errors import RunError
 from replication.study.scenario import Scenario
 
 #: Whether a line of code is executed completely, by its number from 1.

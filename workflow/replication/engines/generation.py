@@ -14,9 +14,9 @@ from typing import Annotated
 import yaml
 from pydantic import Field
 
-from replication.study.files import write_text
-from replication.study.model import Document, Text
-from replication.study.position import read_model
+from replication.base.files import write_text
+from replication.base.model import Document, Text
+from replication.base.position import read_model
 
 FOLDER = Path("workflow/engines/generations")
 

@@ -43,12 +43,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from replication.base.errors import InputError
+from replication.base.files import write_text
+from replication.base.model import Document
 from replication.engines.model import Engine
 from replication.engines.routing import Routes
-from replication.study.errors import InputError
-from replication.study.files import write_text
 from replication.study.link import Link
-from replication.study.model import Document
 from replication.study.scenario import Flow, Scenario, TcpFlow
 from replication.study.series import read_series
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from replication.base.errors import InputError
+from replication.base.files import digest_of, sha256_of
 from replication.engines.generation import Generation, load_generation
 from replication.engines.path import (
     FlowPaths,
@@ -15,8 +17,6 @@ from replication.engines.path import (
     path_loss,
     reno_window,
 )
-from replication.study.errors import InputError
-from replication.study.files import digest_of, sha256_of
 from replication.study.link import Queue
 from replication.study.scenario import TCP_IP_HEADER_BYTES, CbrFlow, Flow, Scenario, TcpFlow
 

@@ -20,11 +20,8 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from replication.engines.canonical import canonical_scenarios, digests_of_runs
-from replication.engines.generation import load_generation
-from replication.engines.model import Engine, OwnProgram
-from replication.study.errors import InputError, RunError
-from replication.study.files import (
+from replication.base.errors import InputError, RunError
+from replication.base.files import (
     digest_of,
     file_sha256,
     private_prefix,
@@ -33,6 +30,9 @@ from replication.study.files import (
     sha256_of,
     write_text,
 )
+from replication.engines.canonical import canonical_scenarios, digests_of_runs
+from replication.engines.generation import load_generation
+from replication.engines.model import Engine, OwnProgram
 
 #: A wheel's version, or the release of an installed ns-3.
 Ns3Version = Annotated[str, Field(pattern=r"^3\.\d+(\.post\d+)?$")]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Self, get_type_hints
 
-from replication.study.table import read_rows, typed
+from replication.base.table import read_rows, typed
 
 #: Parts of the numbers or claims: what the search scored, what it never saw, and what it never
 #: scored but saw, since a searched row prints the same number.

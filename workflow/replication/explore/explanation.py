@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from replication.base.errors import InputError
+from replication.base.table import flat, write_table
 from replication.design.config import explanations_path, load_sensitivity
 from replication.design.input_hashes import input_hashes
 from replication.engines.model import Engine
@@ -27,8 +29,6 @@ from replication.explore.machine import Machine, write_json, write_scenarios
 from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
 from replication.explore.trial import Trial
-from replication.study.errors import InputError
-from replication.study.table import flat, write_table
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import AGAINST_DATA, load_explanations
 

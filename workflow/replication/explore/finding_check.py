@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from replication.base.errors import InputError, check_known
+from replication.base.position import located, within
 from replication.design.study_check import Points, check_test
 from replication.explore.regions.region_model import load_region, region_names
-from replication.study.errors import InputError, check_known
 from replication.study.finding_model import Fact, Statement, findings_path, load_findings
-from replication.study.position import located, within
 from replication.study.setup import Setup
 from replication.study.study import Study
 

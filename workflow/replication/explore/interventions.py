@@ -3,6 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from replication.base.errors import InputError, check_known
+from replication.base.files import digest_of
+from replication.base.position import located, within
+from replication.base.table import INTERVENTION_COLUMNS, INTERVENTIONS, Row, read_rows, write_table
 from replication.design.config import load_study
 from replication.design.design import Run
 from replication.design.study_check import check_test, study_points
@@ -11,8 +15,6 @@ from replication.explore.machine import Machine, by_replicate, whole_runs
 from replication.explore.trial import serves
 from replication.metrics.metric import defined
 from replication.study.claim_model import RatioTest, ValueTest, sides
-from replication.study.errors import InputError, check_known
-from replication.study.files import digest_of
 from replication.study.finding_model import load_findings
 from replication.study.intervention import (
     CONFIG,
@@ -20,10 +22,8 @@ from replication.study.intervention import (
     Intervention,
     load_interventions,
 )
-from replication.study.position import located, within
 from replication.study.stated_cause import StatedCause
-from replication.study.study import INTERVENTIONS, Study
-from replication.study.table import INTERVENTION_COLUMNS, Row, read_rows, write_table
+from replication.study.study import Study
 from replication.study.variation import apply, check_variation
 from replication.study.verdict import Verdict
 from replication.verdicts.claim import Judgement, judge_statistic

@@ -9,6 +9,8 @@ from typing import Any, Literal, Self
 
 import pandas as pd
 
+from replication.base.files import write_text
+from replication.base.table import FLOW_COLUMNS
 from replication.design.config import Extent, Replicates
 from replication.design.design import Run, design_study
 from replication.engines.catalogue import chosen_engine
@@ -17,10 +19,8 @@ from replication.metrics.sampled import SampledResults
 from replication.simulate.run import open_job, read_runs, run_job
 from replication.simulate.runtime import Launch
 from replication.simulate.store import Store
-from replication.study.files import write_text
 from replication.study.scenario import Host, Scenario, canonical_json
 from replication.study.study import Study
-from replication.study.table import FLOW_COLUMNS
 
 
 @dataclass

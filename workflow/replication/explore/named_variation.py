@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from replication.base.errors import InputError, check_known
+from replication.base.position import located, within
+from replication.base.table import flat, read_typed
 from replication.design.config import load_study
 from replication.design.design import Run, design_study
 from replication.design.input_hashes import input_hashes, is_same
@@ -19,10 +22,7 @@ from replication.explore.variation_model import (
     load_variation,
     variation_path,
 )
-from replication.study.errors import InputError, check_known
-from replication.study.position import located, within
 from replication.study.study import Study
-from replication.study.table import flat, read_typed
 from replication.study.variation import apply, check_variation
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage

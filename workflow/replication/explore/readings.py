@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_type_hints
 
+from replication.base.errors import check_known
+from replication.base.table import flat, write_table
 from replication.design.config import Reading, Sensitivity, load_sensitivity, load_study
 from replication.explore.machine import Machine, by_replicate, whole_runs
 from replication.explore.named_variation import judge_claims
-from replication.study.errors import check_known
 from replication.study.study import Study
-from replication.study.table import flat, write_table
 from replication.study.variation import Variation, apply, assumptions
 
 #: The table of a study's folder.

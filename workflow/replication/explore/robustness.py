@@ -26,6 +26,16 @@ import pandas as pd
 import scipy
 from pydantic import JsonValue
 
+from replication.base.errors import InputError, check_known
+from replication.base.files import read_json
+from replication.base.position import located
+from replication.base.table import (
+    flat,
+    read_parquet,
+    read_rows,
+    write_frame,
+    write_table,
+)
 from replication.design.config import SENSITIVITY, Scale, Sensitivity, load_sensitivity, load_study
 from replication.design.design import Run
 from replication.design.input_hashes import input_hashes, is_same
@@ -39,17 +49,7 @@ from replication.metrics.cell_map import cells_of
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.metrics.statistic import wilson_interval
-from replication.study.errors import InputError, check_known
-from replication.study.files import read_json
-from replication.study.position import located
 from replication.study.study import Study
-from replication.study.table import (
-    flat,
-    read_parquet,
-    read_rows,
-    write_frame,
-    write_table,
-)
 from replication.study.variation import Assumption, Variation, apply, assumptions
 from replication.study.verdict import Verdict
 from replication.verdicts.cell import replicate_means, untestable

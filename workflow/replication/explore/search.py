@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from replication.base.position import located
 from replication.design.config import Sensitivity, explanations_path, load_sensitivity, load_study
 from replication.explore.machine import Machine
 from replication.explore.score import PAYS_BITS
@@ -35,7 +36,6 @@ from replication.explore.trial import (
     without_each,
 )
 from replication.metrics.cell_map import cells_of
-from replication.study.position import located
 from replication.verdicts.cause import Coupled, Explanations, check_explanations, level_key
 
 #: Configurations whose results are looked up together.

@@ -14,6 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
+from replication.base.errors import InputError
+from replication.base.table import flat
 from replication.design.design import Run
 from replication.explore.machine import Costs, Machine, by_replicate, whole_runs
 from replication.explore.score import Choice, Combination, Family, FamilyScore, Numbers
@@ -21,9 +23,7 @@ from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.study.claim_model import Claim, Quantity, covers
-from replication.study.errors import InputError
 from replication.study.study import Experiment, Study
-from replication.study.table import flat
 from replication.study.variation import Variation, apply
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s

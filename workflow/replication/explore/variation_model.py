@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from replication.base.model import Document, EngineName, Identifier, Text
+from replication.base.position import read_model
 from replication.design.config import Extent
-from replication.study.model import Document, EngineName, Identifier, Text
-from replication.study.position import read_model
 from replication.study.variation import Variation
 
 #: The variants of a modern kernel's network stack; what the stack lacks is substituted.

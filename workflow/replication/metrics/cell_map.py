@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from replication.base.errors import InputError, check_known, cut
+from replication.base.position import within
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Quantity
-from replication.study.errors import InputError, check_known, cut
 from replication.study.parameter import Level
-from replication.study.position import within
 from replication.study.published import (
     Cell,
     PublishedNumber,

@@ -14,15 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from replication.metrics.metric import chosen_flows, flow_subjects, monitored_links, subjects
-from replication.metrics.metric_model import METRICS, digested_experiments, wanted_quantities
-from replication.metrics.results import Results, Window, window_name
-from replication.metrics.same_run import compared_windows, digest_subjects
-from replication.metrics.sampled import RUN, SERIES_DIGEST, SHARE_AT_WINDOW, SampledResults
-from replication.study.claim_model import Quantity
-from replication.study.finding_model import Finding
-from replication.study.study import Study
-from replication.study.table import (
+from replication.base.table import (
     FEATURE_COLUMNS,
     SERIES_COLUMNS,
     flat,
@@ -31,6 +23,14 @@ from replication.study.table import (
     read_parquet,
     write_parquet,
 )
+from replication.metrics.metric import chosen_flows, flow_subjects, monitored_links, subjects
+from replication.metrics.metric_model import METRICS, digested_experiments, wanted_quantities
+from replication.metrics.results import Results, Window, window_name
+from replication.metrics.same_run import compared_windows, digest_subjects
+from replication.metrics.sampled import RUN, SERIES_DIGEST, SHARE_AT_WINDOW, SampledResults
+from replication.study.claim_model import Quantity
+from replication.study.finding_model import Finding
+from replication.study.study import Study
 
 #: Types of experiment whose charts over time show every replicate, not only the first.
 DRAWN_WHOLE = ("queuing", "bdp_jain")

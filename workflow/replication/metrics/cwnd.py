@@ -44,7 +44,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from replication.study.errors import InputError
+from replication.base.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,13 +11,13 @@ or `pooled`, the ratio of sums over all packets of all flows.
 import numpy as np
 import pandas as pd
 
+from replication.base.table import COMPLETION
 from replication.metrics.feature import WINDOW_FEATURES
 from replication.metrics.metric_model import Metric, MetricError, check_metric, is_total
 from replication.metrics.results import SUBJECT, Results
 from replication.metrics.sampled import RUN
 from replication.metrics.statistic import jain_index
 from replication.study.claim_model import Flows, Quantity, StartOrder
-from replication.study.table import COMPLETION
 
 #: A total that the flows table has no column of.
 BEFORE_LOSS = "throughput_before_loss_bps"

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
+from replication.base.errors import InputError, quoted
 from replication.study.claim_model import Flows, PublishedRun, Quantity, sides
-from replication.study.errors import InputError, quoted
 from replication.study.finding_model import Finding
 from replication.study.published import Table
 from replication.study.study import Experiment, ExperimentType, Study

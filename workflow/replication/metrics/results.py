@@ -14,17 +14,17 @@ from typing import Any, Self
 
 import pandas as pd
 
-from replication.study.claim_model import Where
-from replication.study.errors import InputError
-from replication.study.files import read_json
-from replication.study.setup import Setup
-from replication.study.table import (
+from replication.base.errors import InputError
+from replication.base.files import read_json
+from replication.base.table import (
     DESIGN_COLUMNS,
     FEATURE_COLUMNS,
     FLOW_COLUMNS,
     read_design,
     read_parquet,
 )
+from replication.study.claim_model import Where
+from replication.study.setup import Setup
 
 #: Columns of a design that only concern how it is run.
 _UNUSED = ("study", "batch", "cost_s")

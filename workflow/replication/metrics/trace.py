@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from replication.study.errors import InputError
+from replication.base.errors import InputError
 
 #: A data flow has at least this share of the busiest flow's samples. iperf3's control connection is
 #: sampled only at the start and the end of a test.

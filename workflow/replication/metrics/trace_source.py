@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from replication.study.errors import InputError
-from replication.study.files import fetch, sha256_of
-from replication.study.model import Document
-from replication.study.position import read_models
+from replication.base.errors import InputError
+from replication.base.files import fetch, sha256_of
+from replication.base.model import Document
+from replication.base.position import read_models
 from replication.study.study import Study
 
 FOLDER = Path("data/traces")

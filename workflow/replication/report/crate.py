@@ -14,8 +14,8 @@ import yaml
 from rocrate.model import ComputationalWorkflow, ContextEntity
 from rocrate.rocrate import ROCrate
 
+from replication.base.files import read_json, write_text
 from replication.report.manifest import CRATE, MANIFEST, PAGES, PROVENANCE, WORKFLOW
-from replication.study.files import read_json, write_text
 
 _PROFILES = {
     "Process Run Crate": "https://w3id.org/ro/wfrun/process/0.6",

@@ -8,8 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from replication.study import files
-from replication.study.errors import InputError
+from replication.base import files
+from replication.base.errors import InputError
 
 RELEASED, PAGES = Path("data/release"), Path("reports/release")
 MANIFEST = RELEASED / "manifest.sha256"

@@ -13,12 +13,12 @@ from typing import Any
 
 import pandas as pd
 
+from replication.base.environment import core
+from replication.base.files import read_json, sha256_of, write_text
+from replication.base.table import Row, flat, read_design
 from replication.design.config import load_tier, study_files
-from replication.simulate.environment import core
 from replication.simulate.process import network_is_isolated
-from replication.study.files import read_json, sha256_of, write_text
 from replication.study.published import published_path
-from replication.study.table import Row, flat, read_design
 
 _PACKAGES = (
     "snakemake",

@@ -20,6 +20,20 @@ import pandas as pd
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field
 
+from replication.base import files
+from replication.base import table as tables
+from replication.base.errors import InputError
+from replication.base.model import Document
+from replication.base.position import read_model
+from replication.base.table import (
+    Row,
+    flat,
+    in_order,
+    read_parquet,
+    read_rows,
+    write_frame,
+    write_parquet,
+)
 from replication.design.config import Tier, load_study_of, study_files
 from replication.design.design import design_study, write_scenarios
 from replication.design.input_hashes import code
@@ -34,20 +48,6 @@ from replication.report.manifest import (
     lines_of,
     listing,
     require_unaltered,
-)
-from replication.study import files
-from replication.study import table as tables
-from replication.study.errors import InputError
-from replication.study.model import Document
-from replication.study.position import read_model
-from replication.study.table import (
-    Row,
-    flat,
-    in_order,
-    read_parquet,
-    read_rows,
-    write_frame,
-    write_parquet,
 )
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import COUNTS

@@ -5,6 +5,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from replication.base.errors import InputError
+from replication.base.table import SELF_CONSISTENCY_COLUMNS, flat, read_parquet, read_rows
 from replication.compare.agreement import TABLES, Agreement, agreements_of, write_tables
 from replication.design.config import load_study_of
 from replication.metrics.results import Results
@@ -13,9 +15,7 @@ from replication.report.manifest import NOTEBOOK_PAGES, PAGES, RELEASED, check_r
 from replication.report.pages.source import Source
 from replication.report.release import JUDGED, released_results
 from replication.report.render import RELEASED_TABLES, worker_pool, write_report
-from replication.study.errors import InputError
 from replication.study.published import published_path
-from replication.study.table import SELF_CONSISTENCY_COLUMNS, flat, read_parquet, read_rows
 from replication.verdicts.evaluate import evaluate_study, merge
 from replication.verdicts.self_consistency import SELF_CONSISTENCY, write_self_consistency
 from replication.verdicts.verdict_table import NAME as VERDICTS

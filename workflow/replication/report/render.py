@@ -17,6 +17,9 @@ import yaml
 from altair.utils.schemapi import disable_debug_mode
 from jinja2 import Environment
 
+from replication.base.errors import InputError
+from replication.base.files import read_json, write_text
+from replication.base.table import REGIONS_TABLE, read_frame, write_frame
 from replication.compare.agreement import TABLES
 from replication.compare.trace_comparison import COMPARISON, NEARNESS, SAMPLES
 from replication.design.notebook_names import ANY_STUDY, SENSITIVITY, lecture_names, notebook_names
@@ -39,11 +42,8 @@ from replication.report.pages.shown import parse
 from replication.report.pages.source import COPIED, Source
 from replication.report.pages.study import numbers_of_points, study_page
 from replication.report.release import replacing
-from replication.study.errors import InputError
-from replication.study.files import read_json, write_text
 from replication.study.setup import Setup
-from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import read_frame, write_frame
+from replication.study.study import Study
 
 PACKAGE = Path(__file__).parent
 #: Merged tables that a reader can download from the pages, and those that only some results have.

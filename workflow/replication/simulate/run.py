@@ -19,21 +19,21 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from pydantic import ValidationError
 
-from replication.engines.catalogue import ENGINES
-from replication.engines.generation import Generation, load_generation
-from replication.engines.ns3 import NS3_VERSION
-from replication.simulate.runtime import Launch, Runtime, make_runtime
-from replication.simulate.store import TABLES, Progress, Store
-from replication.study.errors import InputError, RunError, describe, describe_refusal
-from replication.study.files import REMEDY, read_text, write_text
-from replication.study.scenario import Scenario, TcpFlow
-from replication.study.table import (
+from replication.base.errors import InputError, RunError, describe, describe_refusal
+from replication.base.files import REMEDY, read_text, write_text
+from replication.base.table import (
     COMPLETION,
     FLOW_NUMBERS,
     SERIES_NUMBERS,
     SOCKET_NUMBERS,
     write_parquet,
 )
+from replication.engines.catalogue import ENGINES
+from replication.engines.generation import Generation, load_generation
+from replication.engines.ns3 import NS3_VERSION
+from replication.simulate.runtime import Launch, Runtime, make_runtime
+from replication.simulate.store import TABLES, Progress, Store
+from replication.study.scenario import Scenario, TcpFlow
 
 #: The tables of one run by their files' names.
 RunTables = dict[str, pa.Table]

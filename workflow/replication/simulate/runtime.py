@@ -17,12 +17,12 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Any
 
+from replication.base.environment import core, with_callers_home
+from replication.base.errors import REMEDIES, InputError, RunError
 from replication.engines.input_file import INPUT_FILE
 from replication.engines.ns3 import NS3_VERSION
 from replication.simulate import process
-from replication.simulate.environment import core, with_callers_home
 from replication.simulate.process import CANNOT_START, STDERR, Limits, Usage
-from replication.study.errors import REMEDIES, InputError, RunError
 
 #: Messages of C++, Python, Tcl and the C library when memory is exhausted.
 _NO_MEMORY = ("bad_alloc", "MemoryError", "unable to alloc", "unable to realloc", "allocate memory")

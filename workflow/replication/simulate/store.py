@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from replication.base.files import atomic, private_prefix, write_text
 from replication.engines.input_file import INPUT_FILE, input_text
 from replication.engines.model import Engine
-from replication.study.files import atomic, private_prefix, write_text
 from replication.study.scenario import Scenario
 
 TABLES = ("flows.csv", "series.csv", "run.json")

@@ -17,8 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from replication.study.errors import InputError, Place
-from replication.study.model import (
+from replication.base.errors import InputError, Place
+from replication.base.model import (
     Document,
     Identifier,
     Text,

@@ -6,10 +6,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from replication.base.errors import InputError, check_known
+from replication.base.model import Document, EngineName, Identifier, Text, one_of
+from replication.base.position import read_model
 from replication.study.claim_model import Condition, Quantity, StatisticTest, sides
-from replication.study.errors import InputError, check_known
-from replication.study.model import Document, EngineName, Identifier, Text, one_of
-from replication.study.position import read_model
 from replication.study.stated_cause import StatedCause, check_stated
 
 

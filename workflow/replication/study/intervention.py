@@ -5,10 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from replication.base.model import Document, EngineName, Identifier, Label, Text
+from replication.base.position import read_model
 from replication.study.claim_model import Condition, RatioTest, ValueTest
-from replication.study.model import Document, EngineName, Identifier, Label, Text
 from replication.study.parameter import unique
-from replication.study.position import read_model
 from replication.study.variation import Variation
 
 CONFIG = Path("configs/interventions.yaml")

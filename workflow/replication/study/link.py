@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from replication.study.model import (
+from replication.base.model import (
     WHOLE,
     Count,
     Document,

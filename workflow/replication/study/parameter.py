@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError, model_validator
 
-from replication.study.errors import InputError, describe, problems, quoted
-from replication.study.model import LINE, Document, Identifier, Interval, Label, Text, one_of
+from replication.base.errors import InputError, describe, problems, quoted
+from replication.base.model import LINE, Document, Identifier, Interval, Label, Text, one_of
 from replication.study.progression import Progression, expanded
 
 #: Most points of an experiment.

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from replication.study.errors import InputError, describe, problems
-from replication.study.model import WHOLE, Document
+from replication.base.errors import InputError, describe, problems
+from replication.base.model import WHOLE, Document
 
 #: Most numbers of a progression.
 _MOST_NUMBERS = 100_000

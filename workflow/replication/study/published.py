@@ -14,10 +14,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from replication.study.claim_model import Flows, Measured, Where
-from replication.study.errors import InputError, cut, quoted
-from replication.study.files import read_number
-from replication.study.model import (
+from replication.base.errors import InputError, cut, quoted
+from replication.base.files import read_number
+from replication.base.model import (
     LINE,
     WHOLE,
     Document,
@@ -27,7 +26,8 @@ from replication.study.model import (
     control_character,
     one_of,
 )
-from replication.study.table import PUBLISHED_COLUMNS
+from replication.base.table import PUBLISHED_COLUMNS
+from replication.study.claim_model import Flows, Measured, Where
 
 UNITS = ("1", "bit/s", "s", "packets", "segments", "bytes")
 #: Prefix of a number that is computed from a paper's data, not printed in it.

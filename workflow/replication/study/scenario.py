@@ -6,10 +6,9 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from replication.study.errors import InputError, check_known
-from replication.study.files import digest_of
-from replication.study.link import OPPORTUNITY_BYTES, Link, ListedLoss
-from replication.study.model import (
+from replication.base.errors import InputError, check_known
+from replication.base.files import digest_of
+from replication.base.model import (
     WHOLE,
     Count,
     Document,
@@ -18,6 +17,7 @@ from replication.study.model import (
     Rate,
     Seconds,
 )
+from replication.study.link import OPPORTUNITY_BYTES, Link, ListedLoss
 from replication.study.parameter import unique
 
 #: Sizes of IPv4 and TCP headers without options, and of the timestamps option (RFC 7323).

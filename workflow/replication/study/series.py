@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from replication.study.errors import InputError, quoted
-from replication.study.files import digest_of
+from replication.base.errors import InputError, quoted
+from replication.base.files import digest_of
 from replication.study.link import MOST_OPPORTUNITIES, Opportunities, SeriesFile
 
 _LIST: TypeAdapter[list[int]] = TypeAdapter(Opportunities)

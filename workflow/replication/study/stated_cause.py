@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from replication.study.errors import InputError, Place
-from replication.study.model import Document, Identifier, Text, one_of
+from replication.base.errors import InputError, Place
+from replication.base.model import Document, Identifier, Text, one_of
 
 #: Words that give a cause; "since" without a comma before it often is a time.
 _CAUSAL = re.compile(r"\b(because|due to|owing to)\b|, since\b", re.IGNORECASE)

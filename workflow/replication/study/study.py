@@ -1,16 +1,15 @@
 """A study: one published paper as data, read from YAML files in ``configs/studies/<study>/``."""
 
 import math
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, Strict, field_validator, model_validator
 
+from replication.base.errors import InputError, Place, check_known
+from replication.base.model import LINE, Document, EngineName, Identifier, PositiveSeconds, Text
+from replication.base.position import within
 from replication.study.claim_model import Claim, Unjudged, Where
-from replication.study.errors import InputError, Place, check_known
-from replication.study.model import LINE, Document, EngineName, Identifier, PositiveSeconds, Text
 from replication.study.parameter import MOST_POINTS, Factor, Parameter, Parameters, unique
-from replication.study.position import within
 from replication.study.published import Table
 from replication.study.setup import Setup
 from replication.study.stated_cause import StatedCause, check_stated
@@ -30,26 +29,8 @@ ExperimentType = Literal[
     "cwnd_traces",
 ]
 
-#: The report's other pages, and their titles in the menu.
-REPORT_PAGES = {
-    "index": "",
-    "changes": "",
-    "regions": "Where it holds",
-    "engines": "Engines",
-    "method": "Method",
-}
-#: The results of the regions; without this table the report has no page of them.
-REGIONS_TABLE = "regions.csv"
-#: Checks of the engines in canonical scenarios, written by workflow/measurements/conformance.py.
-CONFORMANCE = Path("data/conformance.csv")
-#: Results of the same flows on each engine, written by workflow/measurements/differences.py.
-DIFFERENCES = Path("data/engine_differences.csv")
-#: BBR's share against a loss-based flow beside Ware's law (workflow/measurements/bbr_shares.py).
-BBR_SHARES = Path("data/bbr_shares.csv")
-#: Results of the interventions, which `make interventions` writes.
-INTERVENTIONS = Path("data/interventions.csv")
-#: Names that no study may have.
-RESERVED = frozenset({*REPORT_PAGES, ALL_STUDIES, "available"})
+#: Names that no study may have: of the report's other pages, and of options.
+RESERVED = frozenset({"index", "changes", "regions", "engines", "method", ALL_STUDIES, "available"})
 
 
 class Topology(Document):

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import ValidationError, model_validator
 
-from replication.study.errors import (
+from replication.base.errors import (
     InputError,
     Place,
     Problem,
@@ -25,8 +25,8 @@ from replication.study.errors import (
     problems,
     quoted,
 )
-from replication.study.files import digest_of, read_number
-from replication.study.model import Document, Interval, PositiveSeconds, Seconds, no_such_key
+from replication.base.files import digest_of, read_number
+from replication.base.model import Document, Interval, PositiveSeconds, Seconds, no_such_key
 from replication.study.scenario import CbrFlow, Scenario, TcpFlow
 from replication.study.study import Experiment
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue, model_validator
 
-from replication.study.errors import InputError, check_known
-from replication.study.files import digest_of
-from replication.study.model import Document, Identifier
+from replication.base.errors import InputError, check_known
+from replication.base.files import digest_of
+from replication.base.model import Document, Identifier
 from replication.study.parameter import Assumed, Factor, Parameter
 from replication.study.setup import Setup
 from replication.study.study import Experiment, Study, parameters_of

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict
 
-from replication.study.errors import InputError
-from replication.study.model import Document, EngineName, Identifier, Text
+from replication.base.errors import InputError
+from replication.base.model import Document, EngineName, Identifier, Text
 
 
 class Verdict(StrEnum):

@@ -16,14 +16,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from replication.base.errors import InputError, check_known, quoted
+from replication.base.model import Document, Identifier, PositiveSeconds, Text, Window
+from replication.base.position import located, read_model, within
 from replication.design.config import explanations_path
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import check_metric
 from replication.study.claim_model import Flows
-from replication.study.errors import InputError, check_known, quoted
-from replication.study.model import Document, Identifier, PositiveSeconds, Text, Window
 from replication.study.parameter import unique
-from replication.study.position import located, read_model, within
 from replication.study.study import Study
 from replication.study.variation import Range, Variation, assumptions, check_variation
 from replication.study.verdict import Date

@@ -14,6 +14,7 @@ from dataclasses import replace
 import pandas as pd
 import scipy
 
+from replication.base.model import reaches
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS, display_unit, largest
 from replication.metrics.statistic import (
@@ -24,7 +25,6 @@ from replication.metrics.statistic import (
     relative_deviation,
 )
 from replication.metrics.trace_source import TABLE_PREFIX
-from replication.study.model import reaches
 from replication.study.published import Tolerance
 from replication.study.setup import Setup
 from replication.study.verdict import ReasonCode, Verdict

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from replication.base import table as tables
+from replication.base.model import reaches
 from replication.design.design import Run
 from replication.design.study_check import check_study
 from replication.metrics.cell_map import MappedCell
 from replication.metrics.metric_model import COUNTS
 from replication.metrics.results import Results
 from replication.metrics.statistic import MINIMUM_REPLICATES
-from replication.study import table as tables
 from replication.study.claim_model import Claim, NotTestable, Quantity, covers
-from replication.study.model import reaches
 from replication.study.study import Study
 from replication.verdicts.audit import audit_study, check_decimals, impossible_cells
 from replication.verdicts.cell import evaluate_cells

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from replication.base.model import reaches
 from replication.metrics.statistic import two_outcomes
-from replication.study.model import reaches
 from replication.study.verdict import ReasonCode, Verdict
 
 #: A claim, or numbers of one sentence, need this share of the runs to pass.

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import pandas as pd
 
+from replication.base.table import COMPLETION
 from replication.engines.path import FlowPaths
 from replication.metrics.metric import chosen_flows, quantity
 from replication.metrics.metric_model import COUNTS, metric_label
@@ -29,7 +30,6 @@ from replication.metrics.statistic import two_outcomes, wilson_interval
 from replication.study.claim_model import Quantity, Where
 from replication.study.scenario import Scenario
 from replication.study.study import Study
-from replication.study.table import COMPLETION
 from replication.study.verdict import ReasonCode
 from replication.verdicts.bound import StatedPoint, shortest_duration_s
 from replication.verdicts.wording import amount, levels_in_words, window_in_words

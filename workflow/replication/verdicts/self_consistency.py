@@ -22,6 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from replication.base.table import (
+    FLOW_COLUMNS,
+    SELF_CONSISTENCY_COLUMNS,
+    SERIES_COLUMNS,
+    Row,
+    write_table,
+)
 from replication.design.config import load_study
 from replication.metrics.cell_map import MappedCell, cells_of
 from replication.metrics.metric_model import METRICS, MetricError, metric_label
@@ -31,13 +38,6 @@ from replication.metrics.trace_source import TABLE_PREFIX, has_traces, trace_fil
 from replication.study.claim_model import PublishedRun, Quantity, SimpleTest, ValueTest, sides
 from replication.study.published import Table
 from replication.study.study import Study
-from replication.study.table import (
-    FLOW_COLUMNS,
-    SELF_CONSISTENCY_COLUMNS,
-    SERIES_COLUMNS,
-    Row,
-    write_table,
-)
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import RATES
 from replication.verdicts.claim import judge_statistic

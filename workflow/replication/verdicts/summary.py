@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from replication.base.table import Row, grouped
 from replication.study.setup import Setup
-from replication.study.table import Row, grouped
 from replication.study.verdict import DECIDED, ReasonCode, Verdict
 from replication.verdicts.verdict_table import CellRow, ClaimRow, Share, Tally
 

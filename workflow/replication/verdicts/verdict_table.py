@@ -22,11 +22,11 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from replication.base import table as tables
+from replication.base.errors import InputError
+from replication.base.files import REMEDY
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
-from replication.study import table as tables
-from replication.study.errors import InputError
-from replication.study.files import REMEDY
 from replication.study.setup import Setup
 from replication.study.study import Study
 from replication.study.verdict import Verdict

@@ -24,6 +24,9 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from replication.base.errors import InputError
+from replication.base.files import digest_of
+from replication.base.table import flat
 from replication.design.design import Run
 from replication.explore.machine import Costs, Machine
 from replication.explore.regions.region_model import DIGITS, RegionSettings, Spending
@@ -42,10 +45,7 @@ from replication.study.claim_model import (
     ValueTest,
     sides,
 )
-from replication.study.errors import InputError
-from replication.study.files import digest_of
 from replication.study.study import Study
-from replication.study.table import flat
 from replication.study.variation import rounded
 from replication.verdicts.comparison import UntestableError, compare
 from replication.verdicts.congestion import alternatives_cannot_differ

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from replication.base.table import flat
 from replication.explore.regions.region_rows import RegionResult
-from replication.study.table import flat
 
 #: Share of the area from which a claim holds, or fails, nearly everywhere.
 _NEARLY = 0.9

@@ -9,9 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from replication.study.claim_model import Claim, SimpleTest
-from replication.study.errors import InputError, check_known
-from replication.study.model import (
+from replication.base.errors import InputError, check_known
+from replication.base.model import (
     Document,
     EngineName,
     Identifier,
@@ -20,8 +19,9 @@ from replication.study.model import (
     Text,
     one_of,
 )
+from replication.base.position import located, read_model
+from replication.study.claim_model import Claim, SimpleTest
 from replication.study.parameter import unique
-from replication.study.position import located, read_model
 from replication.study.variation import Range, Variation
 from replication.study.verdict import Change
 

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from replication.base.errors import InputError, Place, check_known
+from replication.base.position import located, within
+from replication.base.table import REGION_COLUMNS, REGIONS_TABLE, read_typed, write_table
 from replication.compare.agreement import load_differences
 from replication.design.config import load_study, study_ids
 from replication.design.input_hashes import input_hashes, is_same
@@ -53,10 +56,7 @@ from replication.explore.regions.space import (
 )
 from replication.explore.regions.surface import CELLS, GRID, REACH, Surface, middles
 from replication.study.claim_model import SimpleTest, ValueTest
-from replication.study.errors import InputError, Place, check_known
-from replication.study.position import located, within
-from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import REGION_COLUMNS, read_typed, write_table
+from replication.study.study import Study
 from replication.study.variation import Variation, check_variation, rounded
 from replication.verdicts.wording import wording
 

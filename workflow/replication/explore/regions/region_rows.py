@@ -6,7 +6,7 @@ Places along an axis are 0 to 1; a number that is undefined, or that the paper l
 from dataclasses import dataclass
 from typing import get_type_hints
 
-from replication.study.table import REGION_COLUMNS
+from replication.base.table import REGION_COLUMNS
 from replication.study.variation import Range
 
 #: Ends of straight pieces: x, y, x, y, each 0 to 1.

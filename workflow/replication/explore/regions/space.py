@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import JsonValue
 
+from replication.base.errors import InputError, check_known
 from replication.design.design import Run
 from replication.engines.ns3 import NS3_VERSION
 from replication.engines.path import TcpPath, bbr_share, cubic_window, reno_window
@@ -25,7 +26,6 @@ from replication.explore.regions.region_model import DIGITS, Law, OfBdp, Region
 from replication.explore.regions.region_rows import LawAtPaper, LawRow, Segments
 from replication.explore.trial import StudyPart, serves
 from replication.study.claim_model import Claim
-from replication.study.errors import InputError, check_known
 from replication.study.study import Study, parameters_of
 from replication.study.variation import Variation, apply, parameters, rounded
 

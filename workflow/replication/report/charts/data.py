@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow.parquet as pq
 
+from replication.base.files import read_yaml
+from replication.base.table import read_parquet
 from replication.metrics import metric_model
 from replication.metrics.metric import quantity
 from replication.metrics.results import Results
 from replication.metrics.statistic import estimate
 from replication.study.claim_model import Measured, Quantity
-from replication.study.files import read_yaml
 from replication.study.parameter import Factor
 from replication.study.published import Cell, Table
 from replication.study.setup import Setup
 from replication.study.study import Experiment, Study
-from replication.study.table import read_parquet
 from replication.verdicts.verdict_table import read_table
 from replication.verdicts.wording import figure, lower
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import altair as alt
 
-from replication.study.files import digest_of
+from replication.base.files import digest_of
 from replication.verdicts.wording import lower
 
 #: Characters in a line of an axis label, and its pixels: on a phone, too, labels leave the plot

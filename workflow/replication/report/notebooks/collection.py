@@ -17,6 +17,8 @@ import pandas as pd
 from IPython.display import Markdown
 from pydantic import ValidationError
 
+from replication.base.errors import InputError, RunError, describe
+from replication.base.table import read_frame, read_parquet
 from replication.design.config import load_study_of, study_ids
 from replication.metrics.results import Results
 from replication.report.charts import data as report_data
@@ -26,12 +28,10 @@ from replication.report.notebooks.live import LiveRun, can_run, flow_facts, run_
 from replication.report.notebooks.names import check_name, find_project
 from replication.report.notebooks.picture import NOT_CONCLUDED
 from replication.report.pages.assumptions import plausible
-from replication.study.errors import InputError, RunError, describe
 from replication.study.parameter import Factor
 from replication.study.scenario import Scenario
 from replication.study.setup import Setup
 from replication.study.study import Experiment, ExperimentType, Study
-from replication.study.table import read_frame, read_parquet
 from replication.study.variation import parameters
 from replication.verdicts.self_consistency import SELF_CONSISTENCY
 from replication.verdicts.verdict_table import primary_engines

@@ -8,11 +8,11 @@ from typing import cast
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from replication.base.errors import InputError
+from replication.base.files import digest_of, read_text, write_text
 from replication.report.notebooks.exercise import COURSE, SEALS, TAG, Answer, answer_of, seal
 from replication.report.notebooks.notebook import page_of, read_notebook, write_notebook
 from replication.report.release import replacing
-from replication.study.errors import InputError
-from replication.study.files import digest_of, read_text, write_text
 
 #: The lecturer's text is these sections of notebooks/README.md; the first has all lectures in
 #: order.

@@ -15,12 +15,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from replication.base.errors import InputError, describe, quoted
 from replication.design.textbook import apply_rule, bottlenecks, window_bytes
 from replication.engines.catalogue import ENGINES
 from replication.report.notebooks.live import LiveRun, run_live
 from replication.report.notebooks.names import check_name, find_project
 from replication.report.notebooks.queue import complete_queue
-from replication.study.errors import InputError, describe, quoted
 from replication.study.printed import LIMITS, Setting
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario, TcpFlow
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from IPython.display import Markdown
 
+from replication.base.errors import InputError
+from replication.base.files import digest_of
 from replication.report.notebooks.names import check_name, find_project
-from replication.study.errors import InputError
-from replication.study.files import digest_of
 
 TAG = "solution"
 #: Students' notebooks, below the project's folder, and the seals beside them.

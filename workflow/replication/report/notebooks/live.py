@@ -21,12 +21,12 @@ from IPython.core.getipython import get_ipython
 from IPython.display import HTML, display
 from pydantic import ValidationError
 
+from replication.base.errors import InputError, describe
 from replication.design.single_run import is_built, run_single
 from replication.engines.catalogue import ENGINES
 from replication.engines.model import crossings_by_link
 from replication.engines.path import FlowPaths
 from replication.report.notebooks.names import check_name
-from replication.study.errors import InputError, describe
 from replication.study.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from pathlib import Path
 
+from replication.base.environment import ROOT
+from replication.base.errors import InputError, quoted
 from replication.design.config import STUDIES
-from replication.simulate.environment import ROOT
-from replication.study.errors import InputError, quoted
 
 
 def find_project(root: str = "") -> Path:

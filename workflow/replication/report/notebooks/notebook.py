@@ -10,9 +10,9 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from replication.simulate.environment import environment_of_notebooks
-from replication.study.errors import InputError, RunError
-from replication.study.files import read_text, write_text
+from replication.base.environment import environment_of_notebooks
+from replication.base.errors import InputError, RunError
+from replication.base.files import read_text, write_text
 
 #: Jupyter's name for the kernel of this interpreter; a notebook may name a kernel that only its
 #: author has.

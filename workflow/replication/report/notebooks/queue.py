@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from replication.base.errors import InputError
 from replication.report.notebooks.names import check_name
-from replication.study.errors import InputError
 from replication.study.printed import LIMITS
 
 _CODEL = {"target_s": 0.005, "interval_s": 0.1}

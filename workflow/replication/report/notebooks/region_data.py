@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from replication.base.errors import InputError
 from replication.explore.regions.region_model import load_region
 from replication.explore.regions.region_result import is_current, region_results
 from replication.explore.regions.region_rows import PointRow, RegionResult, ValidationRow
@@ -15,7 +16,6 @@ from replication.report.notebooks.names import check_name
 from replication.report.notebooks.region_picture import RegionPicture, region_picture
 from replication.report.pages.region_words import away, border_sentences, scale_words
 from replication.report.pages.regions import panel_title
-from replication.study.errors import InputError
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from replication.base.files import read_text
 from replication.explore.regions.region_rows import PanelRow, RegionResult
 from replication.report.pages.page import plain_environment
 from replication.report.pages.regions import picture
-from replication.study.files import read_text
 
 _STYLES = Path(__file__).parents[1] / "assets" / "report.css"
 #: The first rule of what is in a picture, and the first after these.

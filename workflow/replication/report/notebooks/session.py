@@ -10,11 +10,11 @@ import pandas as pd
 from IPython.core.getipython import get_ipython
 from IPython.display import Markdown, display
 
+from replication.base.errors import InputError, RunError
 from replication.report.notebooks.live import is_in_jupyter, show_differences
 from replication.report.notebooks.names import check_name
 from replication.report.notebooks.picture import NOT_CONCLUDED
 from replication.report.notebooks.queue import queue_like
-from replication.study.errors import InputError, RunError
 from replication.study.link import Link
 from replication.study.scenario import Scenario
 from replication.study.study import Experiment, Study

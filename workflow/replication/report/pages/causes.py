@@ -5,12 +5,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from replication.base.table import INTERVENTION_COLUMNS, INTERVENTIONS, Row
 from replication.compare.flow_differences import outdated
 from replication.report.pages.source import read_if_there
 from replication.study.intervention import load_interventions
 from replication.study.stated_cause import StatedCause
-from replication.study.study import INTERVENTIONS
-from replication.study.table import INTERVENTION_COLUMNS, Row
 
 UNKNOWN = "We do not know; perhaps"
 #: Of a cause whose experiment has no row yet.

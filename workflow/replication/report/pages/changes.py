@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from replication.base.table import flat
 from replication.design.config import load_settings_changes
 from replication.explore.regions.region_model import SETTINGS as REGION_SETTINGS
 from replication.explore.regions.region_model import load_region, load_settings, region_names
 from replication.study.study import Study
-from replication.study.table import flat
 from replication.study.verdict import Change, Effect, SettingsChange, StudyChange, Subject
 from replication.verdicts.cause import load_explanations
 from replication.verdicts.summary import MOVES, moves

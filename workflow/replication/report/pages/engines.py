@@ -7,6 +7,15 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+from replication.base.table import (
+    CONFORMANCE,
+    CONFORMANCE_COLUMNS,
+    DIFFERENCE_COLUMNS,
+    DIFFERENCES,
+    Row,
+    grouped,
+    read_rows,
+)
 from replication.compare.agreement import TABLES, EngineDifference, load_differences
 from replication.compare.flow_differences import KEY, METRICS, Shown, outdated
 from replication.engines.catalogue import ENGINES, package_warning
@@ -14,8 +23,7 @@ from replication.metrics.metric_model import metric_label
 from replication.metrics.results import Results
 from replication.report.pages.shown import Badge
 from replication.report.pages.source import Source, read_if_there
-from replication.study.study import CONFORMANCE, DIFFERENCES, Study
-from replication.study.table import CONFORMANCE_COLUMNS, DIFFERENCE_COLUMNS, Row, grouped, read_rows
+from replication.study.study import Study
 from replication.verdicts.summary import agreement
 from replication.verdicts.verdict_table import EngineCoverage, PrimaryEngine
 

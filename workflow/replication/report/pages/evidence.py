@@ -7,6 +7,9 @@ from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 
+from replication.base import table
+from replication.base.files import read_json
+from replication.base.table import Row, grouped, read_rows
 from replication.compare.trace_comparison import COMPARISON, RAW, SAMPLES, WINDOWS
 from replication.design.config import Reading, Scale, load_sensitivity
 from replication.design.input_hashes import is_same
@@ -22,13 +25,10 @@ from replication.report.charts.figure import Figure
 from replication.report.charts.time import trace_figures
 from replication.report.pages.shown import amount
 from replication.report.pages.source import Source, of_study, read_if_there
-from replication.study import table
 from replication.study.claim_model import Claim
-from replication.study.files import read_json
 from replication.study.scenario import Scenario
 from replication.study.setup import Setup
 from replication.study.study import Study
-from replication.study.table import Row, grouped, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts.cause import Cause, Refuted, load_explanations
 from replication.verdicts.verdict_table import Tally, claims_tally

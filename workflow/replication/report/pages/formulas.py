@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup, escape
 
-from replication.study.errors import InputError, quoted
+from replication.base.errors import InputError, quoted
 
 #: A formula in a text for readers: \(W^2\).
 _FORMULA = re.compile(r"\\\((.+?)\\\)", re.DOTALL)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from replication.base.table import Row, grouped
 from replication.engines.catalogue import ENGINES
 from replication.report.charts.cells import ratio_figure
 from replication.report.charts.data import proper, read_judged
@@ -15,7 +16,6 @@ from replication.report.pages.page import short_titles
 from replication.report.pages.source import LABELS, Source, of_study
 from replication.study.setup import Setup
 from replication.study.study import Study
-from replication.study.table import Row, grouped
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import CAPACITY_SUM
 from replication.verdicts.summary import divided

@@ -20,6 +20,8 @@ import jinja2
 import jinja2.ext
 from markupsafe import Markup
 
+from replication.base.files import digest_of, write_text
+from replication.base.table import REGIONS_TABLE
 from replication.engines.catalogue import package_warning
 from replication.metrics.metric_model import capitalised, metric_label
 from replication.report.charts.data import levels_in_brief, proper, unsaid_unit
@@ -29,10 +31,12 @@ from replication.report.pages.assumptions import plausible
 from replication.report.pages.causes import Causes
 from replication.report.pages.formulas import with_formulas
 from replication.report.pages.source import Source
-from replication.study.files import digest_of, write_text
-from replication.study.study import REGIONS_TABLE, REPORT_PAGES, Bibliography, Study
+from replication.study.study import Bibliography, Study
 from replication.verdicts.verdict_table import WHAT
 from replication.verdicts.wording import lower
+
+#: The report's other pages in the menu, and their titles.
+FURTHER_PAGES = {"regions": "Where it holds", "engines": "Engines", "method": "Method"}
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,7 @@ def environment(source: Source) -> jinja2.Environment:
         studies=list(source.studies.values()),
         ran=ran(source.provenance),
         several_engines=len(source.engines) > 1,
-        further_pages={n: title for n, title in REPORT_PAGES.items() if is_there.get(n)},
+        further_pages={n: title for n, title in FURTHER_PAGES.items() if is_there.get(n)},
         results=source.downloads,
     )
     return made

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from replication.base.table import Row, grouped
 from replication.metrics.results import Results
 from replication.report.charts.data import flow_algorithm, read_series, runs_of
 from replication.report.charts.run import run_picture
 from replication.report.pages.shown import number
 from replication.report.pages.source import Source
 from replication.study.study import Experiment, Study
-from replication.study.table import Row, grouped
 from replication.verdicts.verdict_table import is_supported
 
 #: Replicates and rows of flows shown for each engine; the Parquet files have all.

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from replication.base.table import BBR_SHARE_COLUMNS, BBR_SHARES, grouped, read_rows
 from replication.explore.regions.border import Row, State, Stretch, told_rows
 from replication.explore.regions.region_rows import AxisRow, Measure, PanelRow, RegionResult
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.report.pages.shown import amount
-from replication.study.study import BBR_SHARES
-from replication.study.table import BBR_SHARE_COLUMNS, grouped, read_rows
 from replication.study.variation import rounded
 from replication.verdicts.wording import figure, lower
 

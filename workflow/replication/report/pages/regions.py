@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from replication.base.table import REGIONS_TABLE, flat, grouped
 from replication.compare.agreement import EngineDifference, load_differences
 from replication.compare.verdicts import Judged, compare_verdicts, judged_of
 from replication.engines.catalogue import ENGINES
@@ -35,8 +36,7 @@ from replication.report.pages.region_words import (
 )
 from replication.report.pages.shown import display_unit as shown_unit
 from replication.report.pages.source import Source, of_study
-from replication.study.study import REGIONS_TABLE, Study
-from replication.study.table import flat, grouped
+from replication.study.study import Study
 from replication.study.verdict import Change, Verdict
 from replication.verdicts.verdict_table import Tally
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from replication.base.table import written
 from replication.metrics.metric_model import display_unit as unit_of
 from replication.report.charts.data import digits
 from replication.study.setup import Setup
-from replication.study.table import written
 from replication.study.verdict import Verdict
 from replication.verdicts.summary import Errors, errors
 from replication.verdicts.verdict_table import CellRow, ClaimRow, Tally, tallies

@@ -8,15 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from replication.base import table as tables
+from replication.base.files import read_json
+from replication.base.table import AnyRow, Row, field_of, read_rows
 from replication.design.config import load_study_of
 from replication.metrics.results import Results
 from replication.report.charts.data import labels_of, proper
 from replication.report.charts.figure import file_of, name_of
-from replication.study import table as tables
-from replication.study.files import read_json
 from replication.study.setup import Setup
 from replication.study.study import PAPERS, Study
-from replication.study.table import AnyRow, Row, field_of, read_rows
 from replication.study.verdict import Verdict
 from replication.verdicts import verdict_table
 from replication.verdicts.audit import CONSISTENT

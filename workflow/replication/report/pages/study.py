@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from replication.base.table import Row, flat, grouped
 from replication.metrics.metric_model import METRICS, display_unit, metric_label
 from replication.metrics.results import Results
 from replication.metrics.unfilled import UnfilledPoint, unfilled_points
@@ -25,7 +26,6 @@ from replication.study.claim_model import Claim, SimpleTest
 from replication.study.published import PublishedNumber, Table, published_path, read_published
 from replication.study.setup import Setup
 from replication.study.study import Experiment, Study
-from replication.study.table import Row, flat, grouped
 from replication.study.verdict import Verdict
 from replication.verdicts.summary import failing
 from replication.verdicts.verdict_table import (

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from replication.simulate.lifetime import be_workflow
-from replication.study.errors import InputError
-from replication.study.model import Document
-from replication.study.position import read_model
+from replication.base.errors import InputError
+from replication.base.lifetime import be_workflow
+from replication.base.model import Document
+from replication.base.position import read_model
 
 ROOT = Path(__file__).resolve().parents[3]
 #: The variable that keeps the caller's HOME.

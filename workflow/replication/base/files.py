@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from replication.study.errors import InputError, cut, quoted
+from replication.base.errors import InputError, cut, quoted
 
 _MOST_DIGITS = 1000
 _TEXT = "tag:yaml.org,2002:str"

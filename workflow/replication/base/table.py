@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from replication.study.errors import InputError
-from replication.study.files import REMEDY, atomic, read_json, read_text, write_text
+from replication.base.errors import InputError
+from replication.base.files import REMEDY, atomic, read_json, read_text, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,21 +73,31 @@ TRACE_SAMPLE_COLUMNS = _named(
     "our_pacing_low_bps our_pacing_high_bps first_busy_s first_cwnd_segments our_cwnd_segments n"
 )
 TRACE_WINDOW_COLUMNS = ("study", "trace", "flow", "source", "time_s", "cwnd_segments")
+#: The results of the regions; without this table the report has no page of them.
+REGIONS_TABLE = "regions.csv"
 REGION_COLUMNS = _named(
     "region study claim engine axes points holds fails undecided cannot_differ coverage_90 brier "
     "validation_points cpu_minutes"
 )
+#: Checks of the engines in canonical scenarios, written by workflow/measurements/conformance.py.
+CONFORMANCE = Path("data/conformance.csv")
 #: Checks of an engine in a canonical scenario; `holds` is true, false or refused.
 CONFORMANCE_COLUMNS = _named(
     "engine version check scenario quantity unit expected low high value holds source note"
 )
+#: Results of the same flows on each engine, written by workflow/measurements/differences.py.
+DIFFERENCES = Path("data/engine_differences.csv")
 #: The same experiment on each engine; `entry` names the causes of a large difference, `generation`
 #: the engine that was measured, and `scenario` the first run.
 DIFFERENCE_COLUMNS = _named(
     "variant condition engine metric value law difference entry generation scenario"
 )
+#: BBR's share against a loss-based flow beside Ware's law (workflow/measurements/bbr_shares.py).
+BBR_SHARES = Path("data/bbr_shares.csv")
 #: BBR's share of the link until `until_s`, what Ware's law gives, and how full the queue was.
 BBR_SHARE_COLUMNS = _named("rival buffer_bdp until_s bbr_share law queue_share generation scenario")
+#: Results of the interventions, which `make interventions` writes.
+INTERVENTIONS = Path("data/interventions.csv")
 #: Stated causes, switched on and off; `scenarios` is a hash of all runs.
 INTERVENTION_COLUMNS = _named(
     "intervention sentence place study engine statistic configuration_with configuration_without "

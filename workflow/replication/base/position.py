@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from replication.study.errors import (
+from replication.base.errors import (
     InputError,
     Place,
     Problem,
@@ -17,7 +17,7 @@ from replication.study.errors import (
     problems,
     quoted,
 )
-from replication.study.files import compose_yaml, read_mapping
+from replication.base.files import compose_yaml, read_mapping
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
