@@ -144,9 +144,13 @@ class Sameness:
         kinds: dict[str, list[Run]] = {}
         for name in study_ids(self.root):
             study = load_study(self.root, name)
+            # Beside its primary engine, a study may run on no other.
+            engines = sorted({self.engine.name, study.original_system.engine})
             for tier in _TIERS:
-                for run in design_study(study, load_tier(self.root, tier), [self.engine.name]):
-                    if not run.refusal and run.setup is Setup.DEFAULTS:
+                for run in design_study(study, load_tier(self.root, tier), engines):
+                    if run.engine != self.engine.name or run.refusal:
+                        continue
+                    if run.setup is Setup.DEFAULTS:
                         kinds.setdefault(_kind(run), []).append(run)
         return kinds
 

@@ -20,9 +20,9 @@ _C_CONSTANT = re.compile(
 def source_lines(path: Path) -> tuple[list[str], set[int]]:
     """Return the lines of a file, and the numbers (from 1) of those that state a constant.
 
-    Lines have no comments and no spaces at their ends; a line of comments is empty. In C, a
-    constant is a line with a number, text or truth value. In Python it must be outside of
-    functions.
+    Lines have no comments and no spaces at their ends; a line of comments is empty, and so is one
+    that imports from this package, whose modules may move. In C, a constant is a line with a
+    number, text or truth value. In Python it must be outside of functions.
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix in C_SUFFIXES:
@@ -31,7 +31,7 @@ def source_lines(path: Path) -> tuple[list[str], set[int]]:
     if path.suffix == ".py":
         constants = _Constants()
         constants.visit(ast.parse(text))
-        return _stripped(_without_comments(text, constants.docstrings)), constants.lines
+        return _stripped(_without_comments(text, constants.silent)), constants.lines
     lines = _stripped(text)
     if path.suffix not in _LITERAL_SUFFIXES:
         lines = ["" if line.startswith("#") else line for line in lines]
@@ -47,21 +47,21 @@ def _without_comment(match: re.Match[str]) -> str:
     return text if text[0] in "\"'" else "\n" * text.count("\n")
 
 
-def _without_comments(text: str, docstrings: set[int]) -> str:
+def _without_comments(text: str, silent: set[int]) -> str:
     lines = text.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
-    return "\n".join("" if n in docstrings else line for n, line in enumerate(lines, 1))
+    return "\n".join("" if n in silent else line for n, line in enumerate(lines, 1))
 
 
 class _Constants(ast.NodeVisitor):
-    """The lines of a module's constants and of its docstrings."""
+    """The lines of a module's constants, and of its docstrings and imports from this package."""
 
     def __init__(self) -> None:
         self.lines: set[int] = set()
-        self.docstrings: set[int] = set()
+        self.silent: set[int] = set()
         self._functions = 0
 
     def visit_Constant(self, node: ast.Constant) -> None:
@@ -70,9 +70,13 @@ class _Constants(ast.NodeVisitor):
 
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Constant):
-            self.docstrings |= _rows(node)
+            self.silent |= _rows(node)
         else:
             self.generic_visit(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.module and node.module.startswith("replication."):
+            self.silent |= _rows(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value:
