@@ -9,6 +9,7 @@ import pytest
 from replication.engines.canonical import canonical_scenarios
 from replication.engines.catalogue import ENGINES
 from replication.engines.executed_lines import unexecuted_lines
+from replication.engines.source_lines import source_lines
 
 from tests.workflow.project import ROOT
 
@@ -69,6 +70,17 @@ def test_a_planted_change_is_listed_only_in_lines_that_are_not_executed(request,
     scenarios = canonical_scenarios(ROOT, ENGINES[engine])[:1]
     lines = unexecuted_lines(copy, ENGINES[engine], scenarios)
     assert {line: line in lines for line, _ in planted} == dict(planted)
+
+
+def test_modules_of_the_package_may_move_but_other_imports_are_lines_of_code(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text(
+        "from replication.base.errors import (\n    InputError,\n)\n"
+        "from subprocess import run\n"
+        "import replication.base.errors\n"
+    )
+    lines, _ = source_lines(module)
+    assert lines[:5] == ["", "", "", "from subprocess import run", "import replication.base.errors"]
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)

@@ -98,3 +98,13 @@ def test_a_source_change_seen_only_in_runs_of_studies_outdates_all_runs(project)
     unnoticed = sameness(project).new_generation().model_copy(update={"runs": before.runs})
     with pytest.raises(InputError, match=r"scenario .*\(nishitha, homogeneous,"):
         sameness(project).extended(unnoticed)
+
+
+def test_a_study_that_runs_on_its_primary_engine_alone_asks_other_engines_for_no_run(tmp_path):
+    for name in ("configs/tiers", "configs/studies/rebbr"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    kinds = {
+        name: Sameness(tmp_path, tmp_path / "data", ENGINES[name])._kinds()
+        for name in ("ns3", "linux")
+    }
+    assert not kinds["ns3"] and kinds["linux"]
