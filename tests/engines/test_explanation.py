@@ -11,12 +11,12 @@ import yaml
 from replication.base.files import read_yaml
 from replication.design.config import load_study
 from replication.engines.ns3 import NS3_VERSION
+from replication.explore.cause import Cause
 from replication.explore.explanation import explain_study
 from replication.explore.machine import Machine, whole_runs
 from replication.simulate.process import Limits
 from replication.simulate.runtime import Launch
 from replication.study.variation import apply
-from replication.verdicts.cause import Cause
 
 ROOT = Path(__file__).parents[2]
 PLANTED = Path(__file__).parent / "planted"

@@ -8,6 +8,14 @@ import numpy as np
 import pytest
 from replication.design.config import load_sensitivity, load_study
 from replication.explore.broken_claims import broken_claims
+from replication.explore.cause import (
+    Cause,
+    Explanations,
+    Interpretation,
+    combined,
+    level_key,
+    load_explanations,
+)
 from replication.explore.explained import HELD_OUT, REPEATED, SEEN, Part
 from replication.explore.explanation import BEST_GUESS, EXPLANATION, NONE_FOUND, result_of
 from replication.explore.finding import impossible, parts_of
@@ -24,14 +32,6 @@ from replication.explore.trial import (
 from replication.metrics.cell_map import map_cells
 from replication.study.published import published_path, read_published
 from replication.study.variation import Variation
-from replication.verdicts.cause import (
-    Cause,
-    Explanations,
-    Interpretation,
-    combined,
-    level_key,
-    load_explanations,
-)
 from replication.verdicts.self_consistency import printed_numbers
 
 from tests.unit.conftest import ROOT, missing_from

@@ -8,8 +8,8 @@ import pytest
 from replication.base.table import read_frame
 from replication.compare.trace_comparison import TRANSCRIBED
 from replication.design.config import load_study
+from replication.explore.cause import load_explanations
 from replication.study.variation import Variation, apply, assumptions
-from replication.verdicts.cause import load_explanations
 from scripts.transcribe_raw_samples import (
     CONTROL,
     empty_round_trips,

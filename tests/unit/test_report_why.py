@@ -8,13 +8,13 @@ from replication.base.files import write_text
 from replication.base.table import write_table
 from replication.design.config import load_study
 from replication.engines.catalogue import ENGINES
+from replication.explore.cause import load_explanations
 from replication.explore.explained import EXPLANATIONS
 from replication.explore.explanation import NAME, sources
 from replication.explore.robustness import TABLES
 from replication.report.pages import evidence
 from replication.report.pages.evidence import explanation_of, number_of, varied_claims
 from replication.report.pages.source import Source
-from replication.verdicts.cause import load_explanations
 
 from tests.unit.conftest import ROOT, missing_from, numbers_in
 from tests.unit.report_project import PROVENANCE, example, soup

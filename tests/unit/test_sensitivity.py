@@ -9,6 +9,7 @@ import pytest
 from replication.base.errors import InputError
 from replication.design.config import Sensitivity, load_sensitivity, load_study, study_ids
 from replication.engines.catalogue import ENGINES
+from replication.explore.cause import Explanations, check_explanations, load_explanations
 from replication.explore.robustness import (
     CONDITIONAL,
     DEFAULT,
@@ -27,7 +28,6 @@ from replication.study.parameter import Assumed
 from replication.study.study import Study
 from replication.study.variation import Assumption, check_parameters_used
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Explanations, check_explanations, load_explanations
 
 from tests.unit.conftest import PUBLISHED, ROOT, study_document
 

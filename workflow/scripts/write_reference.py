@@ -20,9 +20,9 @@ from replication.cli.schema import MODELS, schema_of
 from replication.design.config import Replicates, Tier, load_sensitivity, load_tier, study_ids
 from replication.engines.catalogue import ENGINES
 from replication.engines.model import Engine
+from replication.explore.cause import load_explanations
 from replication.explore.regions.region_model import load_region, region_names
 from replication.study.scenario import CONGESTION_CONTROLS, Scenario
-from replication.verdicts.cause import load_explanations
 from replication.verdicts.metric_range import BOUNDED, UNBOUNDED
 
 _HEAD = """\

@@ -175,8 +175,8 @@ def _judgeable(study: Study, tiers: Sequence[str], engines: list[str]) -> Iterat
     """Check a study and its possible causes; yield what tiers can judge of it on each engine."""
     from replication.design.design import design_study
     from replication.design.study_check import check_series, check_study
+    from replication.explore.cause import check_explanations, load_explanations
     from replication.study.published import published_path
-    from replication.verdicts.cause import check_explanations, load_explanations
     from replication.verdicts.evaluate import judgeable
 
     cells = check_study(study, published_path(ROOT, study.id))

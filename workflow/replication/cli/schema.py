@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from replication.base.model import Document
 from replication.compare.agreement import EngineDifferences
 from replication.design.config import Config, Sensitivity, Tier
+from replication.explore.cause import Explanations
 from replication.explore.regions.region_model import Region, RegionSettings
 from replication.explore.variation_model import MODERN_KERNEL, NamedVariation
 from replication.study.finding_model import Findings
@@ -21,7 +22,6 @@ from replication.study.intervention import Interventions
 from replication.study.scenario import Scenario
 from replication.study.study import Study
 from replication.study.verdict import SettingsChanges
-from replication.verdicts.cause import Explanations
 
 MODELS: dict[str, type[BaseModel]] = {
     "changes": SettingsChanges,

@@ -14,6 +14,7 @@ from replication.base.table import flat, write_table
 from replication.design.config import explanations_path, load_sensitivity
 from replication.design.input_hashes import input_hashes
 from replication.engines.model import Engine
+from replication.explore.cause import AGAINST_DATA, load_explanations
 from replication.explore.explained import (
     EXPLANATIONS,
     CauseRow,
@@ -30,7 +31,6 @@ from replication.explore.score import PAYS_BITS
 from replication.explore.search import Search
 from replication.explore.trial import Trial
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import AGAINST_DATA, load_explanations
 
 #: Files of the result and of its scenarios, which `replicate run` starts.
 NAME, SCENARIOS = "explanation.json", "explained_scenarios.json"

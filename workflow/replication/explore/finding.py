@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from replication.explore.broken_claims import broken_claims
+from replication.explore.cause import CONTRADICTS, Interpretation, as_read
 from replication.explore.explained import (
     HELD_OUT,
     REPEATED,
@@ -54,7 +55,6 @@ from replication.metrics.metric import defined
 from replication.study.claim_model import Claim
 from replication.study.verdict import Verdict
 from replication.verdicts.audit import audit_study, impossible_cells
-from replication.verdicts.cause import CONTRADICTS, Interpretation, as_read
 
 #: One number in ten lies outside the range of 19 replicates by chance.
 REPLICATES = 19

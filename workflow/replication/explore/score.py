@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from replication.explore.cause import Explanations
 from replication.metrics.cell_map import MappedCell
-from replication.verdicts.cause import Explanations
 from replication.verdicts.cell import half_width
 
 Numbers = npt.NDArray[np.float64]

@@ -22,6 +22,7 @@ from typing import Self
 
 from replication.base.position import located
 from replication.design.config import Sensitivity, explanations_path, load_sensitivity, load_study
+from replication.explore.cause import Coupled, Explanations, check_explanations, level_key
 from replication.explore.machine import Machine
 from replication.explore.score import PAYS_BITS
 from replication.explore.trial import (
@@ -36,7 +37,6 @@ from replication.explore.trial import (
     without_each,
 )
 from replication.metrics.cell_map import cells_of
-from replication.verdicts.cause import Coupled, Explanations, check_explanations, level_key
 
 #: Configurations whose results are looked up together.
 _TOGETHER = 12

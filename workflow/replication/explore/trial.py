@@ -17,6 +17,7 @@ import numpy as np
 from replication.base.errors import InputError
 from replication.base.table import flat
 from replication.design.design import Run
+from replication.explore.cause import Explanations, Interpretation, combined, refusal
 from replication.explore.machine import Costs, Machine, by_replicate, whole_runs
 from replication.explore.score import Choice, Combination, Family, FamilyScore, Numbers
 from replication.metrics.cell_map import MappedCell
@@ -27,7 +28,6 @@ from replication.study.study import Experiment, Study
 from replication.study.variation import Variation, apply
 from replication.study.verdict import Verdict
 from replication.verdicts.bound import propagation_s
-from replication.verdicts.cause import Explanations, Interpretation, combined, refusal
 from replication.verdicts.claim import evaluate_claim
 from replication.verdicts.sample import Coverage
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from replication.base.table import flat
 from replication.design.config import load_settings_changes
+from replication.explore.cause import load_explanations
 from replication.explore.regions.region_model import SETTINGS as REGION_SETTINGS
 from replication.explore.regions.region_model import load_region, load_settings, region_names
 from replication.study.study import Study
 from replication.study.verdict import Change, Effect, SettingsChange, StudyChange, Subject
-from replication.verdicts.cause import load_explanations
 from replication.verdicts.summary import MOVES, moves
 from replication.verdicts.wording import table_names
 

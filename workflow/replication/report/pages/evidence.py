@@ -15,6 +15,7 @@ from replication.design.config import Reading, Scale, load_sensitivity
 from replication.design.input_hashes import is_same
 from replication.engines.path import TcpPath
 from replication.explore import explanation, robustness
+from replication.explore.cause import Cause, Refuted, load_explanations
 from replication.explore.explained import EquallyGood, ExplainedCell, Explanation, Finding
 from replication.explore.readings import READING_COLUMNS, READINGS
 from replication.explore.search import EQUALLY_GOOD_BITS
@@ -30,7 +31,6 @@ from replication.study.scenario import Scenario
 from replication.study.setup import Setup
 from replication.study.study import Study
 from replication.study.verdict import Verdict
-from replication.verdicts.cause import Cause, Refuted, load_explanations
 from replication.verdicts.verdict_table import Tally, claims_tally
 from replication.verdicts.wording import lower, table_names
 
