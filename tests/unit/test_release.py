@@ -357,7 +357,7 @@ def test_the_released_report_links_the_lectures(made, tmp_path):
     assert link["href"] == "notebooks/start_here.html"
     (course,) = soup(tmp_path / "html/index.html").select("a[href='method.html#lectures']")
     assert "lectures" in course.get_text()
-    source, kapadia = SimpleNamespace(downloads="../data"), load_study(ROOT, "kapadia")
+    source, kapadia = SimpleNamespace(is_release=True), load_study(ROOT, "kapadia")
     linked = _write_notebooks(source, kapadia, tmp_path, tmp_path, with_sensitivity=True)
     assert [name for name, _ in linked] == ["cwnd traces", "trace comparison"]
 

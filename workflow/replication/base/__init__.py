@@ -2,6 +2,5 @@
 
 In: bytes of files, and the environment that started the process. Out: checked values, or an
 `InputError` that names file, field, value and remedy; files that are written whole or not at all.
-Never here: nothing of TCP, a study or an engine beyond the engines' names, and no other room is
-imported.
+Never here: nothing is run, computed or judged, and no other room is imported.
 """

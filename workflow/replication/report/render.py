@@ -89,7 +89,7 @@ def write_report(pool: Executor, source: Source, notebooks: Path, folder: Path) 
     index = pool.submit(_write_index, source, folder, findings, changed.total, has_lectures)
     index.result()
     pages.result()
-    if source.downloads == COPIED:
+    if not source.is_release:
         _copy_data(source, folder / COPIED)
     shutil.copyfile(DICTIONARY, folder / DICTIONARY.name)
     shutil.copytree(PACKAGE / "assets", folder / "assets")
@@ -246,7 +246,7 @@ def _write_notebooks(
     source: Source, study: Study, notebooks: Path, folder: Path, *, with_sensitivity: bool
 ) -> list[Notebook]:
     """Convert a study's executed notebooks, or link lectures in a release; return their pages."""
-    if source.downloads != COPIED:
+    if source.is_release:
         return _linked(name for name in notebook_names(study, []) if name != ANY_STUDY)
     names = [*notebook_names(study, list(source.parts[study.id]))]
     if with_sensitivity:
@@ -262,7 +262,7 @@ def _write_notebooks(
 
 def _lectures(source: Source, notebooks: Path) -> list[str]:
     """Return the names of the lectures that the report has: all in a release."""
-    if source.downloads != COPIED:
+    if source.is_release:
         return sorted(path.stem for path in (source.root / "notebooks").glob("*.ipynb"))
     names = lecture_names(source.studies)
     return [name for name in names if (notebooks / f"{name}.ipynb").is_file()]
@@ -272,7 +272,7 @@ def _write_lectures(
     source: Source, notebooks: Path, folder: Path, names: Sequence[str]
 ) -> list[Notebook]:
     """Convert lectures of no single study, which a release has already; return the pages."""
-    if source.downloads == COPIED:
+    if not source.is_release:
         whose, pages = ran(source.provenance).whose, _notebook_pages(source, notebooks)
         for name in names:
             to_html(notebooks / f"{name}.ipynb", folder / f"notebooks/{name}.html", whose, pages)

@@ -295,6 +295,9 @@ def _share_marks(root: ElementTree.Element, name: str) -> None:
             x, y = mark.attrib.pop("transform").removeprefix(_MOVED).rstrip(")").split(",")
             first.attrib |= mark.attrib
             mark.tag, mark.attrib = "use", {"href": f"#{name}m{number}"}
-            mark.attrib |= {axis: at for axis, at in (("x", x), ("y", y)) if at != "0"}
+            if x != "0":
+                mark.set("x", x)
+            if y != "0":
+                mark.set("y", y)
     if shared:
         root.insert(0, definitions)

@@ -157,9 +157,14 @@ class Source:
     def _points(self) -> dict[str, dict[tuple[str, str], PointLink]]:
         return {}
 
+    @property
+    def is_release(self) -> bool:
+        """Whether the pages are those of the release, which links its tables and lectures."""
+        return self.downloads != COPIED
+
     def has_point_pages(self, study: str) -> bool:
         """Return whether points of a study have pages, which further works lack in a release."""
-        return self.downloads == COPIED or self.studies[study].group == PAPERS
+        return not self.is_release or self.studies[study].group == PAPERS
 
     def points(self, study: str) -> dict[tuple[str, str], PointLink]:
         """Return the points of a study that any engine ran."""
